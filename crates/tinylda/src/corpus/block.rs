@@ -1,0 +1,161 @@
+//! A block: some documents, ready to compute with.
+
+use super::pack::{pack, unpack};
+
+/// Consecutive documents of a corpus, each a list of (word, count), words ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Block {
+    pub(crate) first_document: u64,
+    /// Where each document starts in `words` and `counts`; one more than there are documents.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) words: Vec<u32>,
+    pub(crate) counts: Vec<u32>,
+}
+
+/// One document: its distinct words in ascending order and how often each occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Document<'a> {
+    /// Word ids, strictly ascending.
+    pub words: &'a [u32],
+    /// Their counts, all at least 1.
+    pub counts: &'a [u32],
+}
+
+impl Document<'_> {
+    /// The number of tokens, n_d.
+    pub fn tokens(&self) -> u64 {
+        self.counts.iter().map(|&x| u64::from(x)).sum()
+    }
+}
+
+impl Block {
+    /// The number of the first document in the corpus, from 0.
+    pub fn first_document(&self) -> u64 {
+        self.first_document
+    }
+    /// How many documents the block has.
+    pub fn documents(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+    /// How many non-zeros the block has.
+    pub fn nonzeros(&self) -> usize {
+        self.words.len()
+    }
+    /// Document `i` of the block, from 0.
+    pub fn document(&self, i: usize) -> Document<'_> {
+        let range = self.starts[i] as usize..self.starts[i + 1] as usize;
+        Document { words: &self.words[range.clone()], counts: &self.counts[range] }
+    }
+    /// All documents in order.
+    pub fn iter(&self) -> impl Iterator<Item = Document<'_>> {
+        (0..self.documents()).map(|i| self.document(i))
+    }
+}
+
+/// Appends the coded form of the documents to `out`: the number of distinct words of each document, then for every
+/// non-zero its word (less the word before it in the document and less one), then every count less one.
+pub(crate) fn encode(starts: &[u32], words: &[u32], counts: &[u32], scratch: &mut Vec<u32>, out: &mut Vec<u8>) {
+    scratch.clear();
+    scratch.extend(starts.windows(2).map(|w| w[1] - w[0]));
+    pack(scratch, out);
+    scratch.clear();
+    for w in starts.windows(2) {
+        let mut next = 0;
+        for &word in &words[w[0] as usize..w[1] as usize] {
+            scratch.push(word - next);
+            next = word + 1;
+        }
+    }
+    pack(scratch, out);
+    scratch.clear();
+    scratch.extend(counts.iter().map(|&x| x - 1));
+    pack(scratch, out);
+}
+
+/// Reads the coded form of `documents` documents with `nonzeros` non-zeros over `vocabulary` words.
+/// Checks everything that the rest of the program relies on; says what is wrong otherwise.
+pub(crate) fn decode(
+    bytes: &[u8],
+    documents: usize,
+    nonzeros: usize,
+    tokens: u64,
+    vocabulary: u32,
+    block: &mut Block,
+) -> Result<(), &'static str> {
+    const SHORT: &str = "the block ends too soon";
+    let mut at = unpack(bytes, documents, &mut block.starts).ok_or(SHORT)?;
+    let mut total = 0u64;
+    for start in &mut block.starts {
+        let length = u64::from(*start);
+        *start = u32::try_from(total).map_err(|_| "document lengths overflow")?;
+        total += length;
+    }
+    if total != nonzeros as u64 {
+        return Err("document lengths do not add up to the block's non-zeros");
+    }
+    block.starts.push(nonzeros as u32);
+    at += unpack(&bytes[at..], nonzeros, &mut block.words).ok_or(SHORT)?;
+    at += unpack(&bytes[at..], nonzeros, &mut block.counts).ok_or(SHORT)?;
+    if at != bytes.len() {
+        return Err("the block has bytes behind its last number");
+    }
+    for w in block.starts.windows(2) {
+        let mut next = 0u64;
+        for word in &mut block.words[w[0] as usize..w[1] as usize] {
+            next += u64::from(*word);
+            // An id past 32 bits is past the vocabulary too; the check below sees it.
+            *word = next.min(u64::from(u32::MAX)) as u32;
+            next += 1;
+        }
+        if next > u64::from(vocabulary) {
+            return Err("a word id is beyond the vocabulary");
+        }
+    }
+    let mut sum = 0u64;
+    for x in &mut block.counts {
+        *x = x.checked_add(1).ok_or("a count overflows")?;
+        sum += u64::from(*x);
+    }
+    if sum != tokens {
+        return Err("the counts do not add up to the block's tokens");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blocks_come_back(documents in prop::collection::vec(prop::collection::btree_map(0u32..5000, 1u32..400, 0..40), 0..60)) {
+            let mut starts = vec![0u32];
+            let (mut words, mut counts) = (Vec::new(), Vec::new());
+            for d in &documents {
+                words.extend(d.keys());
+                counts.extend(d.values());
+                starts.push(words.len() as u32);
+            }
+            let mut bytes = Vec::new();
+            encode(&starts, &words, &counts, &mut Vec::new(), &mut bytes);
+            let tokens = counts.iter().map(|&x| u64::from(x)).sum();
+            let mut block = Block::default();
+            prop_assert_eq!(decode(&bytes, documents.len(), words.len(), tokens, 5000, &mut block), Ok(()));
+            prop_assert_eq!(&block.words, &words);
+            prop_assert_eq!(&block.counts, &counts);
+            prop_assert_eq!(&block.starts, &starts);
+            for cut in 0..bytes.len() {
+                prop_assert!(decode(&bytes[..cut], documents.len(), words.len(), tokens, 5000, &mut block).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), documents in 0usize..100, nonzeros in 0usize..300, tokens in 0u64..1000) {
+            let mut block = Block::default();
+            if decode(&bytes, documents, nonzeros, tokens, 77, &mut block).is_ok() {
+                prop_assert!(block.iter().all(|d| d.words.windows(2).all(|w| w[0] < w[1]) && d.words.iter().all(|&w| w < 77)));
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The layout of a corpus file, version 1. `docs/FORMAT.md` is normative; this file is where code and page meet.
+//!
+//! ```text
+//! FILE   := HEADER BLOCK* WORDS [VOCABULARY] INDEX FOOTER
+//! BLOCK  := DOCUMENTS [NAMES]
+//! ```
+//! All numbers are little-endian. Every byte is covered by a checksum (CRC-32, IEEE) and no byte is left over.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::Shape;
+use crate::error::{Error, Place, Result};
+use crate::files::read_at;
+
+/// The first eight bytes. Like PNG's, they show at once when a transfer has changed line ends or the eighth bit.
+pub(crate) const MAGIC: [u8; 8] = *b"\x89TLC\r\n\x1a\n";
+pub(crate) const VERSION: u32 = 1;
+pub(crate) const HEADER_BYTES: u64 = 16;
+const END_MAGIC: [u8; 8] = *b"TLC-END\n";
+const FOOTER_BYTES: u64 = 80;
+const ENTRY_BYTES: u64 = 48;
+
+/// A block is closed at the first document that brings it to this many bytes once decoded
+/// (8 per non-zero, 8 per document, and the bytes of the names).
+pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
+
+/// One block's line in the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) offset: u64,
+    pub(crate) first_document: u64,
+    pub(crate) tokens: u64,
+    pub(crate) documents: u32,
+    pub(crate) nonzeros: u32,
+    pub(crate) bytes: u32,
+    pub(crate) crc: u32,
+    pub(crate) names_bytes: u32,
+    pub(crate) names_crc: u32,
+}
+
+/// All that is known of a corpus file without reading its blocks.
+#[derive(Debug, Clone)]
+pub(crate) struct Directory {
+    pub(crate) shape: Shape,
+    pub(crate) has_vocabulary: bool,
+    pub(crate) has_names: bool,
+    pub(crate) words_offset: u64,
+    pub(crate) words_crc: u32,
+    pub(crate) vocabulary_bytes: u64,
+    pub(crate) vocabulary_crc: u32,
+    pub(crate) entries: Vec<Entry>,
+    /// The footer's checksum, which covers all others: it stands for the whole content.
+    pub(crate) fingerprint: u32,
+}
+
+pub(crate) fn header() -> [u8; HEADER_BYTES as usize] {
+    let mut h = [0; HEADER_BYTES as usize];
+    h[..8].copy_from_slice(&MAGIC);
+    h[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    let crc = crc32fast::hash(&h[..12]);
+    h[12..].copy_from_slice(&crc.to_le_bytes());
+    h
+}
+
+/// Numbers one after another.
+struct Cursor<'a>(&'a [u8]);
+
+impl Cursor<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut out = [0; N];
+        let (head, rest) = self.0.split_at(N.min(self.0.len()));
+        out[..head.len()].copy_from_slice(head);
+        self.0 = rest;
+        out
+    }
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+}
+
+/// The index and the footer, as they stand at the end of the file.
+pub(crate) fn tail(d: &Directory) -> (Vec<u8>, u32) {
+    let mut out = Vec::with_capacity(d.entries.len() * ENTRY_BYTES as usize + FOOTER_BYTES as usize);
+    for e in &d.entries {
+        for v in [e.offset, e.first_document, e.tokens] {
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        for v in [e.documents, e.nonzeros, e.bytes, e.crc, e.names_bytes, e.names_crc] {
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+    }
+    let index_crc = crc32fast::hash(&out);
+    let footer = out.len();
+    let s = &d.shape;
+    for v in [s.documents, s.nonzeros, s.tokens, d.entries.len() as u64, d.vocabulary_bytes] {
+        out.extend_from_slice(&v.to_le_bytes());
+    }
+    let flags = u32::from(d.has_vocabulary) | u32::from(d.has_names) << 1;
+    for v in [s.words, flags, d.words_crc, d.vocabulary_crc, index_crc, 0, 0] {
+        out.extend_from_slice(&v.to_le_bytes());
+    }
+    let crc = crc32fast::hash(&out[footer..]);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(&END_MAGIC);
+    (out, crc)
+}
+
+/// Reads and checks header, index and footer of an open file.
+pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
+    let damaged = |place, found: &str| Error::damaged_corpus(path, place, found);
+    let length = file.metadata().map_err(Error::io("read", path))?.len();
+    let mut h = [0; HEADER_BYTES as usize];
+    let start = length.min(HEADER_BYTES) as usize;
+    read_at(file, &mut h[..start], 0).map_err(Error::io("read", path))?;
+    if h[..8] != MAGIC {
+        return Err(Error::WrongKind { path: path.to_path_buf(), kind: "corpus", hint: kind_hint(&h[..start], length) });
+    }
+    if length < HEADER_BYTES + FOOTER_BYTES {
+        return Err(damaged(Place::Byte(length), "it ends inside its header"));
+    }
+    let mut c = Cursor(&h[8..]);
+    let (version, crc) = (c.u32(), c.u32());
+    if crc != crc32fast::hash(&h[..12]) {
+        return Err(damaged(Place::Byte(8), "the header's checksum is wrong"));
+    }
+    if version != VERSION {
+        return Err(Error::Version { path: path.to_path_buf(), kind: "corpus", found: version, supported: VERSION });
+    }
+    let footer_offset = length - FOOTER_BYTES;
+    let mut f = [0; FOOTER_BYTES as usize];
+    read_at(file, &mut f, footer_offset).map_err(Error::io("read", path))?;
+    if f[72..] != END_MAGIC {
+        return Err(damaged(Place::Byte(length), "its end is missing, so it was cut short or not finished"));
+    }
+    let mut c = Cursor(&f);
+    let (documents, nonzeros, tokens, blocks, vocabulary_bytes) = (c.u64(), c.u64(), c.u64(), c.u64(), c.u64());
+    let (words, flags, words_crc, vocabulary_crc, index_crc) = (c.u32(), c.u32(), c.u32(), c.u32(), c.u32());
+    let (reserved_a, reserved_b, fingerprint) = (c.u32(), c.u32(), c.u32());
+    if fingerprint != crc32fast::hash(&f[..68]) {
+        return Err(damaged(Place::Byte(footer_offset), "the footer's checksum is wrong"));
+    }
+    if flags > 3 || reserved_a != 0 || reserved_b != 0 || (flags & 1 == 0 && vocabulary_bytes != 0) {
+        return Err(damaged(Place::Byte(footer_offset), "the footer has unknown flags"));
+    }
+    let bad_sizes = || damaged(Place::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
+    let index_bytes = blocks.checked_mul(ENTRY_BYTES).ok_or_else(bad_sizes)?;
+    let index_offset = footer_offset.checked_sub(index_bytes).ok_or_else(bad_sizes)?;
+    let vocabulary_offset = index_offset.checked_sub(vocabulary_bytes).ok_or_else(bad_sizes)?;
+    let words_offset = vocabulary_offset.checked_sub(16 * u64::from(words)).ok_or_else(bad_sizes)?;
+
+    let mut index = vec![0; usize::try_from(index_bytes).map_err(|_| bad_sizes())?];
+    read_at(file, &mut index, index_offset).map_err(Error::io("read", path))?;
+    if index_crc != crc32fast::hash(&index) {
+        return Err(damaged(Place::Byte(index_offset), "the index's checksum is wrong"));
+    }
+    let mut c = Cursor(&index);
+    let entries: Vec<Entry> = (0..blocks)
+        .map(|_| Entry {
+            offset: c.u64(),
+            first_document: c.u64(),
+            tokens: c.u64(),
+            documents: c.u32(),
+            nonzeros: c.u32(),
+            bytes: c.u32(),
+            crc: c.u32(),
+            names_bytes: c.u32(),
+            names_crc: c.u32(),
+        })
+        .collect();
+    let (mut at, mut first, mut nnz, mut sum) = (HEADER_BYTES, 0u64, 0u64, 0u64);
+    for e in &entries {
+        if e.offset != at || e.first_document != first || (flags & 2 == 0 && e.names_bytes != 0) {
+            return Err(damaged(Place::Byte(index_offset), "the blocks of the index do not follow one another"));
+        }
+        at += u64::from(e.bytes) + u64::from(e.names_bytes);
+        first += u64::from(e.documents);
+        nnz += u64::from(e.nonzeros);
+        sum = sum.saturating_add(e.tokens);
+    }
+    if (at, first, nnz, sum) != (words_offset, documents, nonzeros, tokens) {
+        return Err(damaged(Place::Byte(index_offset), "the index does not add up to the footer's totals"));
+    }
+    Ok(Directory {
+        shape: Shape { documents, words, nonzeros, tokens },
+        has_vocabulary: flags & 1 != 0,
+        has_names: flags & 2 != 0,
+        words_offset,
+        words_crc,
+        vocabulary_bytes,
+        vocabulary_crc,
+        entries,
+        fingerprint,
+    })
+}
+
+/// A word on what else the file may be, from its first bytes.
+fn kind_hint(start: &[u8], length: u64) -> String {
+    let text = || start.iter().all(|&b| b == b'\t' || b == b'\n' || b == b'\r' || (b' '..=b'~').contains(&b) || b >= 0x80);
+    let json = start.len() > 8 && start[8] == b'{';
+    if length == 0 {
+        ": it is empty. Make it again."
+    } else if json {
+        ": it looks like a model. Give a corpus made by `tinylda import`."
+    } else if start.starts_with(&[0x1f, 0x8b]) || start.starts_with(b"\xfd7zXZ") || start.starts_with(b"BZh") || text() {
+        ": it looks like data to import. Run `tinylda import` on it first."
+    } else {
+        ". Give a file made by `tinylda import`, `split` or `synth`."
+    }
+    .into()
+}

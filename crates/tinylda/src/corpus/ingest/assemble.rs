@@ -1,0 +1,445 @@
+//! Entries in any order -> documents in order, words ascending and unique, in bounded memory.
+//!
+//! As long as the documents come in order they go straight to the corpus file. At the first one that does not, what
+//! is written becomes the first sorted run; from there on entries are sorted in memory, spilled to temporary files and
+//! merged at the end. So sorted input, the usual case, costs nothing, and a word-major matrix of any size works.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::input::Input;
+use super::lines::Lines;
+use crate::corpus::reader::BlockReader;
+use crate::corpus::writer::CorpusWriter;
+use crate::corpus::{Block, Shape, Vocabulary};
+use crate::error::{Error, Place, Result};
+use crate::files::{AtomicFile, folder_of};
+
+/// One non-zero: document (from 0), word (from 0), count.
+type Entry = (u64, u32, u32);
+const ENTRY_BYTES: usize = 16;
+
+/// How the sorting is done; small values make the tests take every path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SortLimits {
+    /// Entries sorted in memory at a time: 32 MiB of them.
+    pub(crate) entries: usize,
+    /// Runs merged at a time.
+    pub(crate) fan_in: usize,
+}
+
+impl Default for SortLimits {
+    fn default() -> Self {
+        SortLimits { entries: 1 << 21, fan_in: 64 }
+    }
+}
+
+/// Takes documents in order and hands them to the corpus file.
+struct Collector {
+    writer: CorpusWriter,
+    source: PathBuf,
+    names: Option<Names>,
+    document: u64,
+    entries: Vec<(u32, u32)>,
+    ascending: bool,
+    words: Vec<u32>,
+    counts: Vec<u32>,
+    empty: u64,
+}
+
+/// The document names, a line each, read along with the documents.
+struct Names {
+    path: PathBuf,
+    lines: Lines<'static>,
+}
+
+impl Names {
+    fn open(path: &Path) -> Result<Names> {
+        Ok(Names { path: path.to_path_buf(), lines: Lines::new(Input::open(path)?) })
+    }
+}
+
+impl Collector {
+    fn new(output: &Path, source: &Path, names: Option<&Path>) -> Result<Collector> {
+        Ok(Collector {
+            writer: CorpusWriter::create(output, names.is_some())?,
+            source: source.to_path_buf(),
+            names: names.map(Names::open).transpose()?,
+            document: 0,
+            entries: Vec::new(),
+            ascending: true,
+            words: Vec::new(),
+            counts: Vec::new(),
+            empty: 0,
+        })
+    }
+
+    /// Adds an entry of the present document or a later one.
+    #[inline]
+    fn push(&mut self, (document, word, count): Entry) -> Result<()> {
+        if document != self.document {
+            self.flush_to(document)?;
+        }
+        self.ascending &= self.entries.last().is_none_or(|&(last, _)| last < word);
+        self.entries.push((word, count));
+        Ok(())
+    }
+
+    /// Writes the present document and the empty ones before `document`.
+    fn flush_to(&mut self, document: u64) -> Result<()> {
+        if !self.ascending {
+            self.entries.sort_unstable();
+        }
+        self.words.clear();
+        self.counts.clear();
+        for &(word, count) in &self.entries {
+            match self.counts.last_mut() {
+                Some(last) if self.words.last() == Some(&word) => {
+                    *last = last.checked_add(count).ok_or_else(|| Error::Input {
+                        path: self.source.clone(),
+                        place: Place::Whole,
+                        found: format!("counts of word {} in document {} that add up to more than 4294967295", word + 1, self.document + 1),
+                        expected: "sums that fit 32 bits".into(),
+                        remedy: "Scale the counts down.".into(),
+                    })?;
+                }
+                _ => {
+                    self.words.push(word);
+                    self.counts.push(count);
+                }
+            }
+        }
+        self.entries.clear();
+        self.ascending = true;
+        self.write_one()?;
+        self.words.clear();
+        self.counts.clear();
+        while self.document < document {
+            // A wrong number can claim billions of empty documents: better to say so than to write them.
+            if self.empty > 10_000_000 + 100 * (self.document - self.empty) {
+                return Err(Error::Input {
+                    path: self.source.clone(),
+                    place: Place::Whole,
+                    found: format!("{} documents, nearly all of them without words", document),
+                    expected: "document numbers without huge gaps".into(),
+                    remedy: "Check the number of documents in the header and the document numbers; renumber them from 1.".into(),
+                });
+            }
+            self.write_one()?;
+        }
+        Ok(())
+    }
+
+    fn write_one(&mut self) -> Result<()> {
+        let name = match &mut self.names {
+            None => None,
+            Some(names) => {
+                if !names.lines.advance()? {
+                    return Err(Error::Input {
+                        path: names.path.clone(),
+                        place: Place::Whole,
+                        found: format!("{} names", names.lines.number()),
+                        expected: "a name for every document".into(),
+                        remedy: "Give one name per line, in the order of the documents.".into(),
+                    });
+                }
+                Some(names.lines.utf8()?)
+            }
+        };
+        self.empty += u64::from(self.words.is_empty());
+        self.document += 1;
+        self.writer.push(&self.words, &self.counts, name)
+    }
+
+    fn finish(mut self, documents: u64, words: u32, vocabulary: Option<&Vocabulary>) -> Result<(Shape, u64)> {
+        if documents > self.document {
+            self.flush_to(documents)?;
+        }
+        if let Some(names) = &mut self.names
+            && names.lines.advance()?
+        {
+            return Err(Error::Input {
+                path: names.path.clone(),
+                place: Place::Line(names.lines.number()),
+                found: "a name too many".into(),
+                expected: format!("{documents} names, as there are documents"),
+                remedy: "Give one name per line, in the order of the documents.".into(),
+            });
+        }
+        Ok((self.writer.finish(words, vocabulary)?, self.empty))
+    }
+}
+
+/// Takes entries in any order.
+pub(crate) struct Assembler {
+    output: PathBuf,
+    names: Option<PathBuf>,
+    source: PathBuf,
+    collector: Option<Collector>,
+    sorter: Option<Sorter>,
+    limits: SortLimits,
+    /// The largest document number so far, plus one.
+    documents: u64,
+    /// The largest word id so far, plus one.
+    words: u64,
+    entries: u64,
+}
+
+impl Assembler {
+    pub(crate) fn new(output: &Path, source: &Path, names: Option<&Path>, limits: SortLimits) -> Result<Assembler> {
+        Ok(Assembler {
+            collector: Some(Collector::new(output, source, names)?),
+            output: output.to_path_buf(),
+            names: names.map(Path::to_path_buf),
+            source: source.to_path_buf(),
+            sorter: None,
+            limits,
+            documents: 0,
+            words: 0,
+            entries: 0,
+        })
+    }
+
+    /// How many words have been seen: the largest id plus one.
+    pub(crate) fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// How many entries have been pushed.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Whether the input had to be sorted.
+    pub(crate) fn sorted(&self) -> bool {
+        self.sorter.is_some()
+    }
+
+    /// Adds one non-zero.
+    #[inline]
+    pub(crate) fn push(&mut self, document: u64, word: u32, count: u32) -> Result<()> {
+        self.documents = self.documents.max(document + 1);
+        self.words = self.words.max(u64::from(word) + 1);
+        self.entries += 1;
+        if let Some(collector) = &mut self.collector {
+            if document >= collector.document {
+                return collector.push((document, word, count));
+            }
+            self.start_sorting()?;
+        }
+        match &mut self.sorter {
+            Some(sorter) => sorter.push((document, word, count)),
+            None => Ok(()),
+        }
+    }
+
+    /// Says that there are documents up to this number (from 1), whether or not they have words.
+    pub(crate) fn declare_documents(&mut self, documents: u64) {
+        self.documents = self.documents.max(documents);
+    }
+
+    fn start_sorting(&mut self) -> Result<()> {
+        let mut sorter = Sorter::new(&folder_of(&self.output), self.limits);
+        if let Some(mut collector) = self.collector.take() {
+            let document = collector.document;
+            for (word, count) in std::mem::take(&mut collector.entries) {
+                sorter.push((document, word, count))?;
+            }
+            collector.writer.blocks.close_block()?;
+            let blocks = collector.writer.blocks;
+            let mut file = blocks.out;
+            file.flush().map_err(Error::io("write", &self.output))?;
+            sorter.runs.push(Run::Blocks { file, entries: blocks.entries });
+        }
+        self.sorter = Some(sorter);
+        Ok(())
+    }
+
+    /// Writes what is left and completes the corpus file. Returns its shape and the number of empty documents.
+    pub(crate) fn finish(
+        mut self,
+        words: u32,
+        vocabulary: Option<&Vocabulary>,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<(Shape, u64)> {
+        if let Some(sorter) = self.sorter.take() {
+            let mut collector = Collector::new(&self.output, &self.source, self.names.as_deref())?;
+            let (total, mut done) = (self.entries, 0u64);
+            sorter.finish(&mut |entry| {
+                done += 1;
+                if done.is_multiple_of(1 << 16) && progress(done, total).is_break() {
+                    return Err(Error::Interrupted);
+                }
+                collector.push(entry)
+            })?;
+            return collector.finish(self.documents, words, vocabulary);
+        }
+        match self.collector {
+            Some(collector) => collector.finish(self.documents, words, vocabulary),
+            None => Err(Error::Interrupted),
+        }
+    }
+}
+
+/// A sorted sequence of entries on disk.
+enum Run {
+    /// Entries of 16 bytes each in a temporary file without a name.
+    Entries(File),
+    /// The blocks of a corpus file that was begun.
+    Blocks { file: AtomicFile, entries: Vec<crate::corpus::format::Entry> },
+}
+
+/// Sorts more entries than fit in memory.
+struct Sorter {
+    folder: PathBuf,
+    limits: SortLimits,
+    buffer: Vec<Entry>,
+    runs: Vec<Run>,
+}
+
+impl Sorter {
+    fn new(folder: &Path, limits: SortLimits) -> Sorter {
+        Sorter { folder: folder.to_path_buf(), limits, buffer: Vec::new(), runs: Vec::new() }
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry) -> Result<()> {
+        self.buffer.push(entry);
+        if self.buffer.len() >= self.limits.entries { self.spill() } else { Ok(()) }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.buffer.sort_unstable();
+        let mut run = RunWriter::new(&self.folder)?;
+        for &entry in &self.buffer {
+            run.push(entry)?;
+        }
+        self.runs.push(run.finish()?);
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Hands all entries over in order of (document, word).
+    fn finish(mut self, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+        if !self.buffer.is_empty() {
+            self.spill()?;
+        }
+        self.buffer = Vec::new();
+        let fan_in = self.limits.fan_in.max(2);
+        while self.runs.len() > fan_in {
+            // The oldest runs first, so that runs of like size meet.
+            let group: Vec<Run> = self.runs.drain(..fan_in).collect();
+            let mut merged = RunWriter::new(&self.folder)?;
+            merge(group, &self.folder, &mut |entry| merged.push(entry))?;
+            self.runs.push(merged.finish()?);
+        }
+        merge(self.runs, &self.folder, each)
+    }
+}
+
+struct RunWriter {
+    folder: PathBuf,
+    out: BufWriter<File>,
+}
+
+impl RunWriter {
+    fn new(folder: &Path) -> Result<RunWriter> {
+        let file = tempfile::tempfile_in(folder).map_err(Error::io("create a temporary file in", folder))?;
+        Ok(RunWriter { folder: folder.to_path_buf(), out: BufWriter::with_capacity(1 << 17, file) })
+    }
+
+    fn push(&mut self, (document, word, count): Entry) -> Result<()> {
+        let mut bytes = [0; ENTRY_BYTES];
+        bytes[..8].copy_from_slice(&document.to_le_bytes());
+        bytes[8..12].copy_from_slice(&word.to_le_bytes());
+        bytes[12..].copy_from_slice(&count.to_le_bytes());
+        self.out.write_all(&bytes).map_err(Error::io("write a temporary file in", &self.folder))
+    }
+
+    fn finish(self) -> Result<Run> {
+        let mut file =
+            self.out.into_inner().map_err(|e| Error::io("write a temporary file in", &self.folder)(e.into_error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(Error::io("read a temporary file in", &self.folder))?;
+        Ok(Run::Entries(file))
+    }
+}
+
+/// Reads a run from its beginning.
+enum RunReader<'a> {
+    Entries { reader: BufReader<&'a File>, folder: &'a Path },
+    Blocks { reader: BlockReader<'a>, block: Block, next_block: usize, document: usize, entry: usize },
+}
+
+impl RunReader<'_> {
+    fn next(&mut self) -> Result<Option<Entry>> {
+        match self {
+            RunReader::Entries { reader, folder } => {
+                let mut bytes = [0; ENTRY_BYTES];
+                match reader.read_exact(&mut bytes) {
+                    Ok(()) => {}
+                    Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+                    Err(e) => return Err(Error::io("read a temporary file in", folder)(e)),
+                }
+                let number = |range: std::ops::Range<usize>| {
+                    bytes[range].iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b))
+                };
+                Ok(Some((number(0..8), number(8..12) as u32, number(12..16) as u32)))
+            }
+            RunReader::Blocks { reader, block, next_block, document, entry } => loop {
+                if *document < block.documents() {
+                    let d = block.document(*document);
+                    if let (Some(&word), Some(&count)) = (d.words.get(*entry), d.counts.get(*entry)) {
+                        *entry += 1;
+                        return Ok(Some((block.first_document() + *document as u64, word, count)));
+                    }
+                    *document += 1;
+                    *entry = 0;
+                } else if *next_block < reader.blocks() {
+                    reader.read(*next_block, block)?;
+                    *next_block += 1;
+                    *document = 0;
+                } else {
+                    return Ok(None);
+                }
+            },
+        }
+    }
+}
+
+/// Merges sorted runs.
+fn merge(runs: Vec<Run>, folder: &Path, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+    let mut readers: Vec<RunReader<'_>> = runs
+        .iter()
+        .map(|run| match run {
+            Run::Entries(file) => RunReader::Entries { reader: BufReader::with_capacity(1 << 16, file), folder },
+            Run::Blocks { file, entries } => RunReader::Blocks {
+                reader: BlockReader::new(file.file(), file.path(), entries, u32::MAX),
+                block: Block::default(),
+                next_block: 0,
+                document: 0,
+                entry: 0,
+            },
+        })
+        .collect();
+    let mut heap = BinaryHeap::with_capacity(readers.len());
+    for (i, reader) in readers.iter_mut().enumerate() {
+        if let Some(entry) = reader.next()? {
+            heap.push(Reverse((entry, i)));
+        }
+    }
+    while let Some(mut top) = heap.peek_mut() {
+        let Reverse((entry, i)) = *top;
+        each(entry)?;
+        match readers[i].next()? {
+            Some(next) => *top = Reverse((next, i)),
+            None => {
+                std::collections::binary_heap::PeekMut::pop(top);
+            }
+        }
+    }
+    Ok(())
+}

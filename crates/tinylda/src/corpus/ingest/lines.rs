@@ -1,0 +1,279 @@
+//! Lines and numbers of text files, fast, and with the line's number at hand for every complaint.
+
+use std::ops::ControlFlow;
+
+use super::input::Input;
+use crate::error::{Error, Place, Result};
+
+/// Tells how many bytes of the input file have been read, and of how many; may ask to stop.
+pub(crate) type ReadProgress<'p> = &'p mut dyn FnMut(u64, Option<u64>) -> ControlFlow<()>;
+
+/// A line must fit in memory; a file without line ends should not take all of it.
+const LONGEST_LINE: usize = 256 << 20;
+const CHUNK: usize = 1 << 18;
+
+/// The lines of an input, one after another.
+pub(crate) struct Lines<'p> {
+    input: Input,
+    progress: Option<ReadProgress<'p>>,
+    buffer: Vec<u8>,
+    filled: usize,
+    start: usize,
+    end: usize,
+    next: usize,
+    number: u64,
+    at_end: bool,
+}
+
+impl<'p> Lines<'p> {
+    pub(crate) fn new(input: Input) -> Lines<'p> {
+        Lines {
+            input,
+            progress: None,
+            buffer: vec![0; CHUNK],
+            filled: 0,
+            start: 0,
+            end: 0,
+            next: 0,
+            number: 0,
+            at_end: false,
+        }
+    }
+
+    pub(crate) fn with_progress(input: Input, progress: ReadProgress<'p>) -> Lines<'p> {
+        Lines { progress: Some(progress), ..Lines::new(input) }
+    }
+
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// The present line's number, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The present line, without its end.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Goes to the next line; false at the end of the input.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        let mut searched = self.next;
+        loop {
+            if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..self.filled]) {
+                let end = searched + found;
+                self.set_line(end, end + 1);
+                return Ok(true);
+            }
+            if self.at_end {
+                if self.next == self.filled {
+                    return Ok(false);
+                }
+                self.set_line(self.filled, self.filled);
+                return Ok(true);
+            }
+            searched = self.filled - self.next;
+            self.refill()?;
+        }
+    }
+
+    fn set_line(&mut self, end: usize, next: usize) {
+        self.start = self.next;
+        self.end = end;
+        self.next = next;
+        self.number += 1;
+        if self.end > self.start && self.buffer[self.end - 1] == b'\r' {
+            self.end -= 1;
+        }
+        if self.number == 1 && self.line().starts_with(b"\xef\xbb\xbf") {
+            self.start += 3;
+        }
+    }
+
+    /// Moves the unread rest to the front and reads more behind it.
+    fn refill(&mut self) -> Result<()> {
+        self.buffer.copy_within(self.next..self.filled, 0);
+        self.filled -= self.next;
+        self.next = 0;
+        if self.filled == self.buffer.len() {
+            if self.filled >= LONGEST_LINE {
+                self.number += 1;
+                return Err(self.bad(
+                    "a line longer than 256 MiB".into(),
+                    "one document or entry per line".into(),
+                    "Check that the file has line ends and is of the format you named.",
+                ));
+            }
+            self.buffer.resize(self.filled * 2, 0);
+        }
+        let n = self.input.read(&mut self.buffer[self.filled..])?;
+        self.at_end = n == 0;
+        self.filled += n;
+        let (consumed, total) = (self.input.consumed(), self.input.total);
+        if let Some(progress) = &mut self.progress
+            && progress(consumed, total).is_break()
+        {
+            return Err(Error::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// The first bytes of the input (at most some 200 KiB), before any line was taken.
+    pub(crate) fn peek(&mut self) -> Result<&[u8]> {
+        while !self.at_end && self.filled < CHUNK * 3 / 4 {
+            self.refill()?;
+        }
+        Ok(&self.buffer[..self.filled])
+    }
+
+    /// Goes to the next line that is not blank.
+    pub(crate) fn advance_to_text(&mut self) -> Result<bool> {
+        while self.advance()? {
+            if !self.line().trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The present line as text.
+    pub(crate) fn utf8(&self) -> Result<&str> {
+        std::str::from_utf8(self.line()).map_err(|e| {
+            self.bad(
+                format!("bytes that are not UTF-8, from byte {} of the line", e.valid_up_to() + 1),
+                "UTF-8 text".into(),
+                "Convert the file, for instance with `iconv -f latin1 -t utf-8`.",
+            )
+        })
+    }
+
+    /// A complaint about the present line.
+    pub(crate) fn bad(&self, found: String, expected: String, remedy: &str) -> Error {
+        Error::Input {
+            path: self.input.path.clone(),
+            place: Place::Line(self.number),
+            found,
+            expected,
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A complaint about the input as a whole.
+    pub(crate) fn bad_file(&self, found: String, expected: String, remedy: &str) -> Error {
+        Error::Input { path: self.input.path.clone(), place: Place::Whole, found, expected, remedy: remedy.into() }
+    }
+}
+
+/// Bytes of an input as they can be shown in a message: in quotes, short, on one line.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 60;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]);
+    format!("{text:?}{}", if bytes.len() > MOST { "…" } else { "" })
+}
+
+/// A decimal number at the front, and what follows it. `None` where there is no digit or it is past 64 bits.
+#[inline]
+pub(crate) fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    let mut n = 0;
+    while let Some(&b) = bytes.get(n) {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        // Eighteen digits cannot overflow; longer ones (zero-padded headers) take the careful way.
+        value = if n < 18 {
+            value * 10 + u64::from(digit)
+        } else {
+            value.checked_mul(10)?.checked_add(u64::from(digit))?
+        };
+        n += 1;
+    }
+    (n > 0).then(|| (value, &bytes[n..]))
+}
+
+#[inline]
+pub(crate) fn skip_blanks(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = bytes {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// A whole field as a number.
+pub(crate) fn whole_number(field: &[u8]) -> Option<u64> {
+    match leading_number(field)? {
+        (value, []) => Some(value),
+        _ => None,
+    }
+}
+
+/// The blank-separated fields of a line.
+pub(crate) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty())
+}
+
+/// A count: a whole number from 0 to 2^32-1, also written as `3.0` or `3e0` where `reals` is set.
+/// Otherwise what it is instead.
+#[inline]
+pub(crate) fn count(field: &[u8], reals: bool) -> std::result::Result<u32, String> {
+    if let Some(value) = whole_number(field) {
+        return u32::try_from(value).map_err(|_| format!("the count {value}, which is too large"));
+    }
+    let text = shown(field);
+    match std::str::from_utf8(field).ok().and_then(|s| s.parse::<f64>().ok()) {
+        Some(v) if v.is_nan() => Err(format!("the count {text}, which is not a number")),
+        Some(v) if v < 0.0 => Err(format!("the negative count {text}")),
+        Some(v) if v > f64::from(u32::MAX) => Err(format!("the count {text}, which is too large")),
+        Some(v) if v.fract() != 0.0 => Err(format!("the fractional count {text}")),
+        Some(v) if reals => Ok(v as u32),
+        _ => Err(format!("{text} in place of a count")),
+    }
+}
+
+pub(crate) const COUNT_EXPECTED: &str = "a whole number from 1 to 4294967295";
+pub(crate) const COUNT_REMEDY: &str =
+    "Topic models count words: give raw counts, not weights such as tf-idf (round or scale them first).";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn lines_of(bytes: &'static [u8]) -> Vec<String> {
+        let mut lines = Lines::new(Input::new(Box::new(bytes), Path::new("x"), None).unwrap());
+        let mut all = Vec::new();
+        while lines.advance().unwrap() {
+            all.push(lines.utf8().unwrap().to_string());
+        }
+        all
+    }
+
+    #[test]
+    fn lines_end_as_files_do() {
+        assert_eq!(lines_of(b""), [""; 0]);
+        assert_eq!(lines_of(b"a"), ["a"]);
+        assert_eq!(lines_of(b"a\n"), ["a"]);
+        assert_eq!(lines_of(b"\xef\xbb\xbfa\r\n\nb\n"), ["a", "", "b"]);
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(whole_number(b"000000000000000000000000042"), Some(42));
+        assert_eq!(whole_number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(whole_number(b"18446744073709551616"), None);
+        assert_eq!(whole_number(b""), None);
+        assert_eq!(whole_number(b"-1"), None);
+        assert_eq!(count(b"3", false), Ok(3));
+        assert_eq!(count(b"3.0", true), Ok(3));
+        for bad in [b"3.0".as_slice(), b"x", b""] {
+            assert!(count(bad, false).is_err());
+        }
+        for bad in [b"-3".as_slice(), b"2.5", b"nan", b"inf", b"4294967296", b"1e300"] {
+            assert!(count(bad, true).is_err());
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Every reader on good, odd and bad input.

@@ -1,0 +1,186 @@
+//! Reading a corpus: open checks everything but the blocks, and each block is checked when it is read.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::block::{Block, decode};
+use super::format::{self, Directory, Entry};
+use super::pack::unpack_strings;
+use super::{Shape, Vocabulary};
+use crate::error::{Error, Place, Result};
+use crate::files::read_at;
+
+/// An open corpus file.
+#[derive(Debug)]
+pub struct Corpus {
+    file: File,
+    path: PathBuf,
+    directory: Directory,
+    bytes: u64,
+}
+
+/// How often each word occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WordTotals {
+    /// Tokens of each word, n_w.
+    pub tokens: Vec<u64>,
+    /// Documents that each word occurs in.
+    pub documents: Vec<u64>,
+}
+
+impl Corpus {
+    /// Opens a corpus file and checks its header, index and footer.
+    pub fn open(path: &Path) -> Result<Corpus> {
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let metadata = file.metadata().map_err(Error::io("open", path))?;
+        if metadata.is_dir() {
+            return Err(Error::io("open", path)(std::io::ErrorKind::IsADirectory.into()));
+        }
+        let directory = format::read_directory(&file, path)?;
+        Ok(Corpus { file, path: path.to_path_buf(), directory, bytes: metadata.len() })
+    }
+
+    /// The file's name, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Documents, words, non-zeros and tokens.
+    pub fn shape(&self) -> Shape {
+        self.directory.shape
+    }
+    /// How many blocks the file has.
+    pub fn blocks(&self) -> usize {
+        self.directory.entries.len()
+    }
+    /// The file's size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// The bytes that hold the documents: all but vocabulary and names.
+    pub fn bytes_without_strings(&self) -> u64 {
+        let names: u64 = self.directory.entries.iter().map(|e| u64::from(e.names_bytes)).sum();
+        self.bytes - self.directory.vocabulary_bytes - names
+    }
+    /// Eight hexadecimal digits that stand for the content.
+    pub fn fingerprint(&self) -> String {
+        format!("{:08x}", self.directory.fingerprint)
+    }
+    /// Whether the documents have names.
+    pub fn has_names(&self) -> bool {
+        self.directory.has_names
+    }
+    /// Whether the words have names.
+    pub fn has_vocabulary(&self) -> bool {
+        self.directory.has_vocabulary
+    }
+    /// The most non-zeros and documents of one block.
+    pub fn largest_block(&self) -> (u32, u32) {
+        let entries = &self.directory.entries;
+        (entries.iter().map(|e| e.nonzeros).max().unwrap_or(0), entries.iter().map(|e| e.documents).max().unwrap_or(0))
+    }
+
+    /// The number of documents in block `i`.
+    pub(crate) fn block_documents(&self, i: usize) -> u32 {
+        self.directory.entries[i].documents
+    }
+
+    fn section(&self, bytes: u64, offset: u64, crc: u32, what: &str) -> Result<Vec<u8>> {
+        let length = usize::try_from(bytes)
+            .map_err(|_| Error::damaged_corpus(&self.path, Place::Byte(offset), format!("{what} is too long")))?;
+        let mut buffer = vec![0; length];
+        read_at(&self.file, &mut buffer, offset).map_err(Error::io("read", &self.path))?;
+        if crc32fast::hash(&buffer) != crc {
+            return Err(Error::damaged_corpus(&self.path, Place::Byte(offset), format!("the checksum of {what} is wrong")));
+        }
+        Ok(buffer)
+    }
+
+    /// The vocabulary, where there is one.
+    pub fn vocabulary(&self) -> Result<Option<Vocabulary>> {
+        let d = &self.directory;
+        if !d.has_vocabulary {
+            return Ok(None);
+        }
+        let offset = d.words_offset + 16 * u64::from(d.shape.words);
+        let bytes = self.section(d.vocabulary_bytes, offset, d.vocabulary_crc, "the vocabulary")?;
+        let (text, ends) = unpack_strings(&bytes, d.shape.words as usize)
+            .ok_or_else(|| Error::damaged_corpus(&self.path, Place::Byte(offset), "the vocabulary cannot be read"))?;
+        Ok(Some(Vocabulary::from_parts(text.into(), ends)))
+    }
+
+    /// How often each word occurs.
+    pub fn word_totals(&self) -> Result<WordTotals> {
+        let d = &self.directory;
+        let bytes = self.section(16 * u64::from(d.shape.words), d.words_offset, d.words_crc, "the word totals")?;
+        let mut numbers = bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b)));
+        let tokens: Vec<u64> = numbers.by_ref().take(d.shape.words as usize).collect();
+        let documents = numbers.collect();
+        if tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) != d.shape.tokens {
+            return Err(Error::damaged_corpus(
+                &self.path,
+                Place::Byte(d.words_offset),
+                "the word totals do not add up to the tokens",
+            ));
+        }
+        Ok(WordTotals { tokens, documents })
+    }
+
+    /// A reader of blocks, with its own buffer.
+    pub fn reader(&self) -> BlockReader<'_> {
+        BlockReader::new(&self.file, &self.path, &self.directory.entries, self.directory.shape.words)
+    }
+}
+
+/// Reads blocks into buffers that are used again and again.
+#[derive(Debug)]
+pub struct BlockReader<'a> {
+    file: &'a File,
+    path: &'a Path,
+    entries: &'a [Entry],
+    words: u32,
+    buffer: Vec<u8>,
+}
+
+impl<'a> BlockReader<'a> {
+    pub(crate) fn new(file: &'a File, path: &'a Path, entries: &'a [Entry], words: u32) -> BlockReader<'a> {
+        BlockReader { file, path, entries, words, buffer: Vec::new() }
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn load(&mut self, offset: u64, bytes: u32, crc: u32, what: &str) -> Result<()> {
+        self.buffer.resize(bytes as usize, 0);
+        read_at(self.file, &mut self.buffer, offset).map_err(Error::io("read", self.path))?;
+        if crc32fast::hash(&self.buffer) != crc {
+            return Err(Error::damaged_corpus(self.path, Place::Byte(offset), format!("the checksum of {what} is wrong")));
+        }
+        Ok(())
+    }
+
+    /// Reads block `i`, which must be less than [`blocks`](BlockReader::blocks), and checks it.
+    pub fn read(&mut self, i: usize, block: &mut Block) -> Result<()> {
+        let e = self.entries[i];
+        self.load(e.offset, e.bytes, e.crc, &format!("block {i}"))?;
+        decode(&self.buffer, e.documents as usize, e.nonzeros as usize, e.tokens, self.words, block)
+            .map_err(|found| Error::damaged_corpus(self.path, Place::Byte(e.offset), format!("block {i}: {found}")))?;
+        block.first_document = e.first_document;
+        Ok(())
+    }
+
+    /// The names of block `i`'s documents; empty where the corpus has none.
+    pub fn read_names(&mut self, i: usize) -> Result<Vocabulary> {
+        let e = self.entries[i];
+        if e.names_bytes == 0 {
+            return Ok(Vocabulary::new());
+        }
+        let offset = e.offset + u64::from(e.bytes);
+        self.load(offset, e.names_bytes, e.names_crc, &format!("the names of block {i}"))?;
+        let (text, ends) = unpack_strings(&self.buffer, e.documents as usize).ok_or_else(|| {
+            Error::damaged_corpus(self.path, Place::Byte(offset), format!("the names of block {i} cannot be read"))
+        })?;
+        Ok(Vocabulary::from_parts(text.into(), ends))
+    }
+}

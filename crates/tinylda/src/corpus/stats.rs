@@ -1,0 +1,77 @@
+//! What a corpus looks like, with every checksum of its file compared on the way.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::{Block, Corpus, Shape};
+use crate::error::{Error, Result};
+
+/// Lengths of documents, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lengths {
+    /// Tokens per document, empty ones included.
+    pub mean: f64,
+    /// Half of the documents are at most this long.
+    pub median: u64,
+    /// 99 of 100 documents are at most this long.
+    pub percentile_99: u64,
+    /// The longest document.
+    pub longest: u64,
+}
+
+/// A corpus in numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Statistics {
+    /// Its size.
+    pub shape: Shape,
+    /// Documents without words.
+    pub empty_documents: u64,
+    /// Words that never occur.
+    pub unused_words: u64,
+    /// How long the documents are.
+    pub lengths: Lengths,
+}
+
+impl Statistics {
+    /// Reads the whole corpus once; `progress` is told the blocks done and may ask to stop.
+    pub fn of(corpus: &Corpus, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<Statistics> {
+        let shape = corpus.shape();
+        let (mut reader, mut block) = (corpus.reader(), Block::default());
+        // Length -> documents: as large as there are different lengths, however many documents there are.
+        let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
+        for i in 0..corpus.blocks() {
+            reader.read(i, &mut block)?;
+            reader.read_names(i)?;
+            for document in block.iter() {
+                *lengths.entry(document.tokens()).or_default() += 1;
+            }
+            if progress(i as u64 + 1, corpus.blocks() as u64).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        corpus.vocabulary()?;
+        let unused_words = corpus.word_totals()?.tokens.iter().filter(|&&n| n == 0).count() as u64;
+        let at = |share: f64| {
+            let rank = (share * shape.documents as f64).ceil().max(1.0) as u64;
+            let mut seen = 0;
+            lengths
+                .iter()
+                .find(|&(_, &documents)| {
+                    seen += documents;
+                    seen >= rank
+                })
+                .map_or(0, |(&length, _)| length)
+        };
+        Ok(Statistics {
+            shape,
+            empty_documents: lengths.get(&0).copied().unwrap_or(0),
+            unused_words,
+            lengths: Lengths {
+                mean: shape.tokens as f64 / (shape.documents.max(1)) as f64,
+                median: at(0.5),
+                percentile_99: at(0.99),
+                longest: lengths.keys().next_back().copied().unwrap_or(0),
+            },
+        })
+    }
+}

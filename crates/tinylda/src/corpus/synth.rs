@@ -1,0 +1,334 @@
+//! A corpus of any size from LDA's own generative process, in a stream.
+//!
+//! ```text
+//! base     word measure, base[w] ~ 1/(rank+shift)^exponent (Zipf, Mandelbrot), ranks shuffled over the word ids
+//! phi_k    ~ Dirichlet(concentration * base), mixed with `smooth` of base itself
+//! theta_d  ~ Dirichlet(alpha), never written down: topics are drawn by Polya's urn, which gives the same law
+//!          in a time that does not depend on K
+//! n_d      ~ 1 + Gamma(shape, (mean-1)/shape), rounded at random
+//! burst    every token but the first repeats, with this probability, an earlier fresh word of its document
+//!          (text does; pure LDA does not, and has too many different words per document)
+//! ```
+//! Document d depends on (seed, d) and the settings alone. Logarithms come from `libm`, so every machine draws the same.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::{CorpusWriter, Shape, Vocabulary};
+use crate::error::{Error, Result};
+use crate::random::{Purpose, Random};
+
+/// What to draw. The defaults make abstracts of the sort that PubMed has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Synth {
+    /// D, the number of documents.
+    pub documents: u64,
+    /// W, the number of words.
+    pub words: u32,
+    /// K, the number of topics.
+    pub topics: u32,
+    /// Mean tokens per document.
+    pub mean_length: f64,
+    /// How even the lengths are; small is uneven.
+    pub length_shape: f64,
+    /// Dirichlet parameter of a document's topics, per topic.
+    pub alpha: f64,
+    /// Dirichlet concentration of the topics around the word measure; small makes sharp topics.
+    pub concentration: f64,
+    /// Exponent of the word measure.
+    pub zipf_exponent: f64,
+    /// Flattens the most frequent words, as leaving out stop words does.
+    pub zipf_shift: f64,
+    /// Share of every topic that is the word measure itself.
+    pub smooth: f64,
+    /// Share of tokens that repeat an earlier word of their document.
+    pub burst: f64,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Default for Synth {
+    fn default() -> Self {
+        Synth {
+            documents: 10_000,
+            words: 10_000,
+            topics: 50,
+            mean_length: 90.0,
+            length_shape: 4.0,
+            alpha: 0.05,
+            concentration: 1000.0,
+            zipf_exponent: 1.1,
+            zipf_shift: 20.0,
+            smooth: 0.05,
+            burst: 0.32,
+            seed: 1,
+        }
+    }
+}
+
+/// Draws items by weight in constant time (Walker and Vose's alias method).
+#[derive(Debug, Clone)]
+struct Alias {
+    /// (below this, the slot's own item; else the other), items as word ids.
+    slots: Vec<(u32, u32, u32)>,
+}
+
+impl Alias {
+    fn new(weights: &[(u32, f64)]) -> Alias {
+        let total: f64 = weights.iter().map(|&(_, p)| p).sum();
+        let n = weights.len();
+        let mut scaled: Vec<f64> = weights.iter().map(|&(_, p)| p / total * n as f64).collect();
+        let mut slots: Vec<(u32, u32, u32)> = weights.iter().map(|&(w, _)| (u32::MAX, w, w)).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|&i| scaled[i] < 1.0);
+        while let (Some(&s), Some(&l)) = (small.last(), large.last()) {
+            small.pop();
+            slots[s] = ((scaled[s] * 4_294_967_296.0) as u32, weights[s].0, weights[l].0);
+            scaled[l] -= 1.0 - scaled[s];
+            if scaled[l] < 1.0 {
+                large.pop();
+                small.push(l);
+            }
+        }
+        Alias { slots }
+    }
+
+    #[inline]
+    fn draw(&self, random: &mut Random) -> u32 {
+        let bits = random.bits();
+        let slot = ((bits >> 32) * self.slots.len() as u64) >> 32;
+        let (below, own, other) = self.slots[slot as usize];
+        if (bits as u32) < below { own } else { other }
+    }
+}
+
+/// A normal deviate (Marsaglia's polar method).
+fn normal(random: &mut Random) -> f64 {
+    loop {
+        let (u, v) = (2.0 * random.unit() - 1.0, 2.0 * random.unit() - 1.0);
+        let s = u * u + v * v;
+        if s > 0.0 && s < 1.0 {
+            return u * libm::sqrt(-2.0 * libm::log(s) / s);
+        }
+    }
+}
+
+/// A gamma deviate of scale 1 (Marsaglia and Tsang 2000; for shape < 1 by the power of a uniform).
+fn gamma(random: &mut Random, shape: f64) -> f64 {
+    if shape < 1.0 {
+        let u = 1.0 - random.unit();
+        return gamma(random, shape + 1.0) * libm::exp(libm::log(u) / shape);
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = normal(random);
+        let v = 1.0 + c * x;
+        if v > 0.0 {
+            let v = v * v * v;
+            let u = 1.0 - random.unit();
+            if libm::log(u) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+                return d * v;
+            }
+        }
+    }
+}
+
+/// The topics, drawn, ready to draw documents from.
+#[derive(Debug, Clone)]
+pub struct Synthetic {
+    settings: Synth,
+    base: Alias,
+    topics: Vec<Alias>,
+    fresh: Vec<(u32, u32)>,
+    tokens: Vec<u32>,
+}
+
+impl Synth {
+    fn check(&self) -> Result<()> {
+        let positive = [
+            ("--mean-length", self.mean_length),
+            ("--length-shape", self.length_shape),
+            ("--alpha", self.alpha),
+            ("--concentration", self.concentration),
+        ];
+        let bad = |option, found: String, expected: &str| {
+            Err(Error::Setting { option, found, expected: expected.into(), remedy: "Give another value.".into() })
+        };
+        for (option, value) in positive {
+            if !(value > 0.0 && value < 1e9) {
+                return bad(option, value.to_string(), "a number above 0");
+            }
+        }
+        if self.mean_length < 1.0 {
+            return bad("--mean-length", self.mean_length.to_string(), "at least 1");
+        }
+        for (option, value) in [("--zipf-exponent", self.zipf_exponent), ("--zipf-shift", self.zipf_shift)] {
+            if !(0.0..1e9).contains(&value) {
+                return bad(option, value.to_string(), "a number from 0");
+            }
+        }
+        for (option, value) in [("--smooth", self.smooth), ("--burst", self.burst)] {
+            if !(0.0..1.0).contains(&value) {
+                return bad(option, value.to_string(), "a share from 0 to below 1");
+            }
+        }
+        for (option, value) in [("-D", self.documents), ("-W", u64::from(self.words)), ("-K", u64::from(self.topics))] {
+            if value == 0 || (option == "-W" && value >= u64::from(u32::MAX)) {
+                return bad(option, value.to_string(), "at least 1, and fewer than 4294967295 words");
+            }
+        }
+        Ok(())
+    }
+
+    /// The Zipf measure over word ids, normalised.
+    fn base(&self) -> Vec<f64> {
+        let mut base: Vec<f64> = (1..=u64::from(self.words))
+            .map(|rank| libm::pow(rank as f64 + self.zipf_shift, -self.zipf_exponent))
+            .collect();
+        Random::new(self.seed, Purpose::SynthWords, 0).shuffle(&mut base);
+        let total: f64 = base.iter().sum();
+        base.iter_mut().for_each(|p| *p /= total);
+        base
+    }
+
+    /// Topic k's own words before smoothing: (word, weight), without those of no weight.
+    fn topic(&self, base: &[f64], k: u32) -> Vec<(u32, f64)> {
+        let mut random = Random::new(self.seed, Purpose::SynthTopic, u64::from(k));
+        let drawn: Vec<f64> = base.iter().map(|&b| gamma(&mut random, self.concentration * b)).collect();
+        let total: f64 = drawn.iter().sum();
+        let kept: Vec<(u32, f64)> =
+            (0..).zip(&drawn).map(|(w, &g)| (w, g / total)).filter(|&(_, p)| p > 1e-12).collect();
+        // A concentration close to 0 can leave nothing to draw: one word then has it all.
+        if kept.is_empty() { vec![(random.below(base.len() as u64) as u32, 1.0)] } else { kept }
+    }
+
+    /// Draws the topics.
+    pub fn prepare(&self) -> Result<Synthetic> {
+        self.check()?;
+        let base = self.base();
+        let pairs: Vec<(u32, f64)> = (0..).zip(base.iter().copied()).collect();
+        Ok(Synthetic {
+            settings: self.clone(),
+            base: Alias::new(&pairs),
+            topics: (0..self.topics).map(|k| Alias::new(&self.topic(&base, k))).collect(),
+            fresh: Vec::new(),
+            tokens: Vec::new(),
+        })
+    }
+
+    /// p(word | topic) of the true topics, a row of W per topic: for tests that must find them again.
+    pub fn truth(&self) -> Result<Vec<Vec<f64>>> {
+        self.check()?;
+        let base = self.base();
+        Ok((0..self.topics)
+            .map(|k| {
+                let mut row: Vec<f64> = base.iter().map(|&b| self.smooth * b).collect();
+                for (w, p) in self.topic(&base, k) {
+                    row[w as usize] += (1.0 - self.smooth) * p;
+                }
+                row
+            })
+            .collect())
+    }
+}
+
+impl Synthetic {
+    /// Draws document `d` into `words` and `counts` (cleared first).
+    pub fn document(&mut self, d: u64, words: &mut Vec<u32>, counts: &mut Vec<u32>) {
+        let s = &self.settings;
+        let mut random = Random::new(s.seed, Purpose::SynthDocument, d);
+        let extra = s.mean_length - 1.0;
+        let length = 1 + (gamma(&mut random, s.length_shape) * extra / s.length_shape + random.unit()) as u64;
+        let new_topic = f64::from(s.topics) * s.alpha;
+        self.fresh.clear();
+        self.tokens.clear();
+        for i in 0..length {
+            if i > 0 && random.unit() < s.burst {
+                let (word, _) = self.fresh[random.below(self.fresh.len() as u64) as usize];
+                self.tokens.push(word);
+                continue;
+            }
+            let drawn = random.unit() * (new_topic + self.fresh.len() as f64) - new_topic;
+            let topic = match self.fresh.get(drawn as usize) {
+                Some(&(_, topic)) if drawn >= 0.0 => topic,
+                _ => random.below(u64::from(s.topics)) as u32,
+            };
+            let table = if random.unit() < s.smooth { &self.base } else { &self.topics[topic as usize] };
+            let word = table.draw(&mut random);
+            self.fresh.push((word, topic));
+            self.tokens.push(word);
+        }
+        self.tokens.sort_unstable();
+        words.clear();
+        counts.clear();
+        for &word in &self.tokens {
+            match counts.last_mut() {
+                Some(last) if words.last() == Some(&word) => *last += 1,
+                _ => {
+                    words.push(word);
+                    counts.push(1);
+                }
+            }
+        }
+    }
+
+    /// Draws all documents into a corpus file. `progress` is told the documents done and may ask to stop.
+    pub fn write(&mut self, path: &Path, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<Shape> {
+        let mut writer = CorpusWriter::create(path, false)?;
+        let (mut words, mut counts) = (Vec::new(), Vec::new());
+        let total = self.settings.documents;
+        for d in 0..total {
+            self.document(d, &mut words, &mut counts);
+            writer.push(&words, &counts, None)?;
+            if d % 4096 == 4095 && progress(d + 1, total).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        let width = self.settings.words.to_string().len();
+        let mut vocabulary = Vocabulary::new();
+        for w in 1..=self.settings.words {
+            vocabulary.push(&format!("w{w:0width$}"));
+        }
+        writer.finish(self.settings.words, Some(&vocabulary))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alias_draws_by_weight() {
+        let table = Alias::new(&[(7, 1.0), (8, 2.0), (9, 5.0)]);
+        let mut random = Random::new(1, Purpose::SynthTopic, 0);
+        let mut seen = [0; 3];
+        for _ in 0..80_000 {
+            seen[table.draw(&mut random) as usize - 7] += 1;
+        }
+        assert!((9_500..10_500).contains(&seen[0]) && (19_300..20_700).contains(&seen[1]), "{seen:?}");
+    }
+
+    #[test]
+    fn gamma_has_its_mean() {
+        let mut random = Random::new(1, Purpose::SynthTopic, 0);
+        for shape in [0.05, 0.7, 4.0] {
+            let mean = (0..40_000).map(|_| gamma(&mut random, shape)).sum::<f64>() / 40_000.0;
+            assert!((mean / shape - 1.0).abs() < 0.06, "{shape}: {mean}");
+        }
+    }
+
+    #[test]
+    fn lengths_and_words_are_as_asked() {
+        let settings = Synth { documents: 2000, words: 500, topics: 5, mean_length: 40.0, ..Synth::default() };
+        let mut synthetic = settings.prepare().unwrap();
+        let (mut words, mut counts, mut tokens) = (Vec::new(), Vec::new(), 0u64);
+        for d in 0..2000 {
+            synthetic.document(d, &mut words, &mut counts);
+            assert!(words.windows(2).all(|w| w[0] < w[1]) && words.last() < Some(&500));
+            tokens += counts.iter().map(|&x| u64::from(x)).sum::<u64>();
+        }
+        assert!((tokens as f64 / 2000.0 - 40.0).abs() < 2.0, "{tokens}");
+        let truth = settings.truth().unwrap();
+        assert!(truth.iter().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+    }
+}

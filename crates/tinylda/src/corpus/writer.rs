@@ -1,0 +1,226 @@
+//! Writing a corpus: documents in, blocks out, in memory that does not grow with the number of documents
+//! (48 bytes of index per block of a megabyte apart).
+
+use std::io::Write;
+use std::path::Path;
+
+use super::block::encode;
+use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES};
+use super::pack::pack_strings;
+use super::{Shape, Vocabulary};
+use crate::error::{Error, Place, Result};
+use crate::files::AtomicFile;
+
+/// Collects documents and writes a block whenever enough are there.
+#[derive(Debug)]
+pub(crate) struct BlockWriter<W> {
+    pub(crate) out: W,
+    pub(crate) path: std::path::PathBuf,
+    pub(crate) entries: Vec<Entry>,
+    target: u64,
+    offset: u64,
+    documents: u64,
+    starts: Vec<u32>,
+    words: Vec<u32>,
+    counts: Vec<u32>,
+    tokens: u64,
+    names: Vec<String>,
+    names_bytes: u64,
+    scratch: Vec<u32>,
+    coded: Vec<u8>,
+}
+
+impl<W: Write> BlockWriter<W> {
+    /// Blocks of about `target` decoded bytes, the first at `offset` of `out`; errors name `path`.
+    pub(crate) fn new(out: W, path: &Path, offset: u64, target: u64) -> BlockWriter<W> {
+        BlockWriter {
+            out,
+            path: path.to_path_buf(),
+            entries: Vec::new(),
+            target,
+            offset,
+            documents: 0,
+            starts: vec![0],
+            words: Vec::new(),
+            counts: Vec::new(),
+            tokens: 0,
+            names: Vec::new(),
+            names_bytes: 0,
+            scratch: Vec::new(),
+            coded: Vec::new(),
+        }
+    }
+
+    /// The number of documents so far.
+    pub(crate) fn documents(&self) -> u64 {
+        self.documents
+    }
+
+
+    /// Adds a document: words strictly ascending, counts at least 1 (the caller has seen to it).
+    pub(crate) fn push(&mut self, words: &[u32], counts: &[u32], name: Option<&str>) -> Result<()> {
+        debug_assert!(words.windows(2).all(|w| w[0] < w[1]) && counts.iter().all(|&x| x > 0));
+        self.words.extend_from_slice(words);
+        self.counts.extend_from_slice(counts);
+        self.tokens += counts.iter().map(|&x| u64::from(x)).sum::<u64>();
+        if let Some(name) = name {
+            self.names_bytes += name.len() as u64;
+            self.names.push(name.into());
+        }
+        self.documents += 1;
+        let nonzeros = u32::try_from(self.words.len()).map_err(|_| self.too_long())?;
+        self.starts.push(nonzeros);
+        if 8 * (u64::from(nonzeros) + self.starts.len() as u64) + self.names_bytes >= self.target {
+            self.close_block()?;
+        }
+        Ok(())
+    }
+
+    fn too_long(&self) -> Error {
+        Error::Input {
+            path: self.path.clone(),
+            place: Place::Whole,
+            found: format!("document {} with more than 4 GiB of words", self.documents),
+            expected: "documents that fit a block".into(),
+            remedy: "Cut the document into parts.".into(),
+        }
+    }
+
+    pub(crate) fn close_block(&mut self) -> Result<()> {
+        if self.starts.len() == 1 {
+            return Ok(());
+        }
+        self.coded.clear();
+        encode(&self.starts, &self.words, &self.counts, &mut self.scratch, &mut self.coded);
+        let bytes = self.coded.len();
+        if !self.names.is_empty() {
+            pack_strings(self.names.iter().map(String::as_str), &mut self.coded);
+        }
+        let (documents, names) = self.coded.split_at(bytes);
+        let length = |n: usize| u32::try_from(n).map_err(|_| self.too_long());
+        let entry = Entry {
+            offset: self.offset,
+            first_document: self.documents - (self.starts.len() as u64 - 1),
+            tokens: self.tokens,
+            documents: length(self.starts.len() - 1)?,
+            nonzeros: length(self.words.len())?,
+            bytes: length(bytes)?,
+            crc: crc32fast::hash(documents),
+            names_bytes: length(names.len())?,
+            names_crc: crc32fast::hash(names),
+        };
+        self.out.write_all(&self.coded).map_err(Error::io("write", &self.path))?;
+        self.offset += self.coded.len() as u64;
+        self.entries.push(entry);
+        self.starts.truncate(1);
+        self.words.clear();
+        self.counts.clear();
+        self.names.clear();
+        self.tokens = 0;
+        self.names_bytes = 0;
+        Ok(())
+    }
+}
+
+/// Writes a corpus file, document by document. The file appears when [`finish`](CorpusWriter::finish) is done.
+#[derive(Debug)]
+pub struct CorpusWriter {
+    pub(crate) blocks: BlockWriter<AtomicFile>,
+    word_tokens: Vec<u64>,
+    word_documents: Vec<u64>,
+    has_names: bool,
+}
+
+impl CorpusWriter {
+    /// Starts a corpus file at `path`; with `names`, every document must be given one.
+    pub fn create(path: &Path, names: bool) -> Result<CorpusWriter> {
+        let mut out = AtomicFile::create(path)?;
+        out.put(&format::header())?;
+        Ok(CorpusWriter {
+            blocks: BlockWriter::new(out, path, HEADER_BYTES, BLOCK_BYTES),
+            word_tokens: Vec::new(),
+            word_documents: Vec::new(),
+            has_names: names,
+        })
+    }
+
+    /// Adds a document: word ids strictly ascending, one count of at least 1 for each.
+    pub fn push(&mut self, words: &[u32], counts: &[u32], name: Option<&str>) -> Result<()> {
+        let sound = words.len() == counts.len()
+            && words.windows(2).all(|w| w[0] < w[1])
+            && !counts.contains(&0)
+            && words.last() != Some(&u32::MAX);
+        if !sound {
+            return Err(Error::Input {
+                path: self.blocks.path.clone(),
+                place: Place::Whole,
+                found: format!("document {} with words out of order or without counts", self.blocks.documents() + 1),
+                expected: "word ids strictly ascending, each with a count of at least 1".into(),
+                remedy: "Sort each document's words and add up duplicates.".into(),
+            });
+        }
+        if let Some(&last) = words.last()
+            && last as usize >= self.word_tokens.len()
+        {
+            self.word_tokens.resize(last as usize + 1, 0);
+            self.word_documents.resize(last as usize + 1, 0);
+        }
+        for (&w, &x) in words.iter().zip(counts) {
+            self.word_tokens[w as usize] += u64::from(x);
+            self.word_documents[w as usize] += 1;
+        }
+        self.blocks.push(words, counts, if self.has_names { Some(name.unwrap_or_default()) } else { None })
+    }
+
+    /// Completes the file with `words` word ids in all (at least one more than the largest used).
+    pub fn finish(mut self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<Shape> {
+        self.blocks.close_block()?;
+        let path = self.blocks.path.clone();
+        if self.word_tokens.len() > words as usize || vocabulary.is_some_and(|v| v.len() != words as usize) {
+            return Err(Error::Input {
+                path,
+                place: Place::Whole,
+                found: format!(
+                    "word ids up to {} and a vocabulary of {}",
+                    self.word_tokens.len(),
+                    vocabulary.map_or(u64::from(words), |v| v.len() as u64)
+                ),
+                expected: format!("{words} words"),
+                remedy: "Give the vocabulary that belongs to this corpus.".into(),
+            });
+        }
+        let BlockWriter { mut out, entries, offset, documents, .. } = self.blocks;
+        self.word_tokens.resize(words as usize, 0);
+        self.word_documents.resize(words as usize, 0);
+        let mut crc = crc32fast::Hasher::new();
+        for n in self.word_tokens.iter().chain(&self.word_documents) {
+            crc.update(&n.to_le_bytes());
+            out.put(&n.to_le_bytes())?;
+        }
+        let mut text = Vec::new();
+        if let Some(v) = vocabulary {
+            pack_strings(v.iter(), &mut text);
+        }
+        out.put(&text)?;
+        let shape = Shape {
+            documents,
+            words,
+            nonzeros: entries.iter().map(|e| u64::from(e.nonzeros)).sum(),
+            tokens: entries.iter().map(|e| e.tokens).sum(),
+        };
+        let (tail, _) = format::tail(&Directory {
+            shape,
+            has_vocabulary: vocabulary.is_some(),
+            has_names: self.has_names,
+            words_offset: offset,
+            words_crc: crc.finalize(),
+            vocabulary_bytes: text.len() as u64,
+            vocabulary_crc: crc32fast::hash(&text),
+            entries,
+            fingerprint: 0,
+        });
+        out.put(&tail)?;
+        out.commit()?;
+        Ok(shape)
+    }
+}

@@ -1,0 +1,184 @@
+//! Predictive perplexity by the paper's protocol.
+
+use std::ops::ControlFlow;
+
+use crate::corpus::{Block, Corpus, Document};
+use crate::error::{Error, Result};
+use crate::infer::Inferencer;
+use crate::model::Model;
+use crate::random::{Purpose, Random};
+
+/// What the number means, in the words that are printed with it.
+pub const DEFINITION: &str = "exp(-sum x log sum_k p(w|k)p(k|d) / sum x) over the scored tokens. Each test document's tokens are \
+split at random: 20% (rounded) are scored, the others observed. The topics are fixed; p(k|d) is estimated on the observed \
+tokens from a uniform start, until it moves by less than 1e-4 of them or 500 iterations are done. Words that the model does \
+not know are left out. Lower is better.";
+
+/// A model's predictive perplexity on a test corpus.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evaluation {
+    /// See [`DEFINITION`].
+    pub predictive_perplexity: f64,
+    /// Test documents with a scored token.
+    pub documents: u64,
+    /// Test documents too short to have one.
+    pub documents_skipped: u64,
+    /// Tokens that theta was estimated on.
+    pub tokens_observed: u64,
+    /// Tokens that were predicted.
+    pub tokens_scored: u64,
+    /// Different words of the test corpus that the model does not know.
+    pub words_unknown: u64,
+    /// Tokens of these words; they were left out.
+    pub tokens_unknown: u64,
+}
+
+/// The model's id for each word of the corpus.
+fn word_map(model: &Model, corpus: &Corpus) -> Result<Vec<Option<u32>>> {
+    let words = corpus.shape().words;
+    let mine = corpus.vocabulary()?;
+    match (&mine, model.vocabulary()) {
+        (Some(mine), Some(its)) if mine != its => {
+            let ids = its.ids();
+            Ok(mine.iter().map(|word| ids.get(word).copied()).collect())
+        }
+        _ if words == model.words() => Ok((0..words).map(Some).collect()),
+        _ => Err(Error::Input {
+            path: corpus.path().to_path_buf(),
+            place: crate::error::Place::Whole,
+            found: format!("{words} words, and no vocabulary in corpus and model to match them by"),
+            expected: format!("{} words, as the model has", model.words()),
+            remedy: "Import both with --vocab, or split train and test from one corpus with `tinylda split`.".into(),
+        }),
+    }
+}
+
+/// Evaluates a model on documents that it has not seen. `progress` is told the documents done and may ask to stop.
+pub fn predictive_perplexity(
+    model: &Model,
+    corpus: &Corpus,
+    seed: u64,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Evaluation> {
+    let map = word_map(model, corpus)?;
+    let totals = corpus.word_totals()?.tokens;
+    let unknown = || map.iter().zip(&totals).filter(|&(id, &n)| id.is_none() && n > 0).map(|(_, &n)| n);
+    let mut inferencer = Inferencer::new(model);
+    let (mut reader, mut block) = (corpus.reader(), Block::default());
+    let mut result = Evaluation {
+        predictive_perplexity: f64::NAN,
+        documents: 0,
+        documents_skipped: 0,
+        tokens_observed: 0,
+        tokens_scored: 0,
+        words_unknown: unknown().count() as u64,
+        tokens_unknown: unknown().sum(),
+    };
+    let mut log_likelihood = 0f64;
+    let mut known = Parts::default();
+    let (mut observed, mut scored) = (Parts::default(), Parts::default());
+    for i in 0..corpus.blocks() {
+        reader.read(i, &mut block)?;
+        for (within, document) in block.iter().enumerate() {
+            let d = block.first_document() + within as u64;
+            if within % 64 == 0 && progress(d, corpus.shape().documents).is_break() {
+                return Err(Error::Interrupted);
+            }
+            known.clear();
+            for (&w, &x) in document.words.iter().zip(document.counts) {
+                if let Some(id) = map[w as usize] {
+                    known.push(id, x);
+                }
+            }
+            draw(known.document(), &mut Random::new(seed, Purpose::Score, d), &mut observed, &mut scored);
+            let (seen, asked) = (observed.document().tokens(), scored.document().tokens());
+            if asked == 0 {
+                result.documents_skipped += 1;
+                continue;
+            }
+            inferencer.theta(d, observed.document())?;
+            log_likelihood += inferencer.log_likelihood(d, scored.document(), seen)?;
+            result.documents += 1;
+            result.tokens_observed += seen;
+            result.tokens_scored += asked;
+        }
+    }
+    if result.tokens_scored == 0 {
+        return Err(Error::Input {
+            path: corpus.path().to_path_buf(),
+            place: crate::error::Place::Whole,
+            found: "no document with three or more tokens that the model knows".into(),
+            expected: "documents that can be split 80/20".into(),
+            remedy: "Use longer documents, or the vocabulary that the model was trained with.".into(),
+        });
+    }
+    result.predictive_perplexity = (-log_likelihood / result.tokens_scored as f64).exp();
+    Ok(result)
+}
+
+/// Words and counts of a part of a document.
+#[derive(Debug, Default)]
+struct Parts {
+    words: Vec<u32>,
+    counts: Vec<u32>,
+}
+
+impl Parts {
+    fn clear(&mut self) {
+        self.words.clear();
+        self.counts.clear();
+    }
+    fn push(&mut self, word: u32, count: u32) {
+        if count > 0 {
+            self.words.push(word);
+            self.counts.push(count);
+        }
+    }
+    fn document(&self) -> Document<'_> {
+        Document { words: &self.words, counts: &self.counts }
+    }
+}
+
+/// Draws exactly round(20%) of the tokens for scoring, all choices alike (Knuth's algorithm S over tokens).
+fn draw(document: Document<'_>, random: &mut Random, observed: &mut Parts, scored: &mut Parts) {
+    observed.clear();
+    scored.clear();
+    let mut left = document.tokens();
+    let mut needed = (left + 2) / 5;
+    for (&w, &x) in document.words.iter().zip(document.counts) {
+        let mut chosen = 0;
+        for _ in 0..x {
+            if needed == 0 {
+                break;
+            }
+            if random.below(left) < needed {
+                needed -= 1;
+                chosen += 1;
+            }
+            left -= 1;
+        }
+        scored.push(w, chosen);
+        observed.push(w, x - chosen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_is_drawn_and_nothing_is_lost() {
+        let words: Vec<u32> = (0..50).collect();
+        let counts: Vec<u32> = (1..51).collect();
+        let document = Document { words: &words, counts: &counts };
+        let (mut observed, mut scored) = (Parts::default(), Parts::default());
+        draw(document, &mut Random::new(1, Purpose::Score, 0), &mut observed, &mut scored);
+        assert_eq!(scored.document().tokens(), (document.tokens() as f64 * 0.2).round() as u64);
+        assert_eq!(scored.document().tokens() + observed.document().tokens(), document.tokens());
+        for (n, expected) in [(0u32, 0), (1, 0), (2, 0), (3, 1), (7, 1), (8, 2), (10, 2)] {
+            let one = [n];
+            draw(Document { words: &[5][..n.min(1) as usize], counts: &one[..n.min(1) as usize] }, &mut Random::new(1, Purpose::Score, 0), &mut observed, &mut scored);
+            assert_eq!(scored.document().tokens(), expected, "{n}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The only place where files are made and read at a position: every write is whole or not there at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// A file that appears under its name when it is complete, and not before.
+///
+/// It is written under a temporary name in the same folder, synced, and renamed. Dropped before
+/// [`commit`](AtomicFile::commit), it leaves nothing behind and an older file of that name untouched.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    path: PathBuf,
+    out: BufWriter<tempfile::NamedTempFile>,
+}
+
+impl AtomicFile {
+    pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
+        // A link is followed, so that its target is replaced and not the link itself.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        if let Ok(existing) = path.metadata()
+            && !existing.is_file()
+        {
+            let kind = if existing.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+            let source = if existing.is_dir() { io::Error::from(kind) } else { io::Error::new(kind, "not a regular file") };
+            return Err(Error::Io { path, action: "write", source });
+        }
+        let folder = folder_of(&path);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tinylda-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Narrowed by the user's umask, as for any file a program makes.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(&folder).map_err(Error::io("create", &path))?;
+        Ok(AtomicFile { path, out: BufWriter::with_capacity(1 << 18, file) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file itself, to read back what was written and flushed.
+    pub(crate) fn file(&self) -> &File {
+        self.out.get_ref().as_file()
+    }
+
+    /// Overwrites bytes that were written before; the position for further writes is the end again.
+    pub(crate) fn patch(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
+        let attempt = (|| {
+            self.out.seek(SeekFrom::Start(position))?;
+            self.out.write_all(bytes)?;
+            self.out.seek(SeekFrom::End(0)).map(|_| ())
+        })();
+        attempt.map_err(Error::io("write", &self.path))
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(Error::io("write", &self.path))
+    }
+
+    /// Makes the file appear under its name.
+    pub(crate) fn commit(self) -> Result<()> {
+        let path = self.path;
+        let file = self.out.into_inner().map_err(|e| Error::io("write", &path)(e.into_error()))?;
+        file.as_file().sync_all().map_err(Error::io("write", &path))?;
+        file.persist(&path).map_err(|e| Error::io("write", &path)(e.error))?;
+        // The rename itself is on disk once the folder is; a folder that cannot be synced is no failure.
+        if let Ok(folder) = File::open(folder_of(&path)) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Seek for AtomicFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.out.seek(to)
+    }
+}
+
+/// The folder in which a file lies or will lie.
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Reads exactly `buffer.len()` bytes at `position`, without moving any shared position.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileExt::read_exact_at(file, buffer, position)
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::fs::FileExt;
+        let (mut buffer, mut position) = (buffer, position);
+        while !buffer.is_empty() {
+            let n = file.seek_read(buffer, position)?;
+            if n == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            buffer = &mut buffer[n..];
+            position += n as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Whether two names mean the same existing file.
+pub fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_abandoned_file_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.put(b"new").unwrap();
+        drop(file);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_committed_file_is_patched_and_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.put(b"0000-tail").unwrap();
+        file.patch(0, b"head").unwrap();
+        file.put(b"!").unwrap();
+        file.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"head-tail!");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_and_a_folder_as_target_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = AtomicFile::create(&folder.path().join("no/such")).unwrap_err().to_string();
+        assert!(text.contains("folder exists"), "{text}");
+        let text = AtomicFile::create(folder.path()).unwrap_err().to_string();
+        assert!(text.contains("This is a folder"), "{text}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Loops over rows of topics, the only hot code. Nothing here knows of documents, files or threads.
+//!
+//! A row of K numbers is padded with zeros to whole [`Lanes`] of 16, so no loop has a remainder and rows lie on cache
+//! lines. Every operation is defined once, in `rows`, over a vector of 16 lanes (`vector`); the definition is compiled
+//! for plain Rust and for each instruction set. Multiply-adds are fused (rounded once) everywhere and sums have one
+//! fixed tree, so *all variants give the same bits*: a model does not depend on the processor it was trained on.
+
+#![allow(unsafe_code)] // the instruction-set calls; each with its proof
+
+mod rows;
+mod vector;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// Sixteen numbers of a row: one cache line.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Lanes(pub(crate) [f32; LANES]);
+
+/// Numbers in a [`Lanes`].
+pub(crate) const LANES: usize = 16;
+
+impl Lanes {
+    pub(crate) const ZERO: Lanes = Lanes([0.0; LANES]);
+}
+
+/// The numbers of a row, padding included.
+pub(crate) fn flat(row: &[Lanes]) -> &[f32] {
+    // SAFETY: Lanes is repr(C) around [f32; 16] and 64 bytes long, so n of them are 16 n numbers without gaps.
+    unsafe { std::slice::from_raw_parts(row.as_ptr().cast(), row.len() * LANES) }
+}
+
+/// The numbers of a row, padding included, to write.
+pub(crate) fn flat_mut(row: &mut [Lanes]) -> &mut [f32] {
+    // SAFETY: as in `flat`; the borrow is exclusive.
+    unsafe { std::slice::from_raw_parts_mut(row.as_mut_ptr().cast(), row.len() * LANES) }
+}
+
+/// A set of instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Isa {
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// The row operations for one set of instructions. A `Kernel` exists only for what the processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kernel(Isa);
+
+/// Sends a call to the variant of the instruction set.
+macro_rules! dispatch {
+    ($self:ident, $name:ident ( $($argument:expr),* )) => {
+        match $self.0 {
+            // SAFETY: plain Rust, needs nothing.
+            Isa::Plain => unsafe { rows::$name::<vector::Plain>($($argument),*) },
+            // SAFETY: this kernel was made only after the processor was found to have AVX2 and FMA.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::avx2::$name($($argument),*) },
+            // SAFETY: this kernel was made only after the processor was found to have AVX-512F.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::avx512::$name($($argument),*) },
+        }
+    };
+}
+
+impl Kernel {
+    /// All that this processor can run, plain Rust first, the fastest last.
+    pub(crate) fn all() -> Vec<Kernel> {
+        let mut all = vec![Kernel(Isa::Plain)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                all.push(Kernel(Isa::Avx2));
+                if is_x86_feature_detected!("avx512f") {
+                    all.push(Kernel(Isa::Avx512));
+                }
+            }
+        }
+        all
+    }
+
+    /// The fastest that this processor can run.
+    pub(crate) fn best() -> Kernel {
+        Kernel::all().last().copied().unwrap_or(Kernel(Isa::Plain))
+    }
+
+    /// a[K] . b[K]
+    #[inline]
+    pub(crate) fn dot(self, a: &[Lanes], b: &[Lanes]) -> f32 {
+        dispatch!(self, dot(a, b))
+    }
+
+    /// The sum of a[K].
+    #[inline]
+    pub(crate) fn sum(self, a: &[Lanes]) -> f32 {
+        dispatch!(self, sum(a))
+    }
+
+    /// y[K] += r * x[K]
+    #[inline]
+    pub(crate) fn axpy(self, r: f32, x: &[Lanes], y: &mut [Lanes]) {
+        dispatch!(self, axpy(r, x, y));
+    }
+
+    /// y[K] += r * x[K] and v[K] += r * u[K], in one go.
+    #[inline]
+    pub(crate) fn axpy_two(self, r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
+        dispatch!(self, axpy_two(r, x, y, u, v));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row(values: &[f32]) -> Vec<Lanes> {
+        let mut row = vec![Lanes::ZERO; values.len().div_ceil(LANES)];
+        flat_mut(&mut row)[..values.len()].copy_from_slice(values);
+        row
+    }
+
+    /// One body over all variants: the same bits as plain Rust, and close to what mathematics says.
+    fn agree(a: &[f32], b: &[f32], r: f32) {
+        let n = a.len().min(b.len());
+        let (x, y) = (row(&a[..n]), row(&b[..n]));
+        let exact: f64 = a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+        let size: f64 = a.iter().zip(b).map(|(&a, &b)| (f64::from(a) * f64::from(b)).abs()).sum();
+        let mut first: Option<(f32, f32, Vec<Lanes>, Vec<Lanes>)> = None;
+        for kernel in Kernel::all() {
+            let dot = kernel.dot(&x, &y);
+            assert!((f64::from(dot) - exact).abs() <= 1e-6 * size + 1e-30, "{kernel:?}: {dot} {exact}");
+            let (mut one, mut two, mut three) = (y.clone(), y.clone(), x.clone());
+            kernel.axpy(r, &x, &mut one);
+            kernel.axpy_two(r, &x, &mut two, &y, &mut three);
+            assert_eq!(one, two);
+            for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
+                assert_eq!(flat(&one)[i], r.mul_add(a, b));
+                assert_eq!(flat(&three)[i], r.mul_add(b, a));
+            }
+            let got = (dot, kernel.sum(&x), two, three);
+            match &first {
+                None => first = Some(got),
+                Some(first) => {
+                    assert_eq!(first.0.to_bits(), got.0.to_bits(), "{kernel:?}");
+                    assert_eq!(first.1.to_bits(), got.1.to_bits(), "{kernel:?}");
+                    assert_eq!((&first.2, &first.3), (&got.2, &got.3), "{kernel:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn all_variants_agree_to_the_bit(a in prop::collection::vec(-1e3f32..1e3, 0..300), b in prop::collection::vec(0f32..1e-2, 0..300), r in -10f32..10.0) {
+            agree(&a, &b, r);
+        }
+    }
+
+    #[test]
+    fn long_and_short_rows() {
+        for n in [0, 1, 15, 16, 17, 63, 64, 65, 100, 500, 2000] {
+            let a: Vec<f32> = (0..n).map(|i| (i as f32 * 0.37).sin()).collect();
+            let b: Vec<f32> = (0..n).map(|i| 1.0 / (1.0 + i as f32)).collect();
+            agree(&a, &b, 0.3);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! x86-64: AVX2 with FMA, and AVX-512F.
+
+use std::arch::x86_64::*;
+
+use super::Lanes;
+use super::rows;
+use super::vector::Vector;
+
+/// Two AVX registers.
+#[derive(Clone, Copy)]
+struct Avx2(__m256, __m256);
+
+/// One AVX-512 register.
+#[derive(Clone, Copy)]
+struct Avx512(__m512);
+
+/// Eight lanes: i and i+4, i+2, i+1.
+#[inline(always)]
+unsafe fn sum_of_eight(v: __m256) -> f32 {
+    // SAFETY: the caller has AVX.
+    unsafe {
+        let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
+}
+
+impl Vector for Avx2 {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller has AVX2 and FMA; likewise below. Loads and stores stay inside one aligned Lanes.
+        unsafe { Avx2(_mm256_setzero_ps(), _mm256_setzero_ps()) }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_set1_ps(value), _mm256_set1_ps(value)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: &Lanes) -> Self {
+        let p = from.0.as_ptr();
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_load_ps(p), _mm256_load_ps(p.add(8))) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: &mut Lanes) {
+        let p = to.0.as_mut_ptr();
+        // SAFETY: see `zero`.
+        unsafe {
+            _mm256_store_ps(p, self.0);
+            _mm256_store_ps(p.add(8), self.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_add_ps(self.0, other.0), _mm256_add_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn fma(self, a: Self, b: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_fmadd_ps(self.0, a.0, b.0), _mm256_fmadd_ps(self.1, a.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        // SAFETY: see `zero`.
+        unsafe { sum_of_eight(_mm256_add_ps(self.0, self.1)) }
+    }
+}
+
+impl Vector for Avx512 {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller has AVX-512F; likewise below. Loads and stores are of one aligned Lanes.
+        unsafe { Avx512(_mm512_setzero_ps()) }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_set1_ps(value)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: &Lanes) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_load_ps(from.0.as_ptr())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: &mut Lanes) {
+        // SAFETY: see `zero`.
+        unsafe { _mm512_store_ps(to.0.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_add_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn fma(self, a: Self, b: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_fmadd_ps(self.0, a.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        // SAFETY: see `zero`. The upper half is taken out as four 64-bit numbers, which AVX-512F alone can do.
+        unsafe {
+            let low = _mm512_castps512_ps256(self.0);
+            let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0)));
+            sum_of_eight(_mm256_add_ps(low, high))
+        }
+    }
+}
+
+/// The operations of `rows`, compiled for one instruction set.
+macro_rules! compile {
+    ($module:ident, $vector:ident, $features:literal) => {
+        pub(super) mod $module {
+            use super::{$vector, Lanes, rows};
+
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 {
+                // SAFETY: the instructions are switched on for this function; likewise below.
+                unsafe { rows::dot::<$vector>(a, b) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn sum(a: &[Lanes]) -> f32 {
+                // SAFETY: see `dot`.
+                unsafe { rows::sum::<$vector>(a) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn axpy(r: f32, x: &[Lanes], y: &mut [Lanes]) {
+                // SAFETY: see `dot`.
+                unsafe { rows::axpy::<$vector>(r, x, y) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn axpy_two(r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
+                // SAFETY: see `dot`.
+                unsafe { rows::axpy_two::<$vector>(r, x, y, u, v) }
+            }
+        }
+    };
+}
+
+compile!(avx2, Avx2, "avx2,fma");
+compile!(avx512, Avx512, "avx512f,avx2,fma");

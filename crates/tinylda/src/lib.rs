@@ -1,0 +1,51 @@
+//! Topic models (latent Dirichlet allocation) for collections bigger than the machine's memory.
+//!
+//! The way of the data, with no step back:
+//!
+//! ```text
+//! text, UCI, … -> corpus::ingest -> FILE.tlc (blocks) -> store -> train { algorithm(block, topics) } -> FILE.model -> infer, eval
+//! ```
+//!
+//! ```no_run
+//! use std::ops::ControlFlow;
+//! use std::path::Path;
+//! use tinylda::{Algorithm, Corpus, Trainer};
+//!
+//! let corpus = Corpus::open(Path::new("train.tlc"))?;
+//! let trained = Trainer::new(100).algorithm(Algorithm::Atbp).seed(1).train(&corpus, |report| {
+//!     println!("{} {}", report.pass, report.train_perplexity);
+//!     ControlFlow::Continue(())
+//! })?;
+//! trained.model.save(Path::new("nyt.model"))?;
+//! # Ok::<(), tinylda::Error>(())
+//! ```
+//!
+//! The library never prints, never exits and reads no environment variable: that is the program's part.
+
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp))]
+
+mod algo;
+pub mod corpus;
+mod error;
+pub mod eval;
+mod files;
+mod infer;
+mod kernel;
+pub mod model;
+mod plan;
+mod random;
+mod store;
+mod topics;
+mod train;
+
+pub use algo::Algorithm;
+pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
+pub use error::{Error, Place, Result};
+pub use files::same_file;
+pub use infer::Inferencer;
+pub use model::Model;
+pub use plan::{Plan, human_bytes};
+pub use train::{
+    DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, LEAST_PASSES, PassReport, Stop, Trained, Trainer,
+};

@@ -1,0 +1,150 @@
+//! The model: topics that training has found, and how it found them.
+
+mod file;
+mod npz;
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::{Corpus, Vocabulary, word_name};
+use crate::kernel::flat;
+use crate::topics::Topics;
+
+/// How a model was made. Nothing here depends on the machine or the hour, so the same run gives the same file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The algorithm's name.
+    pub algorithm: String,
+    /// The seed.
+    pub seed: u64,
+    /// Passes done.
+    pub passes: u32,
+    /// The change of perplexity at which training would stop.
+    pub tolerance: f64,
+    /// The training perplexity at the end.
+    pub train_perplexity: f64,
+    /// (pass, training perplexity after it).
+    pub history: Vec<(u32, f64)>,
+    /// The corpus it was trained on.
+    pub corpus: CorpusName,
+}
+
+/// Which corpus a model comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CorpusName {
+    /// The file's name, without its folder.
+    pub file: String,
+    /// Stands for the content.
+    pub fingerprint: String,
+    /// D.
+    pub documents: u64,
+    /// W.
+    pub words: u32,
+    /// NNZ.
+    pub nonzeros: u64,
+    /// N.
+    pub tokens: u64,
+}
+
+impl CorpusName {
+    pub(crate) fn of(corpus: &Corpus) -> CorpusName {
+        let shape = corpus.shape();
+        CorpusName {
+            file: corpus.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            fingerprint: corpus.fingerprint(),
+            documents: shape.documents,
+            words: shape.words,
+            nonzeros: shape.nonzeros,
+            tokens: shape.tokens,
+        }
+    }
+}
+
+/// Topics as training has left them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// lambda is the column sums of phi, so that every topic's words add up to 1.
+    pub(crate) topics: Topics,
+    pub(crate) alpha: Vec<f32>,
+    pub(crate) vocabulary: Option<Vocabulary>,
+    pub(crate) settings: Settings,
+}
+
+/// A word of a topic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TopWord {
+    /// Its id.
+    pub word: u32,
+    /// p(w|k).
+    pub probability: f64,
+}
+
+impl Model {
+    pub(crate) fn new(mut topics: Topics, alpha: Vec<f32>, vocabulary: Option<Vocabulary>, settings: Settings) -> Model {
+        topics.sum_lambda();
+        Model { topics, alpha, vocabulary, settings }
+    }
+
+    /// K.
+    pub fn topics(&self) -> u32 {
+        self.topics.count
+    }
+    /// W.
+    pub fn words(&self) -> u32 {
+        self.topics.words()
+    }
+    /// Dirichlet parameters of a document's topics, one per topic.
+    pub fn alpha(&self) -> &[f32] {
+        &self.alpha
+    }
+    /// Dirichlet parameter of a topic's words.
+    pub fn beta(&self) -> f32 {
+        self.topics.beta
+    }
+    /// The words, where they have names.
+    pub fn vocabulary(&self) -> Option<&Vocabulary> {
+        self.vocabulary.as_ref()
+    }
+    /// How it was made.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+    /// phi\[w,:\]: K counts, not normalised.
+    pub fn phi(&self, word: u32) -> &[f32] {
+        &flat(self.topics.phi.row(word))[..self.topics.count as usize]
+    }
+    /// What a word is called.
+    pub fn word_name(&self, word: u32) -> std::borrow::Cow<'_, str> {
+        word_name(self.vocabulary.as_ref(), word)
+    }
+    /// The share of all tokens that belong to topic k.
+    pub fn share(&self, k: u32) -> f64 {
+        let total: f64 = self.topics.lambda.iter().sum();
+        self.topics.lambda.get(k as usize).map_or(0.0, |&lambda| lambda / total.max(f64::MIN_POSITIVE))
+    }
+
+    /// The n words of highest probability of every topic, highest first, equal ones in the order of their ids.
+    pub fn top_words(&self, n: usize) -> Vec<Vec<TopWord>> {
+        let beta = f64::from(self.topics.beta);
+        let beta_sum = self.topics.beta_sum();
+        let mut top: Vec<Vec<(f32, u32)>> = vec![Vec::with_capacity(n + 1); self.topics.count as usize];
+        for w in 0..self.words() {
+            for (best, &value) in top.iter_mut().zip(self.phi(w)) {
+                if best.len() < n || best.last().is_some_and(|&(least, _)| value > least) {
+                    let at = best.partition_point(|&(other, _)| other >= value);
+                    best.insert(at, (value, w));
+                    best.truncate(n);
+                }
+            }
+        }
+        top.into_iter()
+            .zip(&self.topics.lambda)
+            .map(|(best, &lambda)| {
+                best.into_iter()
+                    .map(|(value, word)| TopWord { word, probability: (f64::from(value) + beta) / (lambda + beta_sum) })
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+pub use file::kind_of_file;

@@ -1,0 +1,105 @@
+//! How much memory a training will take: integer arithmetic only, so that a table can test it.
+
+use crate::algo::Algorithm;
+use crate::corpus::Shape;
+use crate::error::{Error, Result};
+use crate::kernel::{LANES, Lanes};
+
+/// Bytes that a training holds, by what they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The documents: 8 bytes per non-zero and 4 per document.
+    pub corpus: u64,
+    /// theta: 4 K bytes per document.
+    pub theta: u64,
+    /// phi, and a second matrix of that size where the algorithm needs one: 4 K bytes per word, K rounded up to 16.
+    pub phi: u64,
+    /// Word totals, vocabulary, buffers and the program itself.
+    pub rest: u64,
+}
+
+impl Plan {
+    /// The plan for K topics on a corpus; `strings` are the bytes of its vocabulary.
+    pub fn new(shape: Shape, strings: u64, topics: u32, algorithm: Algorithm) -> Plan {
+        let row = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
+        Plan {
+            corpus: shape.nonzeros.saturating_mul(8).saturating_add(shape.documents.saturating_mul(4)),
+            theta: shape.documents.saturating_mul(4).saturating_mul(u64::from(topics)),
+            phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.phi_matrices()),
+            rest: (16 << 20) + 24 * u64::from(shape.words) + strings.saturating_mul(2) + row.saturating_mul(8),
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        [self.theta, self.phi, self.rest].iter().fold(self.corpus, |sum, &bytes| sum.saturating_add(bytes))
+    }
+
+    /// Refuses where it does not fit in `have` bytes, and says what would.
+    pub fn check(&self, topics: u32, have: u64) -> Result<()> {
+        let need = self.total();
+        if need <= have {
+            return Ok(());
+        }
+        let fixed = self.corpus.saturating_add(self.rest);
+        let per_topic = (self.theta.saturating_add(self.phi) / u64::from(topics.max(1))).max(1);
+        let possible = have.saturating_sub(fixed) / per_topic;
+        let remedy = if possible >= 2 {
+            format!("With -k {possible} it would fit, or on a machine with more memory.")
+        } else {
+            format!(
+                "The corpus alone needs {}: use a smaller one, or a machine with more memory.",
+                human_bytes(fixed)
+            )
+        };
+        Err(Error::Memory { need, have, remedy })
+    }
+}
+
+/// Bytes as people write them: `1.5 GiB`.
+pub fn human_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let power = (bytes.ilog2() / 10) as usize;
+    format!("{:.1} {}", bytes as f64 / 1024f64.powi(power as i32), UNITS[power - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBMED: Shape = Shape { documents: 8_200_000, words: 141_043, nonzeros: 483_450_157, tokens: 737_869_083 };
+
+    #[test]
+    fn the_table() {
+        let plan = Plan::new(PUBMED, 1 << 20, 100, Algorithm::Stbp);
+        assert_eq!(plan.corpus, 8 * 483_450_157 + 4 * 8_200_000);
+        assert_eq!(plan.theta, 8_200_000 * 400);
+        assert_eq!(plan.phi, 141_043 * 448 * 2);
+        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Atbp).phi, 141_043 * 448);
+        assert!(plan.check(100, plan.total()).is_ok());
+        let text = plan.check(100, 5 << 30).unwrap_err().to_string();
+        assert!(text.contains("With -k 4") && text.contains("5.0 GiB"), "{text}");
+        let text = plan.check(100, 1 << 30).unwrap_err().to_string();
+        assert!(text.contains("corpus alone"), "{text}");
+    }
+
+    #[test]
+    fn sizes_past_32_and_64_bits_do_not_wrap() {
+        let huge = Shape { documents: 1 << 40, words: u32::MAX, nonzeros: 1 << 50, tokens: 1 << 60 };
+        let plan = Plan::new(huge, 0, u32::MAX, Algorithm::Stbp);
+        assert_eq!(plan.total(), u64::MAX);
+        assert!(plan.check(u32::MAX, 1 << 40).is_err());
+        assert_eq!(Plan::new(huge, 0, 10, Algorithm::Atbp).corpus, (8 << 50) + (4 << 40));
+    }
+
+    #[test]
+    fn bytes_for_people() {
+        assert_eq!(human_bytes(0), "0 B");
+        assert_eq!(human_bytes(1023), "1023 B");
+        assert_eq!(human_bytes(1536), "1.5 KiB");
+        assert_eq!(human_bytes(u64::MAX), "16.0 EiB");
+    }
+}

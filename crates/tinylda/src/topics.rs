@@ -1,0 +1,118 @@
+//! The topics: what every algorithm reads and writes, and a model keeps.
+//!
+//! ```text
+//! phi[W,K]   counts, not normalised: how much of word w belongs to topic k
+//! lambda[K]  sum of phi over words, in f64: it is the sum of billions of small numbers
+//! alpha[K]   Dirichlet parameter of a document's topics
+//! beta       Dirichlet parameter of a topic's words
+//! p(w|k) = (phi[w,k]+beta) / (lambda[k]+W*beta)
+//! ```
+
+use crate::error::{Error, Result};
+use crate::kernel::{LANES, Lanes, flat, flat_mut};
+
+/// Rows of K numbers, padded to whole [`Lanes`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Matrix {
+    stride: usize,
+    data: Vec<Lanes>,
+}
+
+/// How many [`Lanes`] a row of `topics` numbers takes.
+pub(crate) fn stride(topics: u32) -> usize {
+    (topics as usize).div_ceil(LANES)
+}
+
+impl Matrix {
+    /// All zero. An allocation that the system refuses is an error and not the end of the process.
+    pub(crate) fn zeros(rows: u32, topics: u32) -> Result<Matrix> {
+        let stride = stride(topics);
+        let length = stride as u64 * u64::from(rows);
+        let mut data = Vec::new();
+        let fits = usize::try_from(length).is_ok_and(|length| data.try_reserve_exact(length).is_ok());
+        if !fits {
+            return Err(Error::Memory {
+                need: length.saturating_mul(64),
+                have: 0,
+                remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller vocabulary.".into(),
+            });
+        }
+        data.resize(length as usize, Lanes::ZERO);
+        Ok(Matrix { stride, data })
+    }
+
+    #[inline]
+    pub(crate) fn row(&self, r: u32) -> &[Lanes] {
+        let start = r as usize * self.stride;
+        &self.data[start..start + self.stride]
+    }
+
+    #[inline]
+    pub(crate) fn row_mut(&mut self, r: u32) -> &mut [Lanes] {
+        let start = r as usize * self.stride;
+        &mut self.data[start..start + self.stride]
+    }
+
+    pub(crate) fn rows(&self) -> u32 {
+        (self.data.len() / self.stride.max(1)) as u32
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.data.fill(Lanes::ZERO);
+    }
+}
+
+/// phi, lambda, alpha and beta.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Topics {
+    pub(crate) count: u32,
+    pub(crate) phi: Matrix,
+    pub(crate) lambda: Vec<f64>,
+    /// Padded with zeros, so that padding topics never get any weight.
+    pub(crate) alpha: Vec<Lanes>,
+    pub(crate) alpha_sum: f64,
+    pub(crate) beta: f32,
+}
+
+impl Topics {
+    pub(crate) fn new(words: u32, count: u32, alpha: &[f32], beta: f32) -> Result<Topics> {
+        let mut padded = vec![Lanes::ZERO; stride(count)];
+        flat_mut(&mut padded)[..alpha.len()].copy_from_slice(alpha);
+        Ok(Topics {
+            count,
+            phi: Matrix::zeros(words, count)?,
+            lambda: vec![0.0; stride(count) * LANES],
+            alpha: padded,
+            alpha_sum: alpha.iter().map(|&a| f64::from(a)).sum(),
+            beta,
+        })
+    }
+
+    pub(crate) fn words(&self) -> u32 {
+        self.phi.rows()
+    }
+
+    /// W * beta.
+    pub(crate) fn beta_sum(&self) -> f64 {
+        f64::from(self.words()) * f64::from(self.beta)
+    }
+
+    /// Sets lambda to what phi says, words in order.
+    pub(crate) fn sum_lambda(&mut self) {
+        self.lambda.fill(0.0);
+        for w in 0..self.words() {
+            for (sum, &value) in self.lambda.iter_mut().zip(flat(self.phi.row(w))) {
+                *sum += f64::from(value);
+            }
+        }
+    }
+
+    /// 1 / (lambda[k] + W*beta), padded.
+    pub(crate) fn inverse(&self, out: &mut Vec<Lanes>) {
+        let beta_sum = self.beta_sum();
+        out.resize(stride(self.count), Lanes::ZERO);
+        for (inverse, &lambda) in flat_mut(out).iter_mut().zip(&self.lambda) {
+            *inverse = (1.0 / (lambda + beta_sum)) as f32;
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Training: the only loop over passes and documents.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use crate::algo::document::{DocumentStep, Frozen, NotANumber};
+use crate::algo::{Algorithm, Sweep};
+use crate::corpus::Corpus;
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, flat_mut};
+use crate::model::{CorpusName, Model, Settings};
+use crate::plan::Plan;
+use crate::random::{Purpose, Random};
+use crate::store::{Store, Visit};
+use crate::topics::Topics;
+
+/// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
+pub const DEFAULT_TOLERANCE: f64 = 1.0;
+/// The paper's number of passes.
+pub const DEFAULT_PASSES: u32 = 500;
+/// The paper's beta.
+pub const DEFAULT_BETA: f64 = 0.01;
+/// From a random start the perplexity may stand nearly still before it falls, so no stop before this pass.
+pub const LEAST_PASSES: u32 = 10;
+
+/// How to train.
+#[derive(Debug, Clone)]
+pub struct Trainer {
+    topics: u32,
+    algorithm: Algorithm,
+    alpha: Option<f64>,
+    beta: f64,
+    passes: u32,
+    tolerance: f64,
+    seed: u64,
+    start: Option<Vec<u32>>,
+    order: Option<Vec<u64>>,
+    memory: Option<u64>,
+}
+
+/// The state after a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PassReport {
+    /// How many passes are done.
+    pub pass: u32,
+    /// How many may be done at the most.
+    pub passes: u32,
+    /// Seconds since training began, when this pass was done.
+    pub seconds: f64,
+    /// exp(-sum x log sum_k p(w|k)p(k|d) / N) on the training documents, after this pass.
+    pub train_perplexity: f64,
+}
+
+/// Why training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The perplexity changed by less than the tolerance.
+    Converged,
+    /// All passes were done.
+    Passes,
+    /// The caller asked for it.
+    Asked,
+}
+
+/// What training gives.
+#[derive(Debug)]
+pub struct Trained {
+    /// The topics.
+    pub model: Model,
+    /// Passes done.
+    pub passes: u32,
+    /// The training perplexity at the end.
+    pub train_perplexity: f64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// Why it ended.
+    pub stop: Stop,
+    /// theta, D rows of K counts, where it was asked for.
+    pub theta: Option<Vec<f32>>,
+}
+
+impl Trainer {
+    /// Training of `topics` topics with the paper's settings: alpha 2/K, beta 0.01, at most 500 passes, until the
+    /// perplexity changes by less than 1.
+    pub fn new(topics: u32) -> Trainer {
+        Trainer {
+            topics,
+            algorithm: Algorithm::Atbp,
+            alpha: None,
+            beta: DEFAULT_BETA,
+            passes: DEFAULT_PASSES,
+            tolerance: DEFAULT_TOLERANCE,
+            seed: 1,
+            start: None,
+            order: None,
+            memory: None,
+        }
+    }
+    /// Which update rule.
+    #[must_use]
+    pub fn algorithm(self, algorithm: Algorithm) -> Trainer {
+        Trainer { algorithm, ..self }
+    }
+    /// The Dirichlet parameter of a document's topics, per topic; 2/K where not set.
+    #[must_use]
+    pub fn alpha(self, alpha: f64) -> Trainer {
+        Trainer { alpha: Some(alpha), ..self }
+    }
+    /// The Dirichlet parameter of a topic's words, per word.
+    #[must_use]
+    pub fn beta(self, beta: f64) -> Trainer {
+        Trainer { beta, ..self }
+    }
+    /// The most passes over the corpus.
+    #[must_use]
+    pub fn passes(self, passes: u32) -> Trainer {
+        Trainer { passes, ..self }
+    }
+    /// Stop when the training perplexity changes by less than this in a pass (0: never).
+    #[must_use]
+    pub fn tolerance(self, tolerance: f64) -> Trainer {
+        Trainer { tolerance, ..self }
+    }
+    /// The same seed gives the same topics, to the bit.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Trainer {
+        Trainer { seed, ..self }
+    }
+    /// The topic (from 0) that each non-zero starts with, documents and words in the corpus's order, instead of a
+    /// random one.
+    #[must_use]
+    pub fn start(self, start: Vec<u32>) -> Trainer {
+        Trainer { start: Some(start), ..self }
+    }
+    /// The order (from 0) in which documents are visited, instead of a random one; for the asynchronous algorithm.
+    #[must_use]
+    pub fn order(self, order: Vec<u64>) -> Trainer {
+        Trainer { order: Some(order), ..self }
+    }
+    /// Refuse before any work where more than this many bytes would be needed.
+    #[must_use]
+    pub fn memory(self, bytes: u64) -> Trainer {
+        Trainer { memory: Some(bytes), ..self }
+    }
+
+    fn alpha_value(&self) -> f64 {
+        self.alpha.unwrap_or(2.0 / f64::from(self.topics.max(1)))
+    }
+
+    fn check(&self, corpus: &Corpus) -> Result<()> {
+        let bad = |option, found: String, expected: &str, remedy: &str| {
+            Err(Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() })
+        };
+        let shape = corpus.shape();
+        if self.topics == 0 {
+            return bad("-k", "0".into(), "at least 1 topic", "100 is a good first choice.");
+        }
+        if u64::from(self.topics) > shape.tokens {
+            let expected = format!("at most {}, the tokens of the corpus", shape.tokens);
+            return bad("-k", self.topics.to_string(), &expected, "Choose fewer topics, or check that the corpus is the right one.");
+        }
+        for (option, value) in [("--alpha", self.alpha_value()), ("--beta", self.beta)] {
+            // Within these the products of the update stay inside the range of 32-bit floats.
+            if !(1e-9..=1e6).contains(&value) {
+                return bad(option, value.to_string(), "a number from 1e-9 to 1000000", "The paper has alpha = 2/K and beta = 0.01.");
+            }
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            return bad("--tol", self.tolerance.to_string(), "a number from 0", "0 means: never stop before the last pass.");
+        }
+        if self.passes == 0 {
+            return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
+        }
+        if let Some(start) = &self.start {
+            if start.len() as u64 != shape.nonzeros {
+                let expected = format!("{}, one for each non-zero of the corpus", shape.nonzeros);
+                return bad("--start", format!("a list of {} topics", start.len()), &expected, "Give one topic per line, in the order of the corpus.");
+            }
+            if let Some(at) = start.iter().position(|&k| k >= self.topics) {
+                let found = format!("topic {} on line {}", start[at], at + 1);
+                return bad("--start", found, &format!("0 to {}", self.topics - 1), "Topics are counted from 0 and less than -k.");
+            }
+        }
+        if let Some(order) = &self.order {
+            let mut seen = vec![false; shape.documents as usize];
+            let whole = order.len() as u64 == shape.documents
+                && order.iter().all(|&d| seen.get_mut(d as usize).is_some_and(|s| !std::mem::replace(s, true)));
+            if !whole {
+                let expected = format!("every document from 0 to {} once", shape.documents.saturating_sub(1));
+                return bad("--order", format!("a list of {} documents", order.len()), &expected, "Give one document number per line.");
+            }
+            if !self.algorithm.shuffles() {
+                return bad("--order", "given".into(), "it only with an asynchronous algorithm", "Leave it out: the order makes no difference here.");
+            }
+        }
+        if let Some(have) = self.memory {
+            Plan::new(shape, corpus.bytes() - corpus.bytes_without_strings(), self.topics, self.algorithm).check(self.topics, have)?;
+        }
+        Ok(())
+    }
+
+    /// Trains. `each` is called after every pass, and may ask to stop.
+    pub fn train(&self, corpus: &Corpus, each: impl FnMut(&PassReport) -> ControlFlow<()>) -> Result<Trained> {
+        self.run(corpus, each, false)
+    }
+
+    /// Trains and gives theta too: D x K numbers.
+    pub fn train_with_theta(&self, corpus: &Corpus, each: impl FnMut(&PassReport) -> ControlFlow<()>) -> Result<Trained> {
+        self.run(corpus, each, true)
+    }
+
+    fn run(
+        &self,
+        corpus: &Corpus,
+        mut each: impl FnMut(&PassReport) -> ControlFlow<()>,
+        keep_theta: bool,
+    ) -> Result<Trained> {
+        self.check(corpus)?;
+        let clock = Instant::now();
+        let kernel = Kernel::best();
+        let shape = corpus.shape();
+        let word_tokens = corpus.word_totals()?.tokens;
+        let alpha = vec![self.alpha_value() as f32; self.topics as usize];
+        let mut topics = Topics::new(shape.words, self.topics, &alpha, self.beta as f32)?;
+        let mut store = Store::load(corpus, self.topics)?;
+        self.scatter(&mut topics, &mut store)?;
+        let visits = self.visits(corpus);
+        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, kernel)?;
+
+        let tokens = shape.tokens as f64;
+        let mut history: Vec<(u32, f64)> = Vec::new();
+        let mut finished_at = vec![clock.elapsed().as_secs_f64()];
+        let mut stop = Stop::Passes;
+        let mut pass = 0;
+        while pass < self.passes && stop == Stop::Passes {
+            sweep.begin(&topics);
+            let mut before = Some(0f64);
+            store.for_each(visits.as_deref(), |d, document, theta| {
+                let got = sweep.document(&mut topics, document, theta).map_err(|bad| out_of_range(d, "training", bad))?;
+                before = before.zip(got).map(|(sum, one)| sum + one);
+                Ok(())
+            })?;
+            sweep.end(&mut topics);
+            pass += 1;
+            finished_at.push(clock.elapsed().as_secs_f64());
+            // A sweep that gets the likelihood for free gets that of the state it began with: report one pass later.
+            let (of_pass, log_likelihood) = match before {
+                Some(sum) => (pass - 1, sum),
+                None => (pass, log_likelihood(&topics, &mut store, kernel)?),
+            };
+            if of_pass > 0 {
+                stop = self.note(of_pass, perplexity(log_likelihood, tokens), &finished_at, &mut history, &mut each);
+            }
+        }
+        if history.last().map(|&(p, _)| p) != Some(pass) {
+            let last = perplexity(log_likelihood(&topics, &mut store, kernel)?, tokens);
+            let asked = self.note(pass, last, &finished_at, &mut history, &mut each);
+            if stop == Stop::Passes {
+                stop = asked;
+            }
+        }
+        let train_perplexity = history.last().map_or(f64::NAN, |&(_, p)| p);
+        let theta = if keep_theta { Some(collect_theta(&mut store, corpus, self.topics)?) } else { None };
+        let settings = Settings {
+            algorithm: self.algorithm.name().into(),
+            seed: self.seed,
+            passes: pass,
+            tolerance: self.tolerance,
+            train_perplexity,
+            history,
+            corpus: CorpusName::of(corpus),
+        };
+        let model = Model::new(topics, alpha, corpus.vocabulary()?, settings);
+        Ok(Trained { model, passes: pass, train_perplexity, seconds: clock.elapsed().as_secs_f64(), stop, theta })
+    }
+
+    /// Writes a pass down, tells the caller, and says whether to go on.
+    fn note(
+        &self,
+        pass: u32,
+        train_perplexity: f64,
+        finished_at: &[f64],
+        history: &mut Vec<(u32, f64)>,
+        each: &mut impl FnMut(&PassReport) -> ControlFlow<()>,
+    ) -> Stop {
+        let change = history.last().map(|&(_, last)| (last - train_perplexity).abs());
+        history.push((pass, train_perplexity));
+        let seconds = finished_at.get(pass as usize).copied().unwrap_or(f64::NAN);
+        let asked = each(&PassReport { pass, passes: self.passes, seconds, train_perplexity }).is_break();
+        if asked {
+            Stop::Asked
+        } else if pass >= LEAST_PASSES && change.is_some_and(|change| change < self.tolerance) {
+            Stop::Converged
+        } else {
+            Stop::Passes
+        }
+    }
+
+    /// The start: each non-zero gives all its tokens to one topic.
+    fn scatter(&self, topics: &mut Topics, store: &mut Store) -> Result<()> {
+        let mut given = self.start.as_deref().unwrap_or_default().iter();
+        store.for_each(None, |d, document, theta| {
+            let mut random = Random::new(self.seed, Purpose::Start, d);
+            for (&w, &x) in document.words.iter().zip(document.counts) {
+                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32) as usize;
+                theta[k] += x as f32;
+                flat_mut(topics.phi.row_mut(w))[k] += x as f32;
+                topics.lambda[k] += f64::from(x);
+            }
+            Ok(())
+        })
+    }
+
+    /// The order of documents: blocks shuffled, and the documents within each, so that a pass can stream from disk.
+    fn visits(&self, corpus: &Corpus) -> Option<Vec<Visit>> {
+        if !self.algorithm.shuffles() {
+            return None;
+        }
+        let sizes: Vec<u32> = (0..corpus.blocks()).map(|i| corpus.block_documents(i)).collect();
+        if let Some(order) = &self.order {
+            let mut firsts = vec![0u64];
+            firsts.extend(sizes.iter().scan(0u64, |sum, &n| {
+                *sum += u64::from(n);
+                Some(*sum)
+            }));
+            let mut visits: Vec<Visit> = Vec::new();
+            for &d in order {
+                let block = firsts.partition_point(|&first| first <= d) - 1;
+                let within = (d - firsts[block]) as u32;
+                match visits.last_mut() {
+                    Some(last) if last.block == block => last.documents.push(within),
+                    _ => visits.push(Visit { block, documents: vec![within] }),
+                }
+            }
+            return Some(visits);
+        }
+        let mut blocks: Vec<usize> = (0..sizes.len()).collect();
+        Random::new(self.seed, Purpose::BlockOrder, 0).shuffle(&mut blocks);
+        let visit = |block: usize| {
+            let mut documents: Vec<u32> = (0..sizes[block]).collect();
+            Random::new(self.seed, Purpose::DocumentOrder, block as u64).shuffle(&mut documents);
+            Visit { block, documents }
+        };
+        Some(blocks.into_iter().map(visit).collect())
+    }
+}
+
+fn out_of_range(document: u64, phase: &'static str, NotANumber(found): NotANumber) -> Error {
+    Error::Numeric {
+        document: document + 1,
+        phase,
+        found: found.to_string(),
+        remedy: "Use larger values of --alpha and --beta, or leave extreme counts out.",
+    }
+}
+
+/// exp(-log-likelihood per token).
+fn perplexity(log_likelihood: f64, tokens: f64) -> f64 {
+    (-log_likelihood / tokens).exp()
+}
+
+/// sum x log p(w|d) over the training documents.
+fn log_likelihood(topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<f64> {
+    let mut inverse = Vec::new();
+    topics.inverse(&mut inverse);
+    let frozen = Frozen::new(topics, &inverse);
+    let mut step = DocumentStep::new(topics.count, kernel);
+    let mut sum = 0f64;
+    store.for_each(None, |d, document, theta| {
+        sum += step
+            .log_likelihood(&frozen, document, theta, document.tokens())
+            .map_err(|bad| out_of_range(d, "the training perplexity", bad))?;
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+fn collect_theta(store: &mut Store, corpus: &Corpus, topics: u32) -> Result<Vec<f32>> {
+    let mut all = vec![0.0; corpus.shape().documents as usize * topics as usize];
+    store.for_each(None, |d, _, theta| {
+        let start = d as usize * topics as usize;
+        all[start..start + topics as usize].copy_from_slice(theta);
+        Ok(())
+    })?;
+    Ok(all)
+}

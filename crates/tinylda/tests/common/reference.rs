@@ -1,0 +1,118 @@
+//! The paper's loops, transcribed: f64, one message at a time, K divisions each. Slow and plain on purpose: this is what
+//! the shipped code is compared with, in its numbers (`golden`) and in its speed (`benches/pass.rs`).
+//!
+//! Legend: K topics, W words, D documents; x a count; n_d, n_w, N sums of x over a document, a word, all;
+//! phi[W,K], theta[D,K] counts; lambda[K] = sum of phi over words.
+
+/// One count: document, word, x.
+pub type Entry = (usize, usize, f64);
+
+pub struct Reference {
+    pub k: usize,
+    pub alpha: f64,
+    pub beta: f64,
+    pub entries: Vec<Entry>,
+    pub phi: Vec<f64>,
+    pub theta: Vec<f64>,
+    pub lambda: Vec<f64>,
+    words: usize,
+    n_d: Vec<f64>,
+    n_w: Vec<f64>,
+    n: f64,
+}
+
+impl Reference {
+    /// Entry i starts with topic start[i].
+    pub fn new(documents: usize, words: usize, k: usize, alpha: f64, beta: f64, entries: Vec<Entry>, start: &[usize]) -> Reference {
+        let mut r = Reference {
+            k,
+            alpha,
+            beta,
+            phi: vec![0.0; words * k],
+            theta: vec![0.0; documents * k],
+            lambda: vec![0.0; k],
+            words,
+            n_d: vec![0.0; documents],
+            n_w: vec![0.0; words],
+            n: 0.0,
+            entries,
+        };
+        for (&(d, w, x), &t) in r.entries.iter().zip(start) {
+            r.phi[w * k + t] += x;
+            r.theta[d * k + t] += x;
+            r.lambda[t] += x;
+            r.n_d[d] += x;
+            r.n_w[w] += x;
+            r.n += x;
+        }
+        r
+    }
+
+    pub fn synchronous_pass(&mut self) {
+        let k = self.k;
+        let beta_sum = self.words as f64 * self.beta;
+        let mut phi = vec![0.0; self.phi.len()];
+        let mut theta = vec![0.0; self.theta.len()];
+        let mut lambda = vec![0.0; k];
+        let mut eta = vec![0.0; k];
+        for &(d, w, x) in &self.entries {
+            let mut sum = 0.0;
+            for t in 0..k {
+                eta[t] = (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum) * (self.theta[d * k + t] + self.alpha);
+                sum += eta[t];
+            }
+            for t in 0..k {
+                let message = x * eta[t] / sum;
+                phi[w * k + t] += message;
+                theta[d * k + t] += message;
+                lambda[t] += message;
+            }
+        }
+        (self.phi, self.theta, self.lambda) = (phi, theta, lambda);
+    }
+
+    /// Documents in the given order; entries must be sorted by document.
+    #[allow(dead_code, reason = "the benchmark includes this file for the synchronous pass alone")]
+    pub fn asynchronous_pass(&mut self, order: &[usize]) {
+        let k = self.k;
+        let beta_sum = self.words as f64 * self.beta;
+        let mut eta = vec![0.0; k];
+        for &document in order {
+            let start = self.entries.partition_point(|&(d, _, _)| d < document);
+            let end = self.entries.partition_point(|&(d, _, _)| d <= document);
+            for &(d, w, x) in &self.entries[start..end] {
+                let mut sum = 0.0;
+                for t in 0..k {
+                    self.theta[d * k + t] *= (self.n_d[d] - x) / self.n_d[d];
+                    self.phi[w * k + t] *= (self.n_w[w] - x) / self.n_w[w];
+                    self.lambda[t] *= (self.n - x) / self.n;
+                    eta[t] = (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum) * (self.theta[d * k + t] + self.alpha);
+                    sum += eta[t];
+                }
+                for t in 0..k {
+                    let message = x * eta[t] / sum;
+                    self.theta[d * k + t] += message;
+                    self.phi[w * k + t] += message;
+                    self.lambda[t] += message;
+                }
+            }
+        }
+    }
+
+    #[allow(dead_code, reason = "the benchmark includes this file for the synchronous pass alone")]
+    pub fn training_perplexity(&self) -> f64 {
+        let k = self.k;
+        let beta_sum = self.words as f64 * self.beta;
+        let mut sum = 0.0;
+        for &(d, w, x) in &self.entries {
+            let p: f64 = (0..k)
+                .map(|t| {
+                    (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum) * (self.theta[d * k + t] + self.alpha)
+                        / (self.n_d[d] + k as f64 * self.alpha)
+                })
+                .sum();
+            sum += x * p.ln();
+        }
+        (-sum / self.n).exp()
+    }
+}
