@@ -1,1 +1,69 @@
-fn main(){}
+//! `tinylda`: topic models for collections bigger than the machine's memory.
+//!
+//! Parse (`args`) -> one function per command (`commands`) -> exit code. Results go to standard output, everything
+//! else to standard error.
+
+mod args;
+mod commands;
+mod machine;
+mod progress;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+/// Set by Ctrl-C; the running command sees it at its next report of progress and leaves nothing half-written.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let handled = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            // The second time the user means it.
+            std::process::exit(1);
+        }
+    });
+    // Without a handler Ctrl-C ends the process at once, which is safe too: files appear only when they are whole.
+    drop(handled);
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => report(&error),
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let ui = progress::Ui::new(cli.quiet);
+    match &cli.command {
+        Command::Demo(a) => commands::demo::run(a, &ui),
+        Command::Import(a) => commands::import::run(a, &ui),
+        Command::Info(a) => commands::info::run(a, &ui),
+        Command::Split(a) => commands::split::run(a, &ui),
+        Command::Train(a) => commands::train::run(a, &ui),
+        Command::Topics(a) => commands::topics::run(a),
+        Command::Eval(a) => commands::eval::run(a, &ui),
+        Command::Export(a) => commands::export::run(a, &ui),
+        Command::Synth(a) => commands::synth::run(a, &ui),
+        Command::Completions(a) => commands::completions::run(a),
+    }
+}
+
+/// Says what went wrong. Wrong usage is 2, every other failure 1; a reader that has gone away is no failure.
+fn report(error: &anyhow::Error) -> ExitCode {
+    let broken_pipe = error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    });
+    if broken_pipe {
+        return ExitCode::SUCCESS;
+    }
+    let (text, usage) = match error.downcast_ref::<tinylda::Error>() {
+        // The library's messages are whole sentences that name their cause.
+        Some(known) => (known.to_string(), matches!(known, tinylda::Error::Setting { .. })),
+        None => (format!("{error:#}"), false),
+    };
+    // Nothing sensible is left to do where standard error is gone too.
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("tinylda: {text}\n"));
+    ExitCode::from(if usage { 2 } else { 1 })
+}

@@ -122,6 +122,11 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Resu
     }
 }
 
+/// Whether a file of this name could be written, found out by making one and taking it away again.
+pub fn check_writable(path: &Path) -> Result<()> {
+    AtomicFile::create(path).map(drop)
+}
+
 /// Whether two names mean the same existing file.
 pub fn same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)

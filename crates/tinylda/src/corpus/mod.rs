@@ -27,7 +27,7 @@ pub use reader::{BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};
 pub use stats::{Lengths, Statistics};
 pub use synth::{Synth, Synthetic};
-pub use uci::write_uci;
+pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
 pub use writer::CorpusWriter;
 

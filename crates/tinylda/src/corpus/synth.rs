@@ -216,6 +216,40 @@ impl Synth {
         })
     }
 
+    /// Takes the topics as given, each a list of (word, weight), and `common` in place of the word measure.
+    pub fn with_topics(&self, common: &[(u32, f64)], topics: &[Vec<(u32, f64)>]) -> Result<Synthetic> {
+        let settings = Synth { topics: topics.len() as u32, ..self.clone() };
+        settings.check()?;
+        let sound = |list: &[(u32, f64)]| {
+            list.iter().all(|&(w, p)| w < self.words && p > 0.0 && p.is_finite()) && !list.is_empty()
+        };
+        if !(sound(common) && topics.iter().all(|topic| sound(topic))) {
+            return Err(Error::Setting {
+                option: "topics",
+                found: "a topic without words, or a word without weight".into(),
+                expected: "words below W with weights above 0".into(),
+                remedy: "Give every topic a word.".into(),
+            });
+        }
+        Ok(Synthetic {
+            settings,
+            base: Alias::new(common),
+            topics: topics.iter().map(|topic| Alias::new(topic)).collect(),
+            fresh: Vec::new(),
+            tokens: Vec::new(),
+        })
+    }
+
+    /// The names of the words: `w` and the number, all of one width.
+    pub fn vocabulary(&self) -> Vocabulary {
+        let width = self.words.to_string().len();
+        let mut vocabulary = Vocabulary::new();
+        for w in 1..=self.words {
+            vocabulary.push(&format!("w{w:0width$}"));
+        }
+        vocabulary
+    }
+
     /// p(word | topic) of the true topics, a row of W per topic: for tests that must find them again.
     pub fn truth(&self) -> Result<Vec<Vec<f64>>> {
         self.check()?;
@@ -273,7 +307,12 @@ impl Synthetic {
     }
 
     /// Draws all documents into a corpus file. `progress` is told the documents done and may ask to stop.
-    pub fn write(&mut self, path: &Path, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<Shape> {
+    pub fn write(
+        &mut self,
+        path: &Path,
+        vocabulary: &Vocabulary,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Shape> {
         let mut writer = CorpusWriter::create(path, false)?;
         let (mut words, mut counts) = (Vec::new(), Vec::new());
         let total = self.settings.documents;
@@ -284,12 +323,7 @@ impl Synthetic {
                 return Err(Error::Interrupted);
             }
         }
-        let width = self.settings.words.to_string().len();
-        let mut vocabulary = Vocabulary::new();
-        for w in 1..=self.settings.words {
-            vocabulary.push(&format!("w{w:0width$}"));
-        }
-        writer.finish(self.settings.words, Some(&vocabulary))
+        writer.finish(self.settings.words, Some(vocabulary))
     }
 }
 

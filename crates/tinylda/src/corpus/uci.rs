@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::{Block, Corpus};
 use crate::error::{Error, Result};
+use crate::files::AtomicFile;
 
 /// Writes the corpus as UCI text; errors of `out` name `path`. `progress` is told the blocks done and may ask to stop.
 pub fn write_uci(
@@ -40,6 +41,17 @@ pub fn write_uci(
         }
     }
     out.write_all(&text).and_then(|()| out.flush()).map_err(Error::io("write", path))
+}
+
+/// Writes the corpus as UCI text to a file, which appears when it is whole.
+pub fn save_uci(
+    corpus: &Corpus,
+    path: &Path,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut out = AtomicFile::create(path)?;
+    write_uci(corpus, &mut out, path, progress)?;
+    out.commit()
 }
 
 /// Appends decimal digits; a good deal faster than the formatting machinery, on billions of numbers.

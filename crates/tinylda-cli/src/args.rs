@@ -1,0 +1,345 @@
+//! The command line, as data: names, help and checks of single values. Nothing is opened or run here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Topic models (LDA) for collections bigger than the machine's memory.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tinylda",
+    version,
+    about,
+    max_term_width = 100,
+    after_help = "First steps:\n  tinylda demo\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
+                  tinylda train nyt.tlc -k 100 -o nyt.model\n  tinylda topics nyt.model"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// No progress and no messages, only results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(Demo),
+    Import(Import),
+    Info(Info),
+    Split(Split),
+    Train(Train),
+    Topics(Topics),
+    Eval(Eval),
+    Export(Export),
+    Synth(Synth),
+    Completions(Completions),
+}
+
+/// Show what a topic model does, on a small collection made up on the spot
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda demo\n  tinylda demo --seed 2 --keep demo/")]
+pub(crate) struct Demo {
+    /// Another seed draws another collection
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Keep the corpus and the model in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// UCI bag of words: D, W, NNZ, then "document word count", from 1
+    Uci,
+    /// Matrix Market coordinate, documents as rows (or --transpose)
+    Mtx,
+    /// SVMlight or libsvm: "label id:count ...", ids from 1
+    Svmlight,
+    /// LDA-C: "pairs id:count ...", ids from 0
+    Ldac,
+    /// Plain text: a document per line; words by Unicode's rules, in lower case
+    Text,
+}
+
+/// Turn your data into a corpus file
+///
+/// Reads UCI bag of words, Matrix Market, SVMlight, LDA-C or plain text, also compressed (gzip, zstd, xz, bzip2; told by
+/// content, not by name). Entries may come in any order and more than once. Memory does not grow with the number of
+/// documents.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
+    tinylda import abstracts.txt -o abstracts.tlc\n  \
+    tinylda import matrix.mtx.gz --transpose --vocab peaks.txt --names barcodes.txt -o cells.tlc\n  \
+    zcat counts.gz | tinylda import - --format svmlight -o counts.tlc")]
+pub(crate) struct Import {
+    /// The data; - for standard input
+    pub(crate) input: PathBuf,
+    /// The words, one per line: line i names word i
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vocab: Option<PathBuf>,
+    /// The documents' names, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
+    /// The data's format; recognised from its first lines where not given
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Matrix Market: documents are the columns
+    #[arg(long)]
+    pub(crate) transpose: bool,
+    /// SVMlight and LDA-C: the first word id [default: 1 and 0]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(0..=1))]
+    pub(crate) first_id: Option<u32>,
+    /// Leave counts of zero out instead of refusing them
+    #[arg(long)]
+    pub(crate) skip_zeros: bool,
+    /// The corpus file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say what a corpus or model file holds, and check it
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda info nyt.tlc\n  tinylda info nyt.model --json")]
+pub(crate) struct Info {
+    /// A corpus or model file
+    pub(crate) file: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Divide a corpus into a training and a test part, by document
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tinylda split nyt.tlc --test 0.5 --seed 1 -o train.tlc test.tlc")]
+pub(crate) struct Split {
+    /// The corpus file
+    pub(crate) corpus: PathBuf,
+    /// The share of documents that go to the test part
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+    pub(crate) test: f64,
+    /// The same seed gives the same parts
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The two corpus files to write
+    #[arg(short, long, num_args = 2, value_names = ["TRAIN", "TEST"])]
+    pub(crate) output: Vec<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Algorithm {
+    /// Synchronous tiny belief propagation (the paper's sTBP)
+    Stbp,
+    /// Asynchronous tiny belief propagation (the paper's aTBP)
+    Atbp,
+}
+
+/// Find topics in a corpus
+///
+/// The same seed gives the same model file, byte for byte.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
+    tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
+pub(crate) struct Train {
+    /// The corpus file
+    pub(crate) corpus: PathBuf,
+    /// K, the number of topics
+    #[arg(short = 'k', long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) topics: u32,
+    /// How topics are found
+    #[arg(long, value_enum, default_value_t = Algorithm::Atbp)]
+    pub(crate) algorithm: Algorithm,
+    /// Dirichlet parameter of a document's topics, per topic [default: 2/K]
+    #[arg(long, value_parser = positive, conflicts_with = "alpha_sum")]
+    pub(crate) alpha: Option<f64>,
+    /// The same as a sum over topics, as MALLET has it: alpha is this divided by K
+    #[arg(long, value_parser = positive)]
+    pub(crate) alpha_sum: Option<f64>,
+    /// Dirichlet parameter of a topic's words, per word
+    #[arg(long, value_parser = positive, default_value_t = tinylda::DEFAULT_BETA)]
+    pub(crate) beta: f64,
+    /// The most passes over the corpus
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = tinylda::DEFAULT_PASSES)]
+    pub(crate) passes: u32,
+    /// Stop when a pass changes the training perplexity by less than this (not before pass 10); 0: never
+    #[arg(long, value_parser = not_negative, default_value_t = tinylda::DEFAULT_TOLERANCE)]
+    pub(crate) tol: f64,
+    /// The same seed gives the same topics
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Start from these topics: a number from 0 per line, one for each non-zero in the corpus's order
+    #[arg(long, value_name = "FILE")]
+    pub(crate) start: Option<PathBuf>,
+    /// atbp: visit the documents in this order, a number from 0 per line, in place of a random one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) order: Option<PathBuf>,
+    /// Write a line of JSON per pass to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// The model file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print the words of a model's topics
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda topics nyt.model -n 10\n  tinylda topics nyt.model --json")]
+pub(crate) struct Topics {
+    /// The model file
+    pub(crate) model: PathBuf,
+    /// How many words of each topic
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(crate) words: usize,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Measure how well a model predicts documents it has not seen
+///
+/// The paper's predictive perplexity; its definition is printed with the number.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tinylda eval nyt.model test.tlc --seed 1 --json")]
+pub(crate) struct Eval {
+    /// The model file
+    pub(crate) model: PathBuf,
+    /// The corpus file with test documents
+    pub(crate) corpus: PathBuf,
+    /// The same seed splits the documents' tokens in the same way
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write a model or corpus for other programs
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("what").required(true),
+    after_help = "Examples:\n  tinylda export nyt.model --npz nyt.npz\n  tinylda export nyt.tlc --uci docword.nyt.txt"
+)]
+pub(crate) struct Export {
+    /// A model file, or a corpus file for --uci
+    pub(crate) file: PathBuf,
+    /// A model for numpy: phi [W, K] (counts), alpha, beta, vocab
+    #[arg(long, value_name = "FILE", group = "what")]
+    pub(crate) npz: Option<PathBuf>,
+    /// A corpus as UCI bag of words; - for standard output
+    #[arg(long, value_name = "FILE", group = "what")]
+    pub(crate) uci: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SynthFormat {
+    /// A corpus file
+    Tlc,
+    /// UCI bag of words
+    Uci,
+}
+
+/// Draw a corpus of any size from LDA's own process
+///
+/// Words follow Zipf's law, documents mix a few topics, words come in bursts as in real text. Document d depends on the
+/// seed and the settings alone. Memory does not grow with the number of documents.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda synth -D 100000 -W 50000 -K 50 --mean-length 90 --seed 7 -o synth.tlc\n  \
+    tinylda synth -D 8200000 -W 141043 -K 100 -o pubmed-size.tlc\n  \
+    tinylda synth -D 1000 -W 5000 -K 10 --format uci -o - | gzip > docword.txt.gz")]
+pub(crate) struct Synth {
+    /// D, the number of documents
+    #[arg(short = 'D', long, value_name = "D", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) documents: u64,
+    /// W, the number of words
+    #[arg(short = 'W', long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) words: u32,
+    /// K, the number of topics
+    #[arg(short = 'K', long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) topics: u32,
+    /// Mean tokens per document
+    #[arg(long, value_parser = positive, default_value_t = 90.0)]
+    pub(crate) mean_length: f64,
+    /// How even the lengths are (gamma shape); small is uneven
+    #[arg(long, value_parser = positive, default_value_t = 4.0)]
+    pub(crate) length_shape: f64,
+    /// Dirichlet parameter of a document's topics, per topic
+    #[arg(long, value_parser = positive, default_value_t = 0.05)]
+    pub(crate) alpha: f64,
+    /// Dirichlet concentration of topics around the word frequencies; small makes sharp topics
+    #[arg(long, value_parser = positive, default_value_t = 1000.0)]
+    pub(crate) concentration: f64,
+    /// Zipf's exponent of the word frequencies
+    #[arg(long, value_parser = not_negative, default_value_t = 1.1)]
+    pub(crate) zipf_exponent: f64,
+    /// Mandelbrot's shift: flattens the most frequent words, as leaving out stop words does
+    #[arg(long, value_parser = not_negative, default_value_t = 20.0)]
+    pub(crate) zipf_shift: f64,
+    /// Share of every topic that is just the word frequencies
+    #[arg(long, value_parser = not_negative, default_value_t = 0.05)]
+    pub(crate) smooth: f64,
+    /// Share of tokens that repeat an earlier word of their document
+    #[arg(long, value_parser = not_negative, default_value_t = 0.32)]
+    pub(crate) burst: f64,
+    /// The same seed draws the same corpus
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What to write [default: tlc, or uci to standard output]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<SynthFormat>,
+    /// The file to write; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print a completion script for your shell
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda completions bash > ~/.local/share/bash-completion/completions/tinylda\n  \
+    tinylda completions zsh > ~/.zfunc/_tinylda")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| "expected a number".into())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    number(text).and_then(|v| if v > 0.0 { Ok(v) } else { Err("expected a number above 0".into()) })
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    number(text).and_then(|v| if v >= 0.0 { Ok(v) } else { Err("expected a number from 0".into()) })
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(text).and_then(|v| if v > 0.0 && v < 1.0 { Ok(v) } else { Err("expected a share above 0 and below 1".into()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,11 @@
+//! `tinylda completions`
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Completions};
+
+pub(crate) fn run(a: &Completions) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(a.shell, &mut Cli::command(), "tinylda", &mut script);
+    Ok(std::io::Write::write_all(&mut std::io::stdout(), &script)?)
+}

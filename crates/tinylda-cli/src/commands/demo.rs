@@ -1,0 +1,143 @@
+//! `tinylda demo`: the whole way on a collection that is made up on the spot.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::json;
+use tinylda::corpus::Synth;
+use tinylda::eval::predictive_perplexity;
+use tinylda::{Algorithm, Corpus, Model, Trainer, Vocabulary};
+
+use super::themes::{COMMON, THEMES};
+use super::{print, shape_line};
+use crate::args;
+use crate::progress::Ui;
+
+const DOCUMENTS: u64 = 4000;
+/// One topic more than themes: for the words that all documents share.
+const TOPICS: u32 = THEMES.len() as u32 + 1;
+const TEMPLATE: &str = "{wide_bar} pass {pos}/{len}  {msg}";
+
+pub(crate) fn run(a: &args::Demo, ui: &Ui) -> anyhow::Result<()> {
+    let temporary = tempfile::tempdir()?;
+    let folder = a.keep.as_deref().unwrap_or(temporary.path());
+    std::fs::create_dir_all(folder)?;
+    let (all, train, test) = (folder.join("demo.tlc"), folder.join("train.tlc"), folder.join("test.tlc"));
+    let model_file = folder.join("demo.model");
+
+    let shape = draw(&all, a.seed)?;
+    ui.say(&format!("Drew a collection about {} themes: {}.", THEMES.len(), shape_line(shape)));
+    tinylda::corpus::split(&Corpus::open(&all)?, 0.2, a.seed, &train, &test, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+    let corpus = Corpus::open(&train)?;
+    let bar = ui.bar("pass", 100, TEMPLATE);
+    let trained = Trainer::new(TOPICS)
+        .algorithm(Algorithm::Atbp)
+        .passes(100)
+        .tolerance(0.05)
+        .seed(a.seed)
+        .train(&corpus, |report| super::train::show(&bar, report))?;
+    bar.done();
+    trained.model.save(&model_file)?;
+    let model = Model::load(&model_file)?;
+    let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+
+    let found = matches(&model);
+    let top = model.top_words(8);
+    let recovered = THEMES.iter().filter(|(name, _)| found.iter().any(|(theme, share)| theme == name && *share > 0.5)).count();
+    let mut lines = format!(
+        "Found {TOPICS} topics in {:.1} s ({} passes) without being told the themes:\n\n  theme        agreement  the topic's first words\n",
+        trained.seconds, trained.passes
+    );
+    let mut order: Vec<usize> = (0..top.len()).collect();
+    order.sort_by_key(|&k| THEMES.iter().position(|(name, _)| *name == found[k].0).unwrap_or(usize::MAX));
+    for &k in &order {
+        let words: Vec<_> = top[k].iter().map(|w| model.word_name(w.word)).collect();
+        writeln!(lines, "  {:12} {:8.0}%  {}", found[k].0, 100.0 * found[k].1, words.join(" "))?;
+    }
+    write!(
+        lines,
+        "\n{recovered} of {} themes found. Documents it had not seen: predictive perplexity {:.1} (guessing: {}).\n\n\
+         What to try next, on documents of your own (a text file with one document per line):\n  \
+         tinylda import my-documents.txt -o my.tlc\n  tinylda train my.tlc -k 50 -o my.model\n  tinylda topics my.model\n",
+        THEMES.len(),
+        heldout.predictive_perplexity,
+        model.words()
+    )?;
+    if let Some(folder) = &a.keep {
+        writeln!(lines, "\nKept: {} and {}", all.display(), folder.join("demo.model").display())?;
+    }
+    let value = json!({
+        "documents": shape.documents,
+        "tokens": shape.tokens,
+        "topics": TOPICS,
+        "passes": trained.passes,
+        "seconds": trained.seconds,
+        "train_perplexity": trained.train_perplexity,
+        "predictive_perplexity": heldout.predictive_perplexity,
+        "themes": THEMES.len(),
+        "themes_found": recovered,
+        "found": order.iter().map(|&k| json!({
+            "topic": k,
+            "theme": found[k].0,
+            "agreement": found[k].1,
+            "words": top[k].iter().map(|w| model.word_name(w.word)).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+    });
+    print(a.json, &value, &lines)
+}
+
+/// Draws the collection. A word of two themes (trial, whistle) is one word, as it would be in text.
+fn draw(path: &Path, seed: u64) -> anyhow::Result<tinylda::Shape> {
+    let mut vocabulary = Vocabulary::new();
+    let mut ids: HashMap<&str, u32> = HashMap::new();
+    let mut list = |words: &'static str| -> Vec<(u32, f64)> {
+        words
+            .split_ascii_whitespace()
+            .zip(1u32..)
+            .map(|(word, rank)| {
+                let id = *ids.entry(word).or_insert_with(|| {
+                    vocabulary.push(word);
+                    vocabulary.len() as u32 - 1
+                });
+                (id, 1.0 / (f64::from(rank) + 4.0))
+            })
+            .collect()
+    };
+    let common = list(COMMON);
+    let themes: Vec<_> = THEMES.iter().map(|(_, words)| list(words)).collect();
+    let settings = Synth {
+        documents: DOCUMENTS,
+        words: vocabulary.len() as u32,
+        mean_length: 40.0,
+        alpha: 0.06,
+        smooth: 0.3,
+        burst: 0.1,
+        seed,
+        ..Synth::default()
+    };
+    let mut synthetic = settings.with_topics(&common, &themes)?;
+    Ok(synthetic.write(path, &vocabulary, &mut |_, _| std::ops::ControlFlow::Continue(()))?)
+}
+
+/// For every topic the theme that most of its weight belongs to, and how much that is.
+fn matches(model: &Model) -> Vec<(&'static str, f64)> {
+    let lists: Vec<(&'static str, Vec<&'static str>)> = THEMES
+        .iter()
+        .map(|&(name, words)| (name, words.split_ascii_whitespace().collect()))
+        .chain([("(all share)", COMMON.split_ascii_whitespace().collect())])
+        .collect();
+    let every = model.top_words(model.words() as usize);
+    every
+        .iter()
+        .map(|words| {
+            let weight = |list: &[&str]| -> f64 {
+                words.iter().filter(|w| list.contains(&model.word_name(w.word).as_ref())).map(|w| w.probability).sum()
+            };
+            lists
+                .iter()
+                .map(|(name, list)| (*name, weight(list)))
+                .fold(("", 0.0), |best, next| if next.1 > best.1 { next } else { best })
+        })
+        .collect()
+}

@@ -1,0 +1,36 @@
+//! `tinylda eval`
+
+use serde_json::json;
+use tinylda::eval::{DEFINITION, predictive_perplexity};
+use tinylda::{Corpus, Model};
+
+use super::{grouped, print, table};
+use crate::args;
+use crate::progress::Ui;
+
+pub(crate) fn run(a: &args::Eval, ui: &Ui) -> anyhow::Result<()> {
+    let model = Model::load(&a.model)?;
+    let corpus = Corpus::open(&a.corpus)?;
+    let bar = ui.counting("documents", corpus.shape().documents);
+    let e = predictive_perplexity(&model, &corpus, a.seed, &mut |done, total| bar.at(done, total, ""))?;
+    bar.done();
+    let value = json!({
+        "predictive_perplexity": e.predictive_perplexity,
+        "documents": e.documents,
+        "documents_skipped": e.documents_skipped,
+        "tokens_observed": e.tokens_observed,
+        "tokens_scored": e.tokens_scored,
+        "words_unknown": e.words_unknown,
+        "tokens_unknown": e.tokens_unknown,
+        "seed": a.seed,
+        "definition": DEFINITION,
+    });
+    let lines = table(&[
+        ("predictive perplexity", format!("{:.2}", e.predictive_perplexity)),
+        ("documents", format!("{} ({} too short to split)", grouped(e.documents), grouped(e.documents_skipped))),
+        ("tokens observed", grouped(e.tokens_observed)),
+        ("tokens scored", grouped(e.tokens_scored)),
+        ("words unknown", format!("{} ({} tokens, left out)", grouped(e.words_unknown), grouped(e.tokens_unknown))),
+    ]);
+    print(a.json, &value, &format!("{lines}\nDefinition: {DEFINITION}\n"))
+}

@@ -1,0 +1,54 @@
+//! `tinylda import`
+
+use tinylda::corpus::ingest::{Compression, Format, Import, ImportProgress};
+
+use super::{grouped, print, shape_json, shape_line, shown};
+use crate::args;
+use crate::progress::Ui;
+
+pub(crate) fn run(a: &args::Import, ui: &Ui) -> anyhow::Result<()> {
+    let import = Import {
+        format: a.format.map(|format| match format {
+            args::Format::Uci => Format::Uci,
+            args::Format::Mtx => Format::MatrixMarket,
+            args::Format::Svmlight => Format::SvmLight,
+            args::Format::Ldac => Format::LdaC,
+            args::Format::Text => Format::Text,
+        }),
+        vocabulary: a.vocab.clone(),
+        names: a.names.clone(),
+        transpose: a.transpose,
+        first_id: a.first_id,
+        skip_zeros: a.skip_zeros,
+    };
+    let reading = ui.bar("bytes read", 0, "reading {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}, {eta} left");
+    let sorting = ui.counting("entries sorted", 0);
+    let done = import.run(&a.input, &a.output, &mut |progress| match progress {
+        ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
+        ImportProgress::Sorting { entries, total } => {
+            reading.done();
+            sorting.at(entries, total, "")
+        }
+    })?;
+    reading.done();
+    sorting.done();
+    let bytes = std::fs::metadata(&a.output)?.len();
+    let packed = if done.compression == Compression::None { String::new() } else { format!(", {}", done.compression.name()) };
+    let how = if a.format.is_some() { "" } else { " (recognised; --format says otherwise)" };
+    ui.say(&format!("format: {}{packed}{how}", done.format.name()));
+    if done.sorted {
+        ui.say("the documents were not in order: sorted through temporary files");
+    }
+    if done.empty_documents > 0 {
+        ui.say(&format!("{} documents have no words; they are kept, and passed over in training", grouped(done.empty_documents)));
+    }
+    let mut json = shape_json(done.shape);
+    json.insert("corpus".into(), shown(&a.output).into());
+    json.insert("format".into(), done.format.name().into());
+    json.insert("compression".into(), done.compression.name().into());
+    json.insert("empty_documents".into(), done.empty_documents.into());
+    json.insert("sorted".into(), done.sorted.into());
+    json.insert("bytes".into(), bytes.into());
+    let line = format!("{}: {}, {}\n", a.output.display(), shape_line(done.shape), tinylda::human_bytes(bytes));
+    print(a.json, &json.into(), &line)
+}

@@ -1,0 +1,125 @@
+//! `tinylda info`
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tinylda::corpus::Statistics;
+use tinylda::model::kind_of_file;
+use tinylda::{Corpus, Model, human_bytes};
+
+use super::{grouped, print, shape_json, shown, table};
+use crate::args;
+use crate::progress::Ui;
+
+pub(crate) fn run(a: &args::Info, ui: &Ui) -> anyhow::Result<()> {
+    match kind_of_file(&a.file)? {
+        Some("model") => model(&a.file, a.json),
+        _ => corpus(&a.file, a.json, ui),
+    }
+}
+
+fn corpus(path: &Path, json: bool, ui: &Ui) -> anyhow::Result<()> {
+    let corpus = Corpus::open(path)?;
+    let bar = ui.counting("blocks checked", corpus.blocks() as u64);
+    let s = Statistics::of(&corpus, &mut |done, total| bar.at(done, total, ""))?;
+    bar.done();
+    let per_nonzero = corpus.bytes_without_strings() as f64 / s.shape.nonzeros.max(1) as f64;
+    let mut value = shape_json(s.shape);
+    let rest = json!({
+        "kind": "corpus",
+        "file": shown(path),
+        "empty_documents": s.empty_documents,
+        "unused_words": s.unused_words,
+        "length_mean": s.lengths.mean,
+        "length_median": s.lengths.median,
+        "length_p99": s.lengths.percentile_99,
+        "length_max": s.lengths.longest,
+        "vocabulary": corpus.has_vocabulary(),
+        "names": corpus.has_names(),
+        "blocks": corpus.blocks(),
+        "bytes": corpus.bytes(),
+        "bytes_per_nonzero": per_nonzero,
+        "fingerprint": corpus.fingerprint(),
+        "checksum": "verified",
+    });
+    if let Value::Object(rest) = rest {
+        value.extend(rest);
+    }
+    let lines = table(&[
+        ("corpus", shown(path)),
+        ("documents", format!("{} ({} without words)", grouped(s.shape.documents), grouped(s.empty_documents))),
+        ("words", format!("{} ({} never occur)", grouped(u64::from(s.shape.words)), grouped(s.unused_words))),
+        ("non-zeros", grouped(s.shape.nonzeros)),
+        ("tokens", grouped(s.shape.tokens)),
+        (
+            "length",
+            format!(
+                "mean {:.1}, median {}, 99th percentile {}, longest {}",
+                s.lengths.mean,
+                grouped(s.lengths.median),
+                grouped(s.lengths.percentile_99),
+                grouped(s.lengths.longest)
+            ),
+        ),
+        (
+            "on disk",
+            format!("{} in {} blocks, {per_nonzero:.2} bytes per non-zero", human_bytes(corpus.bytes()), grouped(corpus.blocks() as u64)),
+        ),
+        ("vocabulary", if corpus.has_vocabulary() { "yes" } else { "no" }.into()),
+        ("names", if corpus.has_names() { "yes" } else { "no" }.into()),
+        ("checksum", format!("verified, {}", corpus.fingerprint())),
+    ]);
+    print(json, &value.into(), &lines)
+}
+
+fn model(path: &Path, json: bool) -> anyhow::Result<()> {
+    let model = Model::load(path)?;
+    let s = model.settings();
+    let alpha_sum: f64 = model.alpha().iter().map(|&a| f64::from(a)).sum();
+    let (least, most) = model.alpha().iter().fold((f32::MAX, f32::MIN), |(l, m), &a| (l.min(a), m.max(a)));
+    let bytes = std::fs::metadata(path)?.len();
+    let value = json!({
+        "kind": "model",
+        "file": shown(path),
+        "topics": model.topics(),
+        "words": model.words(),
+        "alpha": model.alpha().iter().map(|&a| f64::from(a)).collect::<Vec<_>>(),
+        "alpha_sum": alpha_sum,
+        "beta": model.beta(),
+        "algorithm": s.algorithm,
+        "seed": s.seed,
+        "passes": s.passes,
+        "tolerance": s.tolerance,
+        "train_perplexity": s.train_perplexity,
+        "history": s.history,
+        "vocabulary": model.vocabulary().is_some(),
+        "corpus": s.corpus,
+        "bytes": bytes,
+        "checksum": "verified",
+    });
+    let alpha = if least == most { format!("{least} per topic") } else { format!("{least} to {most} per topic") };
+    let lines = table(&[
+        ("model", shown(path)),
+        ("topics", grouped(u64::from(model.topics()))),
+        ("words", grouped(u64::from(model.words()))),
+        ("alpha", format!("{alpha}, {alpha_sum:.4} in all")),
+        ("beta", model.beta().to_string()),
+        ("algorithm", s.algorithm.clone()),
+        ("seed", s.seed.to_string()),
+        ("passes", s.passes.to_string()),
+        ("training perplexity", format!("{:.2}", s.train_perplexity)),
+        (
+            "trained on",
+            format!(
+                "{} ({}): {} documents, {} tokens",
+                s.corpus.file,
+                s.corpus.fingerprint,
+                grouped(s.corpus.documents),
+                grouped(s.corpus.tokens)
+            ),
+        ),
+        ("on disk", human_bytes(bytes)),
+        ("checksum", "verified".into()),
+    ]);
+    print(json, &value, &lines)
+}

@@ -1,0 +1,84 @@
+//! One file per command: arguments in, the library called, a result printed.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod eval;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod info;
+pub(crate) mod split;
+pub(crate) mod synth;
+mod themes;
+pub(crate) mod topics;
+pub(crate) mod train;
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Prints a result: the JSON object, or the lines for people.
+fn print(json: bool, value: &Value, lines: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        writeln!(out, "{value}")?;
+    } else {
+        write!(out, "{lines}")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A path as it goes into JSON.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Labels and values, one pair per line, values in a column.
+fn table(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    rows.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect()
+}
+
+/// The numbers of a corpus's size, for JSON.
+fn shape_json(shape: tinylda::Shape) -> serde_json::Map<String, Value> {
+    let mut map = serde_json::Map::new();
+    map.insert("documents".into(), shape.documents.into());
+    map.insert("words".into(), shape.words.into());
+    map.insert("nonzeros".into(), shape.nonzeros.into());
+    map.insert("tokens".into(), shape.tokens.into());
+    map
+}
+
+/// The same in a sentence.
+fn shape_line(shape: tinylda::Shape) -> String {
+    format!(
+        "{} documents, {} words, {} non-zeros, {} tokens",
+        grouped(shape.documents),
+        grouped(u64::from(shape.words)),
+        grouped(shape.nonzeros),
+        grouped(shape.tokens)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn thousands_are_grouped() {
+        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(super::grouped(n), text);
+        }
+    }
+}

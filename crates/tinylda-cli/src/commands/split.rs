@@ -1,0 +1,30 @@
+//! `tinylda split`
+
+use serde_json::json;
+use tinylda::Corpus;
+
+use super::{print, shape_json, shape_line, shown};
+use crate::args;
+use crate::progress::Ui;
+
+pub(crate) fn run(a: &args::Split, ui: &Ui) -> anyhow::Result<()> {
+    let [train, test] = &a.output[..] else { anyhow::bail!("-o takes two files: TRAIN TEST") };
+    let corpus = Corpus::open(&a.corpus)?;
+    let bar = ui.counting("blocks split", corpus.blocks() as u64);
+    let parts = tinylda::corpus::split(&corpus, a.test, a.seed, train, test, &mut |done, total| bar.at(done, total, ""))?;
+    bar.done();
+    let part = |path, shape| {
+        let mut map = shape_json(shape);
+        map.insert("corpus".into(), shown(path).into());
+        map
+    };
+    let value = json!({ "seed": a.seed, "train": part(train, parts.train), "test": part(test, parts.test) });
+    let lines = format!(
+        "{}: {}\n{}: {}\n",
+        train.display(),
+        shape_line(parts.train),
+        test.display(),
+        shape_line(parts.test)
+    );
+    print(a.json, &value, &lines)
+}

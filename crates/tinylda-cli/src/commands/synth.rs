@@ -1,0 +1,61 @@
+//! `tinylda synth`
+
+use std::path::Path;
+
+use tinylda::Corpus;
+use tinylda::corpus::Synth;
+
+use super::{print, shape_json, shape_line, shown};
+use crate::args::{self, SynthFormat};
+use crate::progress::Ui;
+
+pub(crate) fn run(a: &args::Synth, ui: &Ui) -> anyhow::Result<()> {
+    let settings = Synth {
+        documents: a.documents,
+        words: a.words,
+        topics: a.topics,
+        mean_length: a.mean_length,
+        length_shape: a.length_shape,
+        alpha: a.alpha,
+        concentration: a.concentration,
+        zipf_exponent: a.zipf_exponent,
+        zipf_shift: a.zipf_shift,
+        smooth: a.smooth,
+        burst: a.burst,
+        seed: a.seed,
+    };
+    let to_stdout = a.output == Path::new("-");
+    let uci = match a.format {
+        Some(SynthFormat::Tlc) if to_stdout => anyhow::bail!("a corpus file cannot go to standard output: name a file, or say --format uci"),
+        Some(format) => format == SynthFormat::Uci,
+        None => to_stdout,
+    };
+    let mut synthetic = settings.prepare()?;
+    let mut draw = |path: &Path| {
+        let bar = ui.counting("documents drawn", a.documents);
+        synthetic.write(path, &settings.vocabulary(), &mut |done, total| bar.at(done, total, ""))
+    };
+    let shape = if uci {
+        // UCI text begins with the number of entries, which is known at the end: by way of a corpus file.
+        let beside = a.output.parent().filter(|p| !to_stdout && !p.as_os_str().is_empty());
+        let folder = match beside {
+            Some(folder) => tempfile::tempdir_in(folder),
+            None if to_stdout => tempfile::tempdir(),
+            None => tempfile::tempdir_in("."),
+        }?;
+        let path = folder.path().join("synth.tlc");
+        let shape = draw(&path)?;
+        super::export::uci(&Corpus::open(&path)?, &a.output, ui)?;
+        shape
+    } else {
+        draw(&a.output)?
+    };
+    let mut value = shape_json(shape);
+    value.insert("file".into(), shown(&a.output).into());
+    let line = format!("{}: {}\n", a.output.display(), shape_line(shape));
+    if to_stdout {
+        ui.say(line.trim_end());
+        return Ok(());
+    }
+    print(a.json, &value.into(), &line)
+}

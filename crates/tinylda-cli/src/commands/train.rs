@@ -1,0 +1,156 @@
+//! `tinylda train`
+
+use std::fs::File;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::json;
+use tinylda::{Algorithm, Corpus, PassReport, Stop, Trainer};
+
+use super::{grouped, print, shown};
+use crate::progress::{Bar, Ui};
+use crate::{args, machine};
+
+/// What the bar of a training shows. Training may converge early, so the time is an upper bound and says so.
+const TEMPLATE: &str = "{wide_bar} pass {pos}/{len}  {msg}  {elapsed} gone, at most {eta} left";
+
+pub(crate) fn run(a: &args::Train, ui: &Ui) -> anyhow::Result<()> {
+    let corpus = Corpus::open(&a.corpus)?;
+    let trainer = trainer(a)?;
+    if a.json && a.log.as_deref() == Some(Path::new("-")) {
+        anyhow::bail!("--log - and --json would both write to standard output: give one of them a file");
+    }
+    refuse_output(&a.output, &corpus, a)?;
+    let mut log = a.log.as_deref().map(open_log).transpose()?;
+    let shape = corpus.shape();
+    ui.say(&format!(
+        "training {} topics with {} on {}: {} documents, {} non-zeros",
+        a.topics,
+        name(a.algorithm).name(),
+        a.corpus.display(),
+        grouped(shape.documents),
+        grouped(shape.nonzeros)
+    ));
+    if a.topics == 1 {
+        ui.say("one topic is just the word frequencies: -k 2 or more finds something");
+    }
+    let bar = ui.bar("pass", u64::from(a.passes), TEMPLATE);
+    let mut failed = None;
+    let trained = trainer.train(&corpus, |report| {
+        if let Some((out, path)) = &mut log
+            && let Err(e) = log_line(out, report)
+        {
+            failed = Some(anyhow::Error::from(e).context(format!("cannot write the log {path}")));
+            return ControlFlow::Break(());
+        }
+        show(&bar, report)
+    })?;
+    bar.done();
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if trained.stop == Stop::Asked {
+        return Err(tinylda::Error::Interrupted.into());
+    }
+    trained.model.save(&a.output)?;
+    let ended = match trained.stop {
+        Stop::Converged => format!("converged after {} passes", trained.passes),
+        _ => format!("{} passes", trained.passes),
+    };
+    let value = json!({
+        "algorithm": name(a.algorithm).name(),
+        "topics": a.topics,
+        "passes": trained.passes,
+        "converged": trained.stop == Stop::Converged,
+        "seconds": trained.seconds,
+        "train_perplexity": trained.train_perplexity,
+        "peak_rss_bytes": machine::peak_rss_bytes(),
+        "model": shown(&a.output),
+    });
+    let lines = format!(
+        "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}\n",
+        a.output.display(),
+        a.topics,
+        trained.seconds,
+        trained.train_perplexity
+    );
+    print(a.json, &value, &lines)
+}
+
+fn name(algorithm: args::Algorithm) -> Algorithm {
+    match algorithm {
+        args::Algorithm::Stbp => Algorithm::Stbp,
+        args::Algorithm::Atbp => Algorithm::Atbp,
+    }
+}
+
+fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
+    let mut trainer = Trainer::new(a.topics)
+        .algorithm(name(a.algorithm))
+        .beta(a.beta)
+        .passes(a.passes)
+        .tolerance(a.tol)
+        .seed(a.seed);
+    if let Some(alpha) = a.alpha.or(a.alpha_sum.map(|sum| sum / f64::from(a.topics))) {
+        trainer = trainer.alpha(alpha);
+    }
+    if let Some(path) = &a.start {
+        trainer = trainer.start(numbers(path)?);
+    }
+    if let Some(path) = &a.order {
+        trainer = trainer.order(numbers(path)?);
+    }
+    if let Some(bytes) = machine::available_bytes() {
+        trainer = trainer.memory(bytes);
+    }
+    Ok(trainer)
+}
+
+/// A file of numbers, one per line.
+fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    text.lines()
+        .zip(1u64..)
+        .map(|(line, n)| {
+            line.trim().parse().map_err(|_| {
+                anyhow::anyhow!("{}, line {n}: found {line:?}; expected a whole number from 0. Give one number per line.", path.display())
+            })
+        })
+        .collect()
+}
+
+/// Hours of training should not be lost to a name that cannot be written to: try it before.
+fn refuse_output(output: &Path, corpus: &Corpus, a: &args::Train) -> anyhow::Result<()> {
+    let inputs = [Some(corpus.path()), a.start.as_deref(), a.order.as_deref()];
+    if inputs.into_iter().flatten().any(|input| tinylda::same_file(input, output)) {
+        anyhow::bail!("-o is the input file {}: choose another name for the model", output.display());
+    }
+    Ok(tinylda::check_writable(output)?)
+}
+
+/// A log is a stream: each line is there as soon as its pass is done.
+fn open_log(path: &Path) -> anyhow::Result<(Box<dyn Write>, String)> {
+    let out: Box<dyn Write> = if path == Path::new("-") {
+        Box::new(std::io::stdout())
+    } else {
+        Box::new(File::create(path).with_context(|| format!("cannot create the log {}", path.display()))?)
+    };
+    Ok((out, shown(path)))
+}
+
+fn log_line(out: &mut dyn Write, report: &PassReport) -> std::io::Result<()> {
+    let line = json!({
+        "pass": report.pass,
+        "seconds": report.seconds,
+        "train_perplexity": report.train_perplexity,
+        "peak_rss_bytes": machine::peak_rss_bytes(),
+    });
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+pub(super) fn show(bar: &Bar, report: &PassReport) -> ControlFlow<()> {
+    bar.at(u64::from(report.pass), u64::from(report.passes), &format!("perplexity {:.1}", report.train_perplexity))
+}
