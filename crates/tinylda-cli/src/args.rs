@@ -258,9 +258,11 @@ pub(crate) enum SynthFormat {
 /// Words follow Zipf's law, documents mix a few topics, words come in bursts as in real text. Document d depends on the
 /// seed and the settings alone. Memory does not grow with the number of documents.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda synth -D 100000 -W 50000 -K 50 --mean-length 90 --seed 7 -o synth.tlc\n  \
+#[command(
+    after_help = "Examples:\n  tinylda synth -D 100000 -W 50000 -K 50 --mean-length 90 --seed 7 -o synth.tlc\n  \
     tinylda synth -D 8200000 -W 141043 -K 100 -o pubmed-size.tlc\n  \
-    tinylda synth -D 1000 -W 5000 -K 10 --format uci -o - | gzip > docword.txt.gz")]
+    tinylda synth -D 1000 -W 5000 -K 10 --format uci -o - | gzip > docword.txt.gz"
+)]
 pub(crate) struct Synth {
     /// D, the number of documents
     #[arg(short = 'D', long, value_name = "D", value_parser = clap::value_parser!(u64).range(1..))]
@@ -311,8 +313,10 @@ pub(crate) struct Synth {
 
 /// Print a completion script for your shell
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda completions bash > ~/.local/share/bash-completion/completions/tinylda\n  \
-    tinylda completions zsh > ~/.zfunc/_tinylda")]
+#[command(
+    after_help = "Examples:\n  tinylda completions bash > ~/.local/share/bash-completion/completions/tinylda\n  \
+    tinylda completions zsh > ~/.zfunc/_tinylda"
+)]
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
@@ -331,7 +335,9 @@ fn not_negative(text: &str) -> Result<f64, String> {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    number(text).and_then(|v| if v > 0.0 && v < 1.0 { Ok(v) } else { Err("expected a share above 0 and below 1".into()) })
+    number(text).and_then(|v| {
+        if v > 0.0 && v < 1.0 { Ok(v) } else { Err("expected a share above 0 and below 1".into()) }
+    })
 }
 
 #[cfg(test)]

@@ -42,7 +42,13 @@ impl Ui {
             }
             bar
         };
-        Bar { bar, what, plain: !self.quiet && !self.terminal, began: Instant::now(), last: Cell::new(Instant::now()) }
+        Bar {
+            bar,
+            what,
+            plain: !self.quiet && !self.terminal,
+            began: Instant::now(),
+            last: Cell::new(Instant::now()),
+        }
     }
 
     /// A bar for blocks, documents or entries.
@@ -87,7 +93,11 @@ impl Bar {
                 self.began.elapsed().as_secs_f64()
             );
         }
-        if crate::INTERRUPTED.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if crate::INTERRUPTED.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     pub(crate) fn done(&self) {

@@ -123,7 +123,9 @@ pub enum Error {
         remedy: String,
     },
     /// A computation left the range of its numbers.
-    #[error("the numbers of document {document} left the range of 32-bit floats in {phase} ({found}). {remedy}")]
+    #[error(
+        "the numbers of document {document} left the range of 32-bit floats in {phase} ({found}). {remedy}"
+    )]
     Numeric {
         /// The document, counted from 1.
         document: u64,

@@ -23,8 +23,13 @@ impl AtomicFile {
         if let Ok(existing) = path.metadata()
             && !existing.is_file()
         {
-            let kind = if existing.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
-            let source = if existing.is_dir() { io::Error::from(kind) } else { io::Error::new(kind, "not a regular file") };
+            let kind =
+                if existing.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+            let source = if existing.is_dir() {
+                io::Error::from(kind)
+            } else {
+                io::Error::new(kind, "not a regular file")
+            };
             return Err(Error::Io { path, action: "write", source });
         }
         let folder = folder_of(&path);

@@ -47,7 +47,9 @@ impl<'m> Inferencer<'m> {
         let frozen = Frozen::new(self.topics, &self.inverse);
         for _ in 0..ITERATIONS {
             self.before.copy_from_slice(&self.theta);
-            self.step.update(&frozen, document, &mut self.theta, None).map_err(|bad| out_of_range(d, bad.0))?;
+            self.step
+                .update(&frozen, document, &mut self.theta, None)
+                .map_err(|bad| out_of_range(d, bad.0))?;
             let moved: f64 = self.theta.iter().zip(&self.before).map(|(a, b)| f64::from((a - b).abs())).sum();
             if moved < STILL * tokens {
                 break;

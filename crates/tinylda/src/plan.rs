@@ -26,7 +26,10 @@ impl Plan {
             corpus: shape.nonzeros.saturating_mul(8).saturating_add(shape.documents.saturating_mul(4)),
             theta: shape.documents.saturating_mul(4).saturating_mul(u64::from(topics)),
             phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.phi_matrices()),
-            rest: (16 << 20) + 24 * u64::from(shape.words) + strings.saturating_mul(2) + row.saturating_mul(8),
+            rest: (16 << 20)
+                + 24 * u64::from(shape.words)
+                + strings.saturating_mul(2)
+                + row.saturating_mul(8),
         }
     }
 
@@ -70,7 +73,8 @@ pub fn human_bytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    const PUBMED: Shape = Shape { documents: 8_200_000, words: 141_043, nonzeros: 483_450_157, tokens: 737_869_083 };
+    const PUBMED: Shape =
+        Shape { documents: 8_200_000, words: 141_043, nonzeros: 483_450_157, tokens: 737_869_083 };
 
     #[test]
     fn the_table() {

@@ -25,7 +25,8 @@ impl Store {
     pub(crate) fn load(corpus: &Corpus, topics: u32) -> Result<Store> {
         let topics = topics as usize;
         let mut reader = corpus.reader();
-        let (mut blocks, mut theta) = (Vec::with_capacity(corpus.blocks()), Vec::with_capacity(corpus.blocks()));
+        let (mut blocks, mut theta) =
+            (Vec::with_capacity(corpus.blocks()), Vec::with_capacity(corpus.blocks()));
         for i in 0..corpus.blocks() {
             let mut block = Block::default();
             reader.read(i, &mut block)?;
@@ -34,7 +35,8 @@ impl Store {
             rows.try_reserve_exact(length).map_err(|_| Error::Memory {
                 need: length as u64 * 4,
                 have: 0,
-                remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller corpus.".into(),
+                remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller corpus."
+                    .into(),
             })?;
             rows.resize(length, 0.0);
             theta.push(rows);

@@ -34,7 +34,8 @@ impl Matrix {
             return Err(Error::Memory {
                 need: length.saturating_mul(64),
                 have: 0,
-                remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller vocabulary.".into(),
+                remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller vocabulary."
+                    .into(),
             });
         }
         data.resize(length as usize, Lanes::ZERO);

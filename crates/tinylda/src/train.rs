@@ -157,16 +157,31 @@ impl Trainer {
         }
         if u64::from(self.topics) > shape.tokens {
             let expected = format!("at most {}, the tokens of the corpus", shape.tokens);
-            return bad("-k", self.topics.to_string(), &expected, "Choose fewer topics, or check that the corpus is the right one.");
+            return bad(
+                "-k",
+                self.topics.to_string(),
+                &expected,
+                "Choose fewer topics, or check that the corpus is the right one.",
+            );
         }
         for (option, value) in [("--alpha", self.alpha_value()), ("--beta", self.beta)] {
             // Within these the products of the update stay inside the range of 32-bit floats.
             if !(1e-9..=1e6).contains(&value) {
-                return bad(option, value.to_string(), "a number from 1e-9 to 1000000", "The paper has alpha = 2/K and beta = 0.01.");
+                return bad(
+                    option,
+                    value.to_string(),
+                    "a number from 1e-9 to 1000000",
+                    "The paper has alpha = 2/K and beta = 0.01.",
+                );
             }
         }
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
-            return bad("--tol", self.tolerance.to_string(), "a number from 0", "0 means: never stop before the last pass.");
+            return bad(
+                "--tol",
+                self.tolerance.to_string(),
+                "a number from 0",
+                "0 means: never stop before the last pass.",
+            );
         }
         if self.passes == 0 {
             return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
@@ -174,38 +189,69 @@ impl Trainer {
         if let Some(start) = &self.start {
             if start.len() as u64 != shape.nonzeros {
                 let expected = format!("{}, one for each non-zero of the corpus", shape.nonzeros);
-                return bad("--start", format!("a list of {} topics", start.len()), &expected, "Give one topic per line, in the order of the corpus.");
+                return bad(
+                    "--start",
+                    format!("a list of {} topics", start.len()),
+                    &expected,
+                    "Give one topic per line, in the order of the corpus.",
+                );
             }
             if let Some(at) = start.iter().position(|&k| k >= self.topics) {
                 let found = format!("topic {} on line {}", start[at], at + 1);
-                return bad("--start", found, &format!("0 to {}", self.topics - 1), "Topics are counted from 0 and less than -k.");
+                return bad(
+                    "--start",
+                    found,
+                    &format!("0 to {}", self.topics - 1),
+                    "Topics are counted from 0 and less than -k.",
+                );
             }
         }
         if let Some(order) = &self.order {
             let mut seen = vec![false; shape.documents as usize];
             let whole = order.len() as u64 == shape.documents
-                && order.iter().all(|&d| seen.get_mut(d as usize).is_some_and(|s| !std::mem::replace(s, true)));
+                && order
+                    .iter()
+                    .all(|&d| seen.get_mut(d as usize).is_some_and(|s| !std::mem::replace(s, true)));
             if !whole {
                 let expected = format!("every document from 0 to {} once", shape.documents.saturating_sub(1));
-                return bad("--order", format!("a list of {} documents", order.len()), &expected, "Give one document number per line.");
+                return bad(
+                    "--order",
+                    format!("a list of {} documents", order.len()),
+                    &expected,
+                    "Give one document number per line.",
+                );
             }
             if !self.algorithm.shuffles() {
-                return bad("--order", "given".into(), "it only with an asynchronous algorithm", "Leave it out: the order makes no difference here.");
+                return bad(
+                    "--order",
+                    "given".into(),
+                    "it only with an asynchronous algorithm",
+                    "Leave it out: the order makes no difference here.",
+                );
             }
         }
         if let Some(have) = self.memory {
-            Plan::new(shape, corpus.bytes() - corpus.bytes_without_strings(), self.topics, self.algorithm).check(self.topics, have)?;
+            Plan::new(shape, corpus.bytes() - corpus.bytes_without_strings(), self.topics, self.algorithm)
+                .check(self.topics, have)?;
         }
         Ok(())
     }
 
     /// Trains. `each` is called after every pass, and may ask to stop.
-    pub fn train(&self, corpus: &Corpus, each: impl FnMut(&PassReport) -> ControlFlow<()>) -> Result<Trained> {
+    pub fn train(
+        &self,
+        corpus: &Corpus,
+        each: impl FnMut(&PassReport) -> ControlFlow<()>,
+    ) -> Result<Trained> {
         self.run(corpus, each, false)
     }
 
     /// Trains and gives theta too: D x K numbers.
-    pub fn train_with_theta(&self, corpus: &Corpus, each: impl FnMut(&PassReport) -> ControlFlow<()>) -> Result<Trained> {
+    pub fn train_with_theta(
+        &self,
+        corpus: &Corpus,
+        each: impl FnMut(&PassReport) -> ControlFlow<()>,
+    ) -> Result<Trained> {
         self.run(corpus, each, true)
     }
 
@@ -236,7 +282,9 @@ impl Trainer {
             sweep.begin(&topics);
             let mut before = Some(0f64);
             store.for_each(visits.as_deref(), |d, document, theta| {
-                let got = sweep.document(&mut topics, document, theta).map_err(|bad| out_of_range(d, "training", bad))?;
+                let got = sweep
+                    .document(&mut topics, document, theta)
+                    .map_err(|bad| out_of_range(d, "training", bad))?;
                 before = before.zip(got).map(|(sum, one)| sum + one);
                 Ok(())
             })?;
@@ -249,7 +297,13 @@ impl Trainer {
                 None => (pass, log_likelihood(&topics, &mut store, kernel)?),
             };
             if of_pass > 0 {
-                stop = self.note(of_pass, perplexity(log_likelihood, tokens), &finished_at, &mut history, &mut each);
+                stop = self.note(
+                    of_pass,
+                    perplexity(log_likelihood, tokens),
+                    &finished_at,
+                    &mut history,
+                    &mut each,
+                );
             }
         }
         if history.last().map(|&(p, _)| p) != Some(pass) {
@@ -271,7 +325,14 @@ impl Trainer {
             corpus: CorpusName::of(corpus),
         };
         let model = Model::new(topics, alpha, corpus.vocabulary()?, settings);
-        Ok(Trained { model, passes: pass, train_perplexity, seconds: clock.elapsed().as_secs_f64(), stop, theta })
+        Ok(Trained {
+            model,
+            passes: pass,
+            train_perplexity,
+            seconds: clock.elapsed().as_secs_f64(),
+            stop,
+            theta,
+        })
     }
 
     /// Writes a pass down, tells the caller, and says whether to go on.
@@ -302,7 +363,8 @@ impl Trainer {
         store.for_each(None, |d, document, theta| {
             let mut random = Random::new(self.seed, Purpose::Start, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
-                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32) as usize;
+                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32)
+                    as usize;
                 theta[k] += x as f32;
                 flat_mut(topics.phi.row_mut(w))[k] += x as f32;
                 topics.lambda[k] += f64::from(x);

@@ -78,7 +78,8 @@ fn ship(algorithm: Algorithm) -> Trained {
     let file = folder.path().join("small.tlc");
     Import::default().run(&fixture("docword.small.txt"), &file, &mut |_| ControlFlow::Continue(())).unwrap();
     let corpus = Corpus::open(&file).unwrap();
-    let mut trainer = Trainer::new(K as u32).algorithm(algorithm).alpha(0.25).beta(0.01).passes(51).tolerance(0.0);
+    let mut trainer =
+        Trainer::new(K as u32).algorithm(algorithm).alpha(0.25).beta(0.01).passes(51).tolerance(0.0);
     trainer = trainer.start(whole("small.init.txt").into_iter().map(|k| k as u32).collect());
     if algorithm == Algorithm::Atbp {
         trainer = trainer.order(whole("small.order.txt").into_iter().map(|d| d as u64).collect());
@@ -95,7 +96,8 @@ fn compare_shipped(name: &str, algorithm: Algorithm) {
         assert!((got / perplexity - 1.0).abs() < 1e-4, "{name}, pass {pass}: {got} instead of {perplexity}");
     }
     // f32 wanders off a little on the way, where a word sits between two topics; a thousandth of a token is close.
-    let phi: Vec<f64> = (0..WORDS as u32).flat_map(|w| trained.model.phi(w).iter().map(|&v| f64::from(v))).collect();
+    let phi: Vec<f64> =
+        (0..WORDS as u32).flat_map(|w| trained.model.phi(w).iter().map(|&v| f64::from(v))).collect();
     assert_entries(&format!("{name}.phi.txt"), &phi, 2e-2);
     let theta: Vec<f64> = trained.theta.unwrap().iter().map(|&v| f64::from(v)).collect();
     assert_entries(&format!("{name}.theta.txt"), &theta, 2e-2);

@@ -28,7 +28,9 @@ pub(crate) fn run(a: &args::Demo, ui: &Ui) -> anyhow::Result<()> {
 
     let shape = draw(&all, a.seed)?;
     ui.say(&format!("Drew a collection about {} themes: {}.", THEMES.len(), shape_line(shape)));
-    tinylda::corpus::split(&Corpus::open(&all)?, 0.2, a.seed, &train, &test, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+    tinylda::corpus::split(&Corpus::open(&all)?, 0.2, a.seed, &train, &test, &mut |_, _| {
+        std::ops::ControlFlow::Continue(())
+    })?;
     let corpus = Corpus::open(&train)?;
     let bar = ui.bar("pass", 100, TEMPLATE);
     let trained = Trainer::new(TOPICS)
@@ -40,11 +42,16 @@ pub(crate) fn run(a: &args::Demo, ui: &Ui) -> anyhow::Result<()> {
     bar.done();
     trained.model.save(&model_file)?;
     let model = Model::load(&model_file)?;
-    let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+    let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, &mut |_, _| {
+        std::ops::ControlFlow::Continue(())
+    })?;
 
     let found = matches(&model);
     let top = model.top_words(8);
-    let recovered = THEMES.iter().filter(|(name, _)| found.iter().any(|(theme, share)| theme == name && *share > 0.5)).count();
+    let recovered = THEMES
+        .iter()
+        .filter(|(name, _)| found.iter().any(|(theme, share)| theme == name && *share > 0.5))
+        .count();
     let mut lines = format!(
         "Found {TOPICS} topics in {:.1} s ({} passes) without being told the themes:\n\n  theme        agreement  the topic's first words\n",
         trained.seconds, trained.passes
@@ -132,7 +139,11 @@ fn matches(model: &Model) -> Vec<(&'static str, f64)> {
         .iter()
         .map(|words| {
             let weight = |list: &[&str]| -> f64 {
-                words.iter().filter(|w| list.contains(&model.word_name(w.word).as_ref())).map(|w| w.probability).sum()
+                words
+                    .iter()
+                    .filter(|w| list.contains(&model.word_name(w.word).as_ref()))
+                    .map(|w| w.probability)
+                    .sum()
             };
             lists
                 .iter()

@@ -27,10 +27,16 @@ pub(crate) fn run(a: &args::Eval, ui: &Ui) -> anyhow::Result<()> {
     });
     let lines = table(&[
         ("predictive perplexity", format!("{:.2}", e.predictive_perplexity)),
-        ("documents", format!("{} ({} too short to split)", grouped(e.documents), grouped(e.documents_skipped))),
+        (
+            "documents",
+            format!("{} ({} too short to split)", grouped(e.documents), grouped(e.documents_skipped)),
+        ),
         ("tokens observed", grouped(e.tokens_observed)),
         ("tokens scored", grouped(e.tokens_scored)),
-        ("words unknown", format!("{} ({} tokens, left out)", grouped(e.words_unknown), grouped(e.tokens_unknown))),
+        (
+            "words unknown",
+            format!("{} ({} tokens, left out)", grouped(e.words_unknown), grouped(e.tokens_unknown)),
+        ),
     ]);
     print(a.json, &value, &format!("{lines}\nDefinition: {DEFINITION}\n"))
 }

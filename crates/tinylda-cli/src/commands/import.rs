@@ -1,10 +1,12 @@
 //! `tinylda import`
 
+use std::time::Instant;
+
 use tinylda::corpus::ingest::{Compression, Format, Import, ImportProgress};
 
 use super::{grouped, print, shape_json, shape_line, shown};
-use crate::args;
 use crate::progress::Ui;
+use crate::{args, machine};
 
 pub(crate) fn run(a: &args::Import, ui: &Ui) -> anyhow::Result<()> {
     let import = Import {
@@ -21,7 +23,9 @@ pub(crate) fn run(a: &args::Import, ui: &Ui) -> anyhow::Result<()> {
         first_id: a.first_id,
         skip_zeros: a.skip_zeros,
     };
-    let reading = ui.bar("bytes read", 0, "reading {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}, {eta} left");
+    let clock = Instant::now();
+    let reading =
+        ui.bar("bytes read", 0, "reading {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}, {eta} left");
     let sorting = ui.counting("entries sorted", 0);
     let done = import.run(&a.input, &a.output, &mut |progress| match progress {
         ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
@@ -33,14 +37,21 @@ pub(crate) fn run(a: &args::Import, ui: &Ui) -> anyhow::Result<()> {
     reading.done();
     sorting.done();
     let bytes = std::fs::metadata(&a.output)?.len();
-    let packed = if done.compression == Compression::None { String::new() } else { format!(", {}", done.compression.name()) };
+    let packed = if done.compression == Compression::None {
+        String::new()
+    } else {
+        format!(", {}", done.compression.name())
+    };
     let how = if a.format.is_some() { "" } else { " (recognised; --format says otherwise)" };
     ui.say(&format!("format: {}{packed}{how}", done.format.name()));
     if done.sorted {
         ui.say("the documents were not in order: sorted through temporary files");
     }
     if done.empty_documents > 0 {
-        ui.say(&format!("{} documents have no words; they are kept, and passed over in training", grouped(done.empty_documents)));
+        ui.say(&format!(
+            "{} documents have no words; they are kept, and passed over in training",
+            grouped(done.empty_documents)
+        ));
     }
     let mut json = shape_json(done.shape);
     json.insert("corpus".into(), shown(&a.output).into());
@@ -49,6 +60,9 @@ pub(crate) fn run(a: &args::Import, ui: &Ui) -> anyhow::Result<()> {
     json.insert("empty_documents".into(), done.empty_documents.into());
     json.insert("sorted".into(), done.sorted.into());
     json.insert("bytes".into(), bytes.into());
-    let line = format!("{}: {}, {}\n", a.output.display(), shape_line(done.shape), tinylda::human_bytes(bytes));
+    json.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
+    json.insert("peak_rss_bytes".into(), machine::peak_rss_bytes().into());
+    let line =
+        format!("{}: {}, {}\n", a.output.display(), shape_line(done.shape), tinylda::human_bytes(bytes));
     print(a.json, &json.into(), &line)
 }

@@ -47,7 +47,10 @@ fn corpus(path: &Path, json: bool, ui: &Ui) -> anyhow::Result<()> {
     }
     let lines = table(&[
         ("corpus", shown(path)),
-        ("documents", format!("{} ({} without words)", grouped(s.shape.documents), grouped(s.empty_documents))),
+        (
+            "documents",
+            format!("{} ({} without words)", grouped(s.shape.documents), grouped(s.empty_documents)),
+        ),
         ("words", format!("{} ({} never occur)", grouped(u64::from(s.shape.words)), grouped(s.unused_words))),
         ("non-zeros", grouped(s.shape.nonzeros)),
         ("tokens", grouped(s.shape.tokens)),
@@ -63,7 +66,11 @@ fn corpus(path: &Path, json: bool, ui: &Ui) -> anyhow::Result<()> {
         ),
         (
             "on disk",
-            format!("{} in {} blocks, {per_nonzero:.2} bytes per non-zero", human_bytes(corpus.bytes()), grouped(corpus.blocks() as u64)),
+            format!(
+                "{} in {} blocks, {per_nonzero:.2} bytes per non-zero",
+                human_bytes(corpus.bytes()),
+                grouped(corpus.blocks() as u64)
+            ),
         ),
         ("vocabulary", if corpus.has_vocabulary() { "yes" } else { "no" }.into()),
         ("names", if corpus.has_names() { "yes" } else { "no" }.into()),
@@ -97,7 +104,8 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         "bytes": bytes,
         "checksum": "verified",
     });
-    let alpha = if least == most { format!("{least} per topic") } else { format!("{least} to {most} per topic") };
+    let alpha =
+        if least == most { format!("{least} per topic") } else { format!("{least} to {most} per topic") };
     let lines = table(&[
         ("model", shown(path)),
         ("topics", grouped(u64::from(model.topics()))),

@@ -11,7 +11,9 @@ pub(crate) fn run(a: &args::Split, ui: &Ui) -> anyhow::Result<()> {
     let [train, test] = &a.output[..] else { anyhow::bail!("-o takes two files: TRAIN TEST") };
     let corpus = Corpus::open(&a.corpus)?;
     let bar = ui.counting("blocks split", corpus.blocks() as u64);
-    let parts = tinylda::corpus::split(&corpus, a.test, a.seed, train, test, &mut |done, total| bar.at(done, total, ""))?;
+    let parts = tinylda::corpus::split(&corpus, a.test, a.seed, train, test, &mut |done, total| {
+        bar.at(done, total, "")
+    })?;
     bar.done();
     let part = |path, shape| {
         let mut map = shape_json(shape);

@@ -1,15 +1,18 @@
 //! `tinylda synth`
 
 use std::path::Path;
+use std::time::Instant;
 
 use tinylda::Corpus;
 use tinylda::corpus::Synth;
 
 use super::{print, shape_json, shape_line, shown};
 use crate::args::{self, SynthFormat};
+use crate::machine;
 use crate::progress::Ui;
 
 pub(crate) fn run(a: &args::Synth, ui: &Ui) -> anyhow::Result<()> {
+    let clock = Instant::now();
     let settings = Synth {
         documents: a.documents,
         words: a.words,
@@ -26,7 +29,9 @@ pub(crate) fn run(a: &args::Synth, ui: &Ui) -> anyhow::Result<()> {
     };
     let to_stdout = a.output == Path::new("-");
     let uci = match a.format {
-        Some(SynthFormat::Tlc) if to_stdout => anyhow::bail!("a corpus file cannot go to standard output: name a file, or say --format uci"),
+        Some(SynthFormat::Tlc) if to_stdout => {
+            anyhow::bail!("a corpus file cannot go to standard output: name a file, or say --format uci")
+        }
         Some(format) => format == SynthFormat::Uci,
         None => to_stdout,
     };
@@ -52,6 +57,8 @@ pub(crate) fn run(a: &args::Synth, ui: &Ui) -> anyhow::Result<()> {
     };
     let mut value = shape_json(shape);
     value.insert("file".into(), shown(&a.output).into());
+    value.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
+    value.insert("peak_rss_bytes".into(), machine::peak_rss_bytes().into());
     let line = format!("{}: {}\n", a.output.display(), shape_line(shape));
     if to_stdout {
         ui.say(line.trim_end());

@@ -115,7 +115,10 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
         .zip(1u64..)
         .map(|(line, n)| {
             line.trim().parse().map_err(|_| {
-                anyhow::anyhow!("{}, line {n}: found {line:?}; expected a whole number from 0. Give one number per line.", path.display())
+                anyhow::anyhow!(
+                    "{}, line {n}: found {line:?}; expected a whole number from 0. Give one number per line.",
+                    path.display()
+                )
             })
         })
         .collect()
@@ -152,5 +155,9 @@ fn log_line(out: &mut dyn Write, report: &PassReport) -> std::io::Result<()> {
 }
 
 pub(super) fn show(bar: &Bar, report: &PassReport) -> ControlFlow<()> {
-    bar.at(u64::from(report.pass), u64::from(report.passes), &format!("perplexity {:.1}", report.train_perplexity))
+    bar.at(
+        u64::from(report.pass),
+        u64::from(report.passes),
+        &format!("perplexity {:.1}", report.train_perplexity),
+    )
 }

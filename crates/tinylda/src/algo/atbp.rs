@@ -49,8 +49,12 @@ impl Atbp {
             let phi = flat_mut(topics.phi.row_mut(w));
             let alpha = flat(&topics.alpha);
             let eta = flat_mut(&mut self.eta);
-            for ((((eta, theta), phi), lambda), &alpha) in
-                eta.iter_mut().zip(theta.iter_mut()).zip(phi.iter_mut()).zip(topics.lambda.iter_mut()).zip(alpha)
+            for ((((eta, theta), phi), lambda), &alpha) in eta
+                .iter_mut()
+                .zip(theta.iter_mut())
+                .zip(phi.iter_mut())
+                .zip(topics.lambda.iter_mut())
+                .zip(alpha)
             {
                 *theta *= of_document;
                 *phi *= of_word;

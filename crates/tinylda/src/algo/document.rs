@@ -13,8 +13,11 @@
 //! Legend: K topics, W words; x a count; n_d a document's tokens; phi[W,K], theta[D,K] counts; lambda[K] column sums.
 
 use crate::corpus::Document;
-use crate::kernel::{Kernel, Lanes, flat, flat_mut};
+use crate::kernel::{Kernel, Lanes, flat, flat_mut, prefetch};
 use crate::topics::{Matrix, Topics, stride};
+
+/// How many words ahead rows are asked for.
+const AHEAD: usize = 2;
 
 /// Topics that do not change for a while, with what is computed from them once.
 #[derive(Debug)]
@@ -50,7 +53,9 @@ impl DocumentStep {
     /// Sets t from theta[K]; returns beta * sum(t).
     fn weigh(&mut self, frozen: &Frozen<'_>, theta: &[f32]) -> f32 {
         let (alpha, inverse) = (flat(&frozen.topics.alpha), flat(frozen.inverse));
-        for (((t, &theta), &alpha), &inverse) in flat_mut(&mut self.t).iter_mut().zip(theta).zip(alpha).zip(inverse) {
+        for (((t, &theta), &alpha), &inverse) in
+            flat_mut(&mut self.t).iter_mut().zip(theta).zip(alpha).zip(inverse)
+        {
             *t = (theta + alpha) * inverse;
         }
         frozen.topics.beta * self.kernel.sum(&self.t)
@@ -69,7 +74,13 @@ impl DocumentStep {
         let smooth = self.weigh(frozen, theta);
         self.acc.fill(Lanes::ZERO);
         let (mut sum_r, mut log_likelihood, mut tokens) = (0f32, 0f64, 0u64);
-        for (&w, &count) in document.words.iter().zip(document.counts) {
+        for (i, (&w, &count)) in document.words.iter().zip(document.counts).enumerate() {
+            if let Some(&ahead) = document.words.get(i + AHEAD) {
+                prefetch(frozen.topics.phi.row(ahead));
+                if let Some(g) = &gathered {
+                    prefetch(g.row(ahead));
+                }
+            }
             let phi = frozen.topics.phi.row(w);
             let s = self.kernel.dot(phi, &self.t) + smooth;
             let x = count as f32;

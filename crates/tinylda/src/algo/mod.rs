@@ -56,7 +56,12 @@ pub(crate) enum Sweep {
 }
 
 impl Sweep {
-    pub(crate) fn new(algorithm: Algorithm, topics: &Topics, word_tokens: Vec<u64>, kernel: Kernel) -> Result<Sweep> {
+    pub(crate) fn new(
+        algorithm: Algorithm,
+        topics: &Topics,
+        word_tokens: Vec<u64>,
+        kernel: Kernel,
+    ) -> Result<Sweep> {
         Ok(match algorithm {
             Algorithm::Stbp => Sweep::Stbp(stbp::Stbp::new(topics, kernel)?),
             Algorithm::Atbp => Sweep::Atbp(atbp::Atbp::new(topics, word_tokens, kernel)),

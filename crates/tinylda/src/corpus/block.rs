@@ -54,7 +54,13 @@ impl Block {
 
 /// Appends the coded form of the documents to `out`: the number of distinct words of each document, then for every
 /// non-zero its word (less the word before it in the document and less one), then every count less one.
-pub(crate) fn encode(starts: &[u32], words: &[u32], counts: &[u32], scratch: &mut Vec<u32>, out: &mut Vec<u8>) {
+pub(crate) fn encode(
+    starts: &[u32],
+    words: &[u32],
+    counts: &[u32],
+    scratch: &mut Vec<u32>,
+    out: &mut Vec<u8>,
+) {
     scratch.clear();
     scratch.extend(starts.windows(2).map(|w| w[1] - w[0]));
     pack(scratch, out);

@@ -117,7 +117,11 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let start = length.min(HEADER_BYTES) as usize;
     read_at(file, &mut h[..start], 0).map_err(Error::io("read", path))?;
     if h[..8] != MAGIC {
-        return Err(Error::WrongKind { path: path.to_path_buf(), kind: "corpus", hint: kind_hint(&h[..start], length) });
+        return Err(Error::WrongKind {
+            path: path.to_path_buf(),
+            kind: "corpus",
+            hint: kind_hint(&h[..start], length),
+        });
     }
     if length < HEADER_BYTES + FOOTER_BYTES {
         return Err(damaged(Place::Byte(length), "it ends inside its header"));
@@ -128,7 +132,12 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         return Err(damaged(Place::Byte(8), "the header's checksum is wrong"));
     }
     if version != VERSION {
-        return Err(Error::Version { path: path.to_path_buf(), kind: "corpus", found: version, supported: VERSION });
+        return Err(Error::Version {
+            path: path.to_path_buf(),
+            kind: "corpus",
+            found: version,
+            supported: VERSION,
+        });
     }
     let footer_offset = length - FOOTER_BYTES;
     let mut f = [0; FOOTER_BYTES as usize];
@@ -137,7 +146,8 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         return Err(damaged(Place::Byte(length), "its end is missing, so it was cut short or not finished"));
     }
     let mut c = Cursor(&f);
-    let (documents, nonzeros, tokens, blocks, vocabulary_bytes) = (c.u64(), c.u64(), c.u64(), c.u64(), c.u64());
+    let (documents, nonzeros, tokens, blocks, vocabulary_bytes) =
+        (c.u64(), c.u64(), c.u64(), c.u64(), c.u64());
     let (words, flags, words_crc, vocabulary_crc, index_crc) = (c.u32(), c.u32(), c.u32(), c.u32(), c.u32());
     let (reserved_a, reserved_b, fingerprint) = (c.u32(), c.u32(), c.u32());
     if fingerprint != crc32fast::hash(&f[..68]) {
@@ -146,7 +156,8 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     if flags > 3 || reserved_a != 0 || reserved_b != 0 || (flags & 1 == 0 && vocabulary_bytes != 0) {
         return Err(damaged(Place::Byte(footer_offset), "the footer has unknown flags"));
     }
-    let bad_sizes = || damaged(Place::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
+    let bad_sizes =
+        || damaged(Place::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
     let index_bytes = blocks.checked_mul(ENTRY_BYTES).ok_or_else(bad_sizes)?;
     let index_offset = footer_offset.checked_sub(index_bytes).ok_or_else(bad_sizes)?;
     let vocabulary_offset = index_offset.checked_sub(vocabulary_bytes).ok_or_else(bad_sizes)?;
@@ -174,7 +185,10 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let (mut at, mut first, mut nnz, mut sum) = (HEADER_BYTES, 0u64, 0u64, 0u64);
     for e in &entries {
         if e.offset != at || e.first_document != first || (flags & 2 == 0 && e.names_bytes != 0) {
-            return Err(damaged(Place::Byte(index_offset), "the blocks of the index do not follow one another"));
+            return Err(damaged(
+                Place::Byte(index_offset),
+                "the blocks of the index do not follow one another",
+            ));
         }
         at += u64::from(e.bytes) + u64::from(e.names_bytes);
         first += u64::from(e.documents);
@@ -199,13 +213,21 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
 
 /// A word on what else the file may be, from its first bytes.
 fn kind_hint(start: &[u8], length: u64) -> String {
-    let text = || start.iter().all(|&b| b == b'\t' || b == b'\n' || b == b'\r' || (b' '..=b'~').contains(&b) || b >= 0x80);
+    let text = || {
+        start
+            .iter()
+            .all(|&b| b == b'\t' || b == b'\n' || b == b'\r' || (b' '..=b'~').contains(&b) || b >= 0x80)
+    };
     let json = start.len() > 8 && start[8] == b'{';
     if length == 0 {
         ": it is empty. Make it again."
     } else if json {
         ": it looks like a model. Give a corpus made by `tinylda import`."
-    } else if start.starts_with(&[0x1f, 0x8b]) || start.starts_with(b"\xfd7zXZ") || start.starts_with(b"BZh") || text() {
+    } else if start.starts_with(&[0x1f, 0x8b])
+        || start.starts_with(b"\xfd7zXZ")
+        || start.starts_with(b"BZh")
+        || text()
+    {
         ": it looks like data to import. Run `tinylda import` on it first."
     } else {
         ". Give a file made by `tinylda import`, `split` or `synth`."

@@ -76,7 +76,10 @@ impl Corpus {
     /// The most non-zeros and documents of one block.
     pub fn largest_block(&self) -> (u32, u32) {
         let entries = &self.directory.entries;
-        (entries.iter().map(|e| e.nonzeros).max().unwrap_or(0), entries.iter().map(|e| e.documents).max().unwrap_or(0))
+        (
+            entries.iter().map(|e| e.nonzeros).max().unwrap_or(0),
+            entries.iter().map(|e| e.documents).max().unwrap_or(0),
+        )
     }
 
     /// The number of documents in block `i`.
@@ -85,12 +88,17 @@ impl Corpus {
     }
 
     fn section(&self, bytes: u64, offset: u64, crc: u32, what: &str) -> Result<Vec<u8>> {
-        let length = usize::try_from(bytes)
-            .map_err(|_| Error::damaged_corpus(&self.path, Place::Byte(offset), format!("{what} is too long")))?;
+        let length = usize::try_from(bytes).map_err(|_| {
+            Error::damaged_corpus(&self.path, Place::Byte(offset), format!("{what} is too long"))
+        })?;
         let mut buffer = vec![0; length];
         read_at(&self.file, &mut buffer, offset).map_err(Error::io("read", &self.path))?;
         if crc32fast::hash(&buffer) != crc {
-            return Err(Error::damaged_corpus(&self.path, Place::Byte(offset), format!("the checksum of {what} is wrong")));
+            return Err(Error::damaged_corpus(
+                &self.path,
+                Place::Byte(offset),
+                format!("the checksum of {what} is wrong"),
+            ));
         }
         Ok(buffer)
     }
@@ -103,16 +111,19 @@ impl Corpus {
         }
         let offset = d.words_offset + 16 * u64::from(d.shape.words);
         let bytes = self.section(d.vocabulary_bytes, offset, d.vocabulary_crc, "the vocabulary")?;
-        let (text, ends) = unpack_strings(&bytes, d.shape.words as usize)
-            .ok_or_else(|| Error::damaged_corpus(&self.path, Place::Byte(offset), "the vocabulary cannot be read"))?;
+        let (text, ends) = unpack_strings(&bytes, d.shape.words as usize).ok_or_else(|| {
+            Error::damaged_corpus(&self.path, Place::Byte(offset), "the vocabulary cannot be read")
+        })?;
         Ok(Some(Vocabulary::from_parts(text.into(), ends)))
     }
 
     /// How often each word occurs.
     pub fn word_totals(&self) -> Result<WordTotals> {
         let d = &self.directory;
-        let bytes = self.section(16 * u64::from(d.shape.words), d.words_offset, d.words_crc, "the word totals")?;
-        let mut numbers = bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b)));
+        let bytes =
+            self.section(16 * u64::from(d.shape.words), d.words_offset, d.words_crc, "the word totals")?;
+        let mut numbers =
+            bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b)));
         let tokens: Vec<u64> = numbers.by_ref().take(d.shape.words as usize).collect();
         let documents = numbers.collect();
         if tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) != d.shape.tokens {
@@ -155,7 +166,11 @@ impl<'a> BlockReader<'a> {
         self.buffer.resize(bytes as usize, 0);
         read_at(self.file, &mut self.buffer, offset).map_err(Error::io("read", self.path))?;
         if crc32fast::hash(&self.buffer) != crc {
-            return Err(Error::damaged_corpus(self.path, Place::Byte(offset), format!("the checksum of {what} is wrong")));
+            return Err(Error::damaged_corpus(
+                self.path,
+                Place::Byte(offset),
+                format!("the checksum of {what} is wrong"),
+            ));
         }
         Ok(())
     }
@@ -165,7 +180,9 @@ impl<'a> BlockReader<'a> {
         let e = self.entries[i];
         self.load(e.offset, e.bytes, e.crc, &format!("block {i}"))?;
         decode(&self.buffer, e.documents as usize, e.nonzeros as usize, e.tokens, self.words, block)
-            .map_err(|found| Error::damaged_corpus(self.path, Place::Byte(e.offset), format!("block {i}: {found}")))?;
+            .map_err(|found| {
+                Error::damaged_corpus(self.path, Place::Byte(e.offset), format!("block {i}: {found}"))
+            })?;
         block.first_document = e.first_document;
         Ok(())
     }
@@ -179,7 +196,11 @@ impl<'a> BlockReader<'a> {
         let offset = e.offset + u64::from(e.bytes);
         self.load(offset, e.names_bytes, e.names_crc, &format!("the names of block {i}"))?;
         let (text, ends) = unpack_strings(&self.buffer, e.documents as usize).ok_or_else(|| {
-            Error::damaged_corpus(self.path, Place::Byte(offset), format!("the names of block {i} cannot be read"))
+            Error::damaged_corpus(
+                self.path,
+                Place::Byte(offset),
+                format!("the names of block {i} cannot be read"),
+            )
         })?;
         Ok(Vocabulary::from_parts(text.into(), ends))
     }

@@ -35,7 +35,11 @@ pub fn split(
             remedy: "For instance 0.5 for half of the documents.".into(),
         });
     }
-    if train == test || same_file(train, test) || same_file(corpus.path(), train) || same_file(corpus.path(), test) {
+    if train == test
+        || same_file(train, test)
+        || same_file(corpus.path(), train)
+        || same_file(corpus.path(), test)
+    {
         return Err(Error::Setting {
             option: "-o",
             found: format!("{} and {}", train.display(), test.display()),
@@ -54,7 +58,8 @@ pub fn split(
         });
     }
     let vocabulary = corpus.vocabulary()?;
-    let mut parts = [CorpusWriter::create(train, corpus.has_names())?, CorpusWriter::create(test, corpus.has_names())?];
+    let mut parts =
+        [CorpusWriter::create(train, corpus.has_names())?, CorpusWriter::create(test, corpus.has_names())?];
     let mut random = Random::new(seed, Purpose::Split, 0);
     let (mut reader, mut block) = (corpus.reader(), Block::default());
     let mut left = shape.documents;

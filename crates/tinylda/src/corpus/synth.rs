@@ -152,7 +152,12 @@ impl Synth {
             ("--concentration", self.concentration),
         ];
         let bad = |option, found: String, expected: &str| {
-            Err(Error::Setting { option, found, expected: expected.into(), remedy: "Give another value.".into() })
+            Err(Error::Setting {
+                option,
+                found,
+                expected: expected.into(),
+                remedy: "Give another value.".into(),
+            })
         };
         for (option, value) in positive {
             if !(value > 0.0 && value < 1e9) {
@@ -172,7 +177,9 @@ impl Synth {
                 return bad(option, value.to_string(), "a share from 0 to below 1");
             }
         }
-        for (option, value) in [("-D", self.documents), ("-W", u64::from(self.words)), ("-K", u64::from(self.topics))] {
+        for (option, value) in
+            [("-D", self.documents), ("-W", u64::from(self.words)), ("-K", u64::from(self.topics))]
+        {
             if value == 0 || (option == "-W" && value >= u64::from(u32::MAX)) {
                 return bad(option, value.to_string(), "at least 1, and fewer than 4294967295 words");
             }
@@ -353,7 +360,8 @@ mod tests {
 
     #[test]
     fn lengths_and_words_are_as_asked() {
-        let settings = Synth { documents: 2000, words: 500, topics: 5, mean_length: 40.0, ..Synth::default() };
+        let settings =
+            Synth { documents: 2000, words: 500, topics: 5, mean_length: 40.0, ..Synth::default() };
         let mut synthetic = settings.prepare().unwrap();
         let (mut words, mut counts, mut tokens) = (Vec::new(), Vec::new(), 0u64);
         for d in 0..2000 {

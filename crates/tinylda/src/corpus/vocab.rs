@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::ingest::lines::Lines;
 use super::ingest::input::Input;
+use super::ingest::lines::Lines;
 use crate::error::{Error, Place, Result};
 
 /// A list of strings in two allocations: the words of a corpus or model, in the order of their ids.
@@ -84,7 +84,12 @@ impl Vocabulary {
                 ));
             }
             if vocabulary.len() >= u32::MAX as usize {
-                return Err(bad(number, "a word too many".into(), "at most 4294967295 words", "Leave rare words out."));
+                return Err(bad(
+                    number,
+                    "a word too many".into(),
+                    "at most 4294967295 words",
+                    "Leave rare words out.",
+                ));
             }
             vocabulary.push(word);
         }
@@ -100,7 +105,11 @@ impl Vocabulary {
         if let Some((first, second)) = vocabulary.first_duplicate() {
             return Err(bad(
                 u64::from(second) + 1,
-                format!("the word {:?} a second time (first on line {})", vocabulary.get(second).unwrap_or_default(), first + 1),
+                format!(
+                    "the word {:?} a second time (first on line {})",
+                    vocabulary.get(second).unwrap_or_default(),
+                    first + 1
+                ),
                 "every word once",
                 "Rename one of the two, or merge their columns before importing.",
             ));

@@ -56,7 +56,6 @@ impl<W: Write> BlockWriter<W> {
         self.documents
     }
 
-
     /// Adds a document: words strictly ascending, counts at least 1 (the caller has seen to it).
     pub(crate) fn push(&mut self, words: &[u32], counts: &[u32], name: Option<&str>) -> Result<()> {
         debug_assert!(words.windows(2).all(|w| w[0] < w[1]) && counts.iter().all(|&x| x > 0));
@@ -154,7 +153,10 @@ impl CorpusWriter {
             return Err(Error::Input {
                 path: self.blocks.path.clone(),
                 place: Place::Whole,
-                found: format!("document {} with words out of order or without counts", self.blocks.documents() + 1),
+                found: format!(
+                    "document {} with words out of order or without counts",
+                    self.blocks.documents() + 1
+                ),
                 expected: "word ids strictly ascending, each with a count of at least 1".into(),
                 remedy: "Sort each document's words and add up duplicates.".into(),
             });

@@ -48,7 +48,8 @@ fn word_map(model: &Model, corpus: &Corpus) -> Result<Vec<Option<u32>>> {
             place: crate::error::Place::Whole,
             found: format!("{words} words, and no vocabulary in corpus and model to match them by"),
             expected: format!("{} words, as the model has", model.words()),
-            remedy: "Import both with --vocab, or split train and test from one corpus with `tinylda split`.".into(),
+            remedy: "Import both with --vocab, or split train and test from one corpus with `tinylda split`."
+                .into(),
         }),
     }
 }
@@ -177,7 +178,12 @@ mod tests {
         assert_eq!(scored.document().tokens() + observed.document().tokens(), document.tokens());
         for (n, expected) in [(0u32, 0), (1, 0), (2, 0), (3, 1), (7, 1), (8, 2), (10, 2)] {
             let one = [n];
-            draw(Document { words: &[5][..n.min(1) as usize], counts: &one[..n.min(1) as usize] }, &mut Random::new(1, Purpose::Score, 0), &mut observed, &mut scored);
+            draw(
+                Document { words: &[5][..n.min(1) as usize], counts: &one[..n.min(1) as usize] },
+                &mut Random::new(1, Purpose::Score, 0),
+                &mut observed,
+                &mut scored,
+            );
             assert_eq!(scored.document().tokens(), expected, "{n}");
         }
     }

@@ -36,6 +36,23 @@ pub(crate) fn flat_mut(row: &mut [Lanes]) -> &mut [f32] {
     unsafe { std::slice::from_raw_parts_mut(row.as_mut_ptr().cast(), row.len() * LANES) }
 }
 
+/// Asks for a row to be brought to the cache, ahead of its use: rows of words come in no order that the processor
+/// could guess, and waiting for them took a third of a pass.
+#[inline]
+pub(crate) fn prefetch(row: &[Lanes]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in row {
+        // SAFETY: a prefetch reads nothing and never faults; SSE is part of x86-64.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                std::ptr::from_ref(line).cast(),
+            )
+        };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
+}
+
 /// A set of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Isa {

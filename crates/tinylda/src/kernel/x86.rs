@@ -114,7 +114,7 @@ impl Vector for Avx512 {
 macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
-            use super::{$vector, Lanes, rows};
+            use super::{Lanes, rows, $vector};
 
             #[target_feature(enable = $features)]
             pub(in super::super) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 {
@@ -132,7 +132,13 @@ macro_rules! compile {
                 unsafe { rows::axpy::<$vector>(r, x, y) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn axpy_two(r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
+            pub(in super::super) fn axpy_two(
+                r: f32,
+                x: &[Lanes],
+                y: &mut [Lanes],
+                u: &[Lanes],
+                v: &mut [Lanes],
+            ) {
                 // SAFETY: see `dot`.
                 unsafe { rows::axpy_two::<$vector>(r, x, y, u, v) }
             }

@@ -85,9 +85,15 @@ impl Model {
             Tensor { dtype, shape, data_offsets: (start, end) }
         };
         let strings = self.vocabulary.as_ref().map(Vocabulary::parts);
-        let settings = serde_json::to_string(&self.settings).map_err(|e| Error::io("write", path)(e.into()))?;
+        let settings =
+            serde_json::to_string(&self.settings).map_err(|e| Error::io("write", path)(e.into()))?;
         let header = Header {
-            metadata: HeaderMetadata { crc32: "00000000".into(), format: FORMAT, version: VERSION.to_string(), settings },
+            metadata: HeaderMetadata {
+                crc32: "00000000".into(),
+                format: FORMAT,
+                version: VERSION.to_string(),
+                settings,
+            },
             vocabulary_offsets: strings.map(|_| tensor("U64", vec![words + 1], 8)),
             phi: tensor("F32", vec![words, topics], 4),
             alpha: tensor("F32", vec![topics], 4),
@@ -148,7 +154,8 @@ impl Reader<'_> {
     }
 
     fn bytes(&self, start: u64, end: u64) -> Result<Vec<u8>> {
-        let length = end.checked_sub(start).filter(|_| end <= self.length).and_then(|n| usize::try_from(n).ok());
+        let length =
+            end.checked_sub(start).filter(|_| end <= self.length).and_then(|n| usize::try_from(n).ok());
         let mut bytes = vec![0; length.ok_or_else(|| self.damaged(self.length, "it is cut short"))?];
         read_at(self.file, &mut bytes, start).map_err(Error::io("read", self.path))?;
         Ok(bytes)
@@ -189,14 +196,20 @@ impl Reader<'_> {
             .and_then(|v| v.parse().ok())
             .ok_or_else(|| self.damaged(8, "its version is missing"))?;
         if version != VERSION {
-            return Err(Error::Version { path: self.path.to_path_buf(), kind: "model", found: version, supported: VERSION });
+            return Err(Error::Version {
+                path: self.path.to_path_buf(),
+                kind: "model",
+                found: version,
+                supported: VERSION,
+            });
         }
         let settings: Settings = serde_json::from_str(about.get("settings").map_or("", String::as_str))
             .map_err(|e| self.damaged(8, format!("its settings cannot be read ({e})")))?;
 
         let tensor = |name: &str, dtype: Dtype, rank: usize| {
             let info = parsed.info(name).filter(|t| t.dtype == dtype && t.shape.len() == rank);
-            let info = info.ok_or_else(|| self.damaged(8, format!("the tensor {name} is missing or of another type")))?;
+            let info = info
+                .ok_or_else(|| self.damaged(8, format!("the tensor {name} is missing or of another type")))?;
             let (from, to) = info.data_offsets;
             Ok::<_, Error>((info.shape.clone(), data + from as u64, data + to as u64))
         };
@@ -231,7 +244,12 @@ impl Reader<'_> {
         let vocabulary = if parsed.info("vocabulary").is_some() {
             let (shape, from, to) = tensor("vocabulary_offsets", Dtype::U64, 1)?;
             let (_, text_from, text_to) = tensor("vocabulary", Dtype::U8, 1)?;
-            Some(self.vocabulary(shape[0] == words as usize + 1, &self.bytes(from, to)?, self.bytes(text_from, text_to)?, from)?)
+            Some(self.vocabulary(
+                shape[0] == words as usize + 1,
+                &self.bytes(from, to)?,
+                self.bytes(text_from, text_to)?,
+                from,
+            )?)
         } else {
             None
         };
@@ -268,7 +286,10 @@ impl Reader<'_> {
         }
         let found = format!("{:08x}", crc.finalize());
         if written != Some(&found) || header[digits..digits + 8] != *found.as_bytes() {
-            return Err(self.damaged(8 + digits as u64, "its checksum is wrong, so some byte has changed or is missing"));
+            return Err(self.damaged(
+                8 + digits as u64,
+                "its checksum is wrong, so some byte has changed or is missing",
+            ));
         }
         Ok(())
     }

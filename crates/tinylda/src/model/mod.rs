@@ -79,7 +79,12 @@ pub struct TopWord {
 }
 
 impl Model {
-    pub(crate) fn new(mut topics: Topics, alpha: Vec<f32>, vocabulary: Option<Vocabulary>, settings: Settings) -> Model {
+    pub(crate) fn new(
+        mut topics: Topics,
+        alpha: Vec<f32>,
+        vocabulary: Option<Vocabulary>,
+        settings: Settings,
+    ) -> Model {
         topics.sum_lambda();
         Model { topics, alpha, vocabulary, settings }
     }
@@ -140,7 +145,10 @@ impl Model {
             .zip(&self.topics.lambda)
             .map(|(best, &lambda)| {
                 best.into_iter()
-                    .map(|(value, word)| TopWord { word, probability: (f64::from(value) + beta) / (lambda + beta_sum) })
+                    .map(|(value, word)| TopWord {
+                        word,
+                        probability: (f64::from(value) + beta) / (lambda + beta_sum),
+                    })
                     .collect()
             })
             .collect()

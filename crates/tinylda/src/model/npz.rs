@@ -28,7 +28,8 @@ impl Model {
     pub fn export_npz(&self, path: &Path) -> Result<()> {
         let mut zip = ZipWriter::new(AtomicFile::create(path)?);
         let attempt = || -> zip::result::ZipResult<AtomicFile> {
-            let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
+            let options =
+                SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
             let (words, topics) = (self.words(), self.topics());
             zip.start_file("phi.npy", options)?;
             zip.write_all(&npy_header("<f4", &format!("({words}, {topics})")))?;

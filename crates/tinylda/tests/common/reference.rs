@@ -5,16 +5,16 @@
 //! phi[W,K], theta[D,K] counts; lambda[K] = sum of phi over words.
 
 /// One count: document, word, x.
-pub type Entry = (usize, usize, f64);
+pub(crate) type Entry = (usize, usize, f64);
 
-pub struct Reference {
-    pub k: usize,
-    pub alpha: f64,
-    pub beta: f64,
-    pub entries: Vec<Entry>,
-    pub phi: Vec<f64>,
-    pub theta: Vec<f64>,
-    pub lambda: Vec<f64>,
+pub(crate) struct Reference {
+    pub(crate) k: usize,
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) phi: Vec<f64>,
+    pub(crate) theta: Vec<f64>,
+    pub(crate) lambda: Vec<f64>,
     words: usize,
     n_d: Vec<f64>,
     n_w: Vec<f64>,
@@ -23,7 +23,15 @@ pub struct Reference {
 
 impl Reference {
     /// Entry i starts with topic start[i].
-    pub fn new(documents: usize, words: usize, k: usize, alpha: f64, beta: f64, entries: Vec<Entry>, start: &[usize]) -> Reference {
+    pub(crate) fn new(
+        documents: usize,
+        words: usize,
+        k: usize,
+        alpha: f64,
+        beta: f64,
+        entries: Vec<Entry>,
+        start: &[usize],
+    ) -> Reference {
         let mut r = Reference {
             k,
             alpha,
@@ -48,7 +56,7 @@ impl Reference {
         r
     }
 
-    pub fn synchronous_pass(&mut self) {
+    pub(crate) fn synchronous_pass(&mut self) {
         let k = self.k;
         let beta_sum = self.words as f64 * self.beta;
         let mut phi = vec![0.0; self.phi.len()];
@@ -58,7 +66,8 @@ impl Reference {
         for &(d, w, x) in &self.entries {
             let mut sum = 0.0;
             for t in 0..k {
-                eta[t] = (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum) * (self.theta[d * k + t] + self.alpha);
+                eta[t] = (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum)
+                    * (self.theta[d * k + t] + self.alpha);
                 sum += eta[t];
             }
             for t in 0..k {
@@ -73,7 +82,7 @@ impl Reference {
 
     /// Documents in the given order; entries must be sorted by document.
     #[allow(dead_code, reason = "the benchmark includes this file for the synchronous pass alone")]
-    pub fn asynchronous_pass(&mut self, order: &[usize]) {
+    pub(crate) fn asynchronous_pass(&mut self, order: &[usize]) {
         let k = self.k;
         let beta_sum = self.words as f64 * self.beta;
         let mut eta = vec![0.0; k];
@@ -86,7 +95,8 @@ impl Reference {
                     self.theta[d * k + t] *= (self.n_d[d] - x) / self.n_d[d];
                     self.phi[w * k + t] *= (self.n_w[w] - x) / self.n_w[w];
                     self.lambda[t] *= (self.n - x) / self.n;
-                    eta[t] = (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum) * (self.theta[d * k + t] + self.alpha);
+                    eta[t] = (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum)
+                        * (self.theta[d * k + t] + self.alpha);
                     sum += eta[t];
                 }
                 for t in 0..k {
@@ -100,14 +110,15 @@ impl Reference {
     }
 
     #[allow(dead_code, reason = "the benchmark includes this file for the synchronous pass alone")]
-    pub fn training_perplexity(&self) -> f64 {
+    pub(crate) fn training_perplexity(&self) -> f64 {
         let k = self.k;
         let beta_sum = self.words as f64 * self.beta;
         let mut sum = 0.0;
         for &(d, w, x) in &self.entries {
             let p: f64 = (0..k)
                 .map(|t| {
-                    (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum) * (self.theta[d * k + t] + self.alpha)
+                    (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum)
+                        * (self.theta[d * k + t] + self.alpha)
                         / (self.n_d[d] + k as f64 * self.alpha)
                 })
                 .sum();

@@ -102,7 +102,11 @@ impl Collector {
                     *last = last.checked_add(count).ok_or_else(|| Error::Input {
                         path: self.source.clone(),
                         place: Place::Whole,
-                        found: format!("counts of word {} in document {} that add up to more than 4294967295", word + 1, self.document + 1),
+                        found: format!(
+                            "counts of word {} in document {} that add up to more than 4294967295",
+                            word + 1,
+                            self.document + 1
+                        ),
                         expected: "sums that fit 32 bits".into(),
                         remedy: "Scale the counts down.".into(),
                     })?;
@@ -190,7 +194,12 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    pub(crate) fn new(output: &Path, source: &Path, names: Option<&Path>, limits: SortLimits) -> Result<Assembler> {
+    pub(crate) fn new(
+        output: &Path,
+        source: &Path,
+        names: Option<&Path>,
+        limits: SortLimits,
+    ) -> Result<Assembler> {
         Ok(Assembler {
             collector: Some(Collector::new(output, source, names)?),
             output: output.to_path_buf(),
@@ -361,8 +370,10 @@ impl RunWriter {
     }
 
     fn finish(self) -> Result<Run> {
-        let mut file =
-            self.out.into_inner().map_err(|e| Error::io("write a temporary file in", &self.folder)(e.into_error()))?;
+        let mut file = self
+            .out
+            .into_inner()
+            .map_err(|e| Error::io("write a temporary file in", &self.folder)(e.into_error()))?;
         file.seek(SeekFrom::Start(0)).map_err(Error::io("read a temporary file in", &self.folder))?;
         Ok(Run::Entries(file))
     }
@@ -415,7 +426,9 @@ fn merge(runs: Vec<Run>, folder: &Path, each: &mut dyn FnMut(Entry) -> Result<()
     let mut readers: Vec<RunReader<'_>> = runs
         .iter()
         .map(|run| match run {
-            Run::Entries(file) => RunReader::Entries { reader: BufReader::with_capacity(1 << 16, file), folder },
+            Run::Entries(file) => {
+                RunReader::Entries { reader: BufReader::with_capacity(1 << 16, file), folder }
+            }
             Run::Blocks { file, entries } => RunReader::Blocks {
                 reader: BlockReader::new(file.file(), file.path(), entries, u32::MAX),
                 block: Block::default(),

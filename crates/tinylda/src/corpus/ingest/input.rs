@@ -110,7 +110,9 @@ impl Input {
             match self.reader.read(buffer) {
                 Ok(n) => return Ok(n),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if self.compression == Compression::None => return Err(Error::io("read", &self.path)(e)),
+                Err(e) if self.compression == Compression::None => {
+                    return Err(Error::io("read", &self.path)(e));
+                }
                 Err(e) => {
                     let name = self.compression.name();
                     return Err(Error::Input {
@@ -166,7 +168,10 @@ impl<R: BufRead> Read for Zstd<R> {
                 }
                 match self.decoder.reset(&mut self.source) {
                     Ok(()) => self.inside = true,
-                    Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                    Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                        length,
+                        ..
+                    })) => {
                         let length = u64::from(length);
                         if io::copy(&mut (&mut self.source).take(length), &mut io::sink())? != length {
                             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -163,7 +163,13 @@ impl<'p> Lines<'p> {
 
     /// A complaint about the input as a whole.
     pub(crate) fn bad_file(&self, found: String, expected: String, remedy: &str) -> Error {
-        Error::Input { path: self.input.path.clone(), place: Place::Whole, found, expected, remedy: remedy.into() }
+        Error::Input {
+            path: self.input.path.clone(),
+            place: Place::Whole,
+            found,
+            expected,
+            remedy: remedy.into(),
+        }
     }
 }
 

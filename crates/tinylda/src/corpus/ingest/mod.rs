@@ -53,7 +53,8 @@ impl Format {
     }
 
     /// Every format.
-    pub const ALL: [Format; 5] = [Format::Uci, Format::MatrixMarket, Format::SvmLight, Format::LdaC, Format::Text];
+    pub const ALL: [Format; 5] =
+        [Format::Uci, Format::MatrixMarket, Format::SvmLight, Format::LdaC, Format::Text];
 }
 
 /// How to import.
@@ -139,7 +140,8 @@ impl Import {
         limits: SortLimits,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        for other in [Some(&input.path), self.vocabulary.as_ref(), self.names.as_ref()].into_iter().flatten() {
+        for other in [Some(&input.path), self.vocabulary.as_ref(), self.names.as_ref()].into_iter().flatten()
+        {
             if same_file(other, output) {
                 return Err(Error::Setting {
                     option: "-o",
@@ -161,10 +163,20 @@ impl Import {
         let declared = match format {
             Format::Uci => uci::read(&mut lines, self.skip_zeros, out)?,
             Format::MatrixMarket => mtx::read(&mut lines, self.transpose, self.skip_zeros, out)?,
-            Format::SvmLight => {
-                pairs::read(&mut lines, pairs::Flavour::SvmLight, self.first_id.unwrap_or(1), self.skip_zeros, out)?
-            }
-            Format::LdaC => pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), self.skip_zeros, out)?,
+            Format::SvmLight => pairs::read(
+                &mut lines,
+                pairs::Flavour::SvmLight,
+                self.first_id.unwrap_or(1),
+                self.skip_zeros,
+                out,
+            )?,
+            Format::LdaC => pairs::read(
+                &mut lines,
+                pairs::Flavour::LdaC,
+                self.first_id.unwrap_or(0),
+                self.skip_zeros,
+                out,
+            )?,
             Format::Text => text::read(&mut lines, out)?,
         };
         drop(lines);
@@ -179,7 +191,9 @@ impl Import {
         }
         let vocabulary = given.or(declared.vocabulary);
         let seen = assembler.words() as u32;
-        let words = declared.words.unwrap_or_else(|| vocabulary.as_ref().map_or(seen, |v| (v.len() as u32).max(seen)));
+        let words = declared
+            .words
+            .unwrap_or_else(|| vocabulary.as_ref().map_or(seen, |v| (v.len() as u32).max(seen)));
         if let (Some(v), Some(path)) = (&vocabulary, &self.vocabulary)
             && v.len() != words as usize
         {
@@ -212,7 +226,10 @@ impl Import {
         } else if start.starts_with(&super::MAGIC) {
             Some(refuse("a corpus file", "It is imported already: use it as it is."))
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
-            Some(refuse("a binary file", "Give UCI, Matrix Market, SVMlight, LDA-C or plain text, compressed or not."))
+            Some(refuse(
+                "a binary file",
+                "Give UCI, Matrix Market, SVMlight, LDA-C or plain text, compressed or not.",
+            ))
         } else {
             None
         };
@@ -225,14 +242,22 @@ impl Import {
                 return Err(Error::Setting {
                     option,
                     found: format!("given with {} input", format.name()),
-                    expected: format!("it only with {}", fitting.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ")),
+                    expected: format!(
+                        "it only with {}",
+                        fitting.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ")
+                    ),
                     remedy: remedy.into(),
                 });
             }
             Ok(())
         };
         fits("--transpose", self.transpose, &[Format::MatrixMarket], "Leave it out, or name the --format.")?;
-        fits("--first-id", self.first_id.is_some(), &[Format::SvmLight, Format::LdaC], "Leave it out, or name the --format.")?;
+        fits(
+            "--first-id",
+            self.first_id.is_some(),
+            &[Format::SvmLight, Format::LdaC],
+            "Leave it out, or name the --format.",
+        )?;
         fits(
             "--vocab",
             self.vocabulary.is_some(),
@@ -265,7 +290,11 @@ fn recognise(start: &[u8]) -> Format {
         return Format::Uci;
     }
     let pair = |field: &&[u8]| {
-        memchr::memchr(b':', field).is_some_and(|at| at > 0 && (whole_number(&field[..at]).is_some() || &field[..at] == b"qid") && numeric(&field[at + 1..]))
+        memchr::memchr(b':', field).is_some_and(|at| {
+            at > 0
+                && (whole_number(&field[..at]).is_some() || &field[..at] == b"qid")
+                && numeric(&field[at + 1..])
+        })
     };
     let documents: Vec<&[&[u8]]> = lines
         .iter()

@@ -5,7 +5,12 @@ use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
 use crate::error::Result;
 
-pub(crate) fn read(lines: &mut Lines<'_>, transpose: bool, skip_zeros: bool, out: &mut Assembler) -> Result<Declared> {
+pub(crate) fn read(
+    lines: &mut Lines<'_>,
+    transpose: bool,
+    skip_zeros: bool,
+    out: &mut Assembler,
+) -> Result<Declared> {
     let banner_remedy = "tinylda reads coordinate matrices of counts (integer, real or pattern; general): write the matrix so.";
     if !lines.advance()? {
         return Err(lines.bad_file("an empty file".into(), "a Matrix Market file".into(), banner_remedy));
@@ -13,7 +18,9 @@ pub(crate) fn read(lines: &mut Lines<'_>, transpose: bool, skip_zeros: bool, out
     let banner = String::from_utf8_lossy(lines.line()).to_ascii_lowercase();
     let words: Vec<&str> = banner.split_ascii_whitespace().collect();
     let values = match words[..] {
-        ["%%matrixmarket", "matrix", "coordinate", values @ ("integer" | "real" | "pattern"), "general"] => values,
+        ["%%matrixmarket", "matrix", "coordinate", values @ ("integer" | "real" | "pattern"), "general"] => {
+            values
+        }
         _ => {
             return Err(lines.bad(
                 shown(lines.line()),
@@ -42,14 +49,22 @@ pub(crate) fn read(lines: &mut Lines<'_>, transpose: bool, skip_zeros: bool, out
         break;
     }
     let Some((rows, columns, entries)) = size else {
-        return Err(lines.bad_file("no size line".into(), "rows, columns, entries".into(), "Check that the file is whole."));
+        return Err(lines.bad_file(
+            "no size line".into(),
+            "rows, columns, entries".into(),
+            "Check that the file is whole.",
+        ));
     };
     let (documents, words) = if transpose { (columns, rows) } else { (rows, columns) };
     if words >= u64::from(u32::MAX) {
         return Err(lines.bad(
             format!("{words} words"),
             "fewer than 4294967295".into(),
-            if transpose { "Leave --transpose out if documents are the rows." } else { "Give --transpose if documents are the columns." },
+            if transpose {
+                "Leave --transpose out if documents are the rows."
+            } else {
+                "Give --transpose if documents are the columns."
+            },
         ));
     }
     let mut seen = 0u64;
@@ -59,7 +74,11 @@ pub(crate) fn read(lines: &mut Lines<'_>, transpose: bool, skip_zeros: bool, out
         }
         seen += 1;
         if seen > entries {
-            return Err(lines.bad(format!("entry {seen}"), format!("{entries} entries, as the size line says"), "Correct the size line."));
+            return Err(lines.bad(
+                format!("entry {seen}"),
+                format!("{entries} entries, as the size line says"),
+                "Correct the size line.",
+            ));
         }
         let mut parts = fields(lines.line());
         let mut index = |name: &str, most: u64| {
@@ -76,7 +95,9 @@ pub(crate) fn read(lines: &mut Lines<'_>, transpose: bool, skip_zeros: bool, out
         let (row, column) = (index("row", rows)?, index("column", columns)?);
         let x = match (pattern, parts.next()) {
             (true, None) => 1,
-            (false, Some(value)) => count(value, true).map_err(|found| lines.bad(found, COUNT_EXPECTED.into(), COUNT_REMEDY))?,
+            (false, Some(value)) => {
+                count(value, true).map_err(|found| lines.bad(found, COUNT_EXPECTED.into(), COUNT_REMEDY))?
+            }
             _ => {
                 return Err(lines.bad(
                     shown(lines.line()),
@@ -86,7 +107,11 @@ pub(crate) fn read(lines: &mut Lines<'_>, transpose: bool, skip_zeros: bool, out
             }
         };
         if parts.next().is_some() {
-            return Err(lines.bad(shown(lines.line()), "no more than three fields".into(), "Correct the line."));
+            return Err(lines.bad(
+                shown(lines.line()),
+                "no more than three fields".into(),
+                "Correct the line.",
+            ));
         }
         let (document, word) = if transpose { (column, row) } else { (row, column) };
         match x {

@@ -63,8 +63,13 @@ pub(crate) fn read(
                 continue;
             }
             seen += 1;
-            let Some((id, value)) = memchr::memchr(b':', pair).map(|at| (&pair[..at], &pair[at + 1..])) else {
-                return Err(lines.bad(shown(pair), "id:count".into(), "Separate word id and count by a colon."));
+            let Some((id, value)) = memchr::memchr(b':', pair).map(|at| (&pair[..at], &pair[at + 1..]))
+            else {
+                return Err(lines.bad(
+                    shown(pair),
+                    "id:count".into(),
+                    "Separate word id and count by a colon.",
+                ));
             };
             let word = match whole_number(id) {
                 Some(id) if (u64::from(first_id)..u64::from(u32::MAX)).contains(&id) => id as u32 - first_id,

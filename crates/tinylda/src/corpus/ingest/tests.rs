@@ -1,1 +1,372 @@
 //! Every reader on good, odd and bad input.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::assemble::SortLimits;
+use super::input::Input;
+use super::*;
+use crate::corpus::{Block, Corpus};
+
+/// (document, word, count) of everything in a corpus.
+fn entries(path: &Path) -> Vec<(u64, u32, u32)> {
+    let corpus = Corpus::open(path).unwrap();
+    let (mut reader, mut block, mut all) = (corpus.reader(), Block::default(), Vec::new());
+    for i in 0..corpus.blocks() {
+        reader.read(i, &mut block).unwrap();
+        for (d, document) in block.iter().enumerate() {
+            let d = block.first_document() + d as u64;
+            all.extend(document.words.iter().zip(document.counts).map(|(&w, &x)| (d, w, x)));
+        }
+    }
+    all
+}
+
+struct Imports {
+    import: Import,
+    limits: SortLimits,
+}
+
+impl Imports {
+    fn new(import: Import) -> Imports {
+        Imports { import, limits: SortLimits::default() }
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn run(&self, bytes: &[u8]) -> Result<(Imported, Vec<(u64, u32, u32)>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out.tlc");
+        let input = Input::new(
+            Box::new(std::io::Cursor::new(bytes.to_vec())),
+            Path::new("input"),
+            Some(bytes.len() as u64),
+        )?;
+        let result = self.import.run_with(input, &output, self.limits, &mut |_| ControlFlow::Continue(()));
+        match result {
+            Ok(imported) => Ok((imported, entries(&output))),
+            Err(e) => {
+                let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+                assert!(left.is_empty(), "a failed import left {left:?}");
+                Err(e)
+            }
+        }
+    }
+}
+
+fn import(bytes: &[u8]) -> (Imported, Vec<(u64, u32, u32)>) {
+    Imports::new(Import::default()).run(bytes).unwrap()
+}
+
+fn import_as(format: Format, bytes: &[u8]) -> Result<(Imported, Vec<(u64, u32, u32)>)> {
+    Imports::new(Import { format: Some(format), ..Import::default() }).run(bytes)
+}
+
+/// The message must hold all of these.
+fn refuses(format: Option<Format>, bytes: &[u8], parts: &[&str]) {
+    let text = match Imports::new(Import { format, ..Import::default() }).run(bytes) {
+        Ok(_) => panic!("accepted {:?}", String::from_utf8_lossy(bytes)),
+        Err(e) => e.to_string(),
+    };
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is missing in: {text}");
+    }
+}
+
+const EXPECTED: [(u64, u32, u32); 4] = [(0, 0, 2), (0, 4, 1), (2, 1, 3), (2, 4, 9)];
+
+#[test]
+fn uci() {
+    let (imported, got) = import(b"3\n5\n4\n1 1 2\n1 5 1\n3 2 3\n3 5 9\n");
+    assert_eq!(got, EXPECTED);
+    assert_eq!(imported.format, Format::Uci);
+    assert_eq!(imported.shape, Shape { documents: 3, words: 5, nonzeros: 4, tokens: 15 });
+    assert_eq!((imported.empty_documents, imported.sorted), (1, false));
+    // Zero-padded header, blanks, tabs, carriage returns, blank lines, no line end at the end.
+    assert_eq!(
+        import(b"3\r\n5\r\n000000000000000004\r\n1\t1  2\r\n 1 5 1 \r\n\r\n3 2 3\r\n3 5 9").1,
+        EXPECTED
+    );
+    // Trailing documents without words count, as the header says.
+    assert_eq!(import(b"9\n5\n4\n1 1 2\n1 5 1\n3 2 3\n3 5 9\n").0.shape.documents, 9);
+}
+
+#[test]
+fn uci_out_of_order_and_twice() {
+    let (imported, got) = import(b"3\n5\n6\n3 5 4\n1 5 1\n3 2 3\n1 1 1\n3 5 5\n1 1 1\n");
+    assert_eq!(got, EXPECTED);
+    assert!(imported.sorted);
+    assert_eq!(imported.shape, Shape { documents: 3, words: 5, nonzeros: 4, tokens: 15 });
+    // Out of order within a document is no reason to sort on disk.
+    let (imported, got) = import(b"3\n5\n5\n1 5 1\n1 1 2\n3 5 4\n3 2 3\n3 5 5\n");
+    assert_eq!((got, imported.sorted), (EXPECTED.to_vec(), false));
+}
+
+#[test]
+fn uci_refuses() {
+    let header = |h: &str| format!("{h}\n1 1 2\n1 5 1\n3 2 3\n3 5 9\n");
+    for (bytes, parts) in [
+        (header("2\n5\n4"), vec!["line 6", "document number 3", "1 to 2", "header's D"]),
+        (header("3\n4\n4"), vec!["line 5", "word number 5", "1 to 4", "header's W"]),
+        (header("3\n5\n3"), vec!["line 7", "entry 4", "3 entries"]),
+        (header("3\n5\n5"), vec!["4 entries", "expected 5", "cut short"]),
+        (header("-3\n5\n4"), vec!["line 1", "\"-3\"", "whole number"]),
+        (header("3\n5.5\n4"), vec!["line 2", "\"5.5\""]),
+        (header("3\n5\nx"), vec!["line 3", "\"x\""]),
+        (header("3\n99999999999999999999999\n4"), vec!["line 2", "64 bits"]),
+        (header("3\n4294967295\n4"), vec!["4294967295 words"]),
+        (header("99999999999\n5\n4"), vec!["nearly all of them without words"]),
+        ("3\n5\n1\n0 1 1\n".into(), vec!["line 4", "document number 0", "1 to 3"]),
+        ("3\n5\n1\n1 0 1\n".into(), vec!["line 4", "word number 0"]),
+        ("3\n5\n1\n1 1 0\n".into(), vec!["line 4", "count 0", "--skip-zeros"]),
+        ("3\n5\n1\n1 1 -2\n".into(), vec!["line 4", "negative count"]),
+        ("3\n5\n1\n1 1 2.5\n".into(), vec!["line 4", "fractional count", "tf-idf"]),
+        ("3\n5\n1\n1 1 5000000000\n".into(), vec!["line 4", "too large"]),
+        ("3\n5\n1\n1 1\n".into(), vec!["line 4", "three numbers"]),
+        ("3\n5\n1\n1 1 1 1\n".into(), vec!["line 4", "three numbers"]),
+        ("3\n5\n2\n1 1 4294967295\n1 1 1\n".into(), vec!["add up to more than 4294967295"]),
+        ("3\n5\n0\n".into(), vec!["not a single word"]),
+        ("3\n5".into(), vec!["NNZ"]),
+    ] {
+        refuses(Some(Format::Uci), bytes.as_bytes(), &parts);
+    }
+    // Recognised all the same when one header line is wrong.
+    refuses(None, header("3\nabc\n4").as_bytes(), &["line 2", "\"abc\""]);
+    refuses(None, header("3\n-5\n4").as_bytes(), &["line 2", "\"-5\""]);
+}
+
+#[test]
+fn empty_and_foreign_files() {
+    refuses(None, b"", &["an empty file"]);
+    refuses(None, b" \n\n ", &["an empty file"]);
+    refuses(None, b"\x89TLC\r\n\x1a\nabc", &["imported already"]);
+    refuses(None, b"abc\0def", &["binary file"]);
+    refuses(None, b"caf\xe9 au lait\n", &["line 1", "not UTF-8", "iconv"]);
+}
+
+#[test]
+fn zeros_can_be_skipped() {
+    let skip = |format| Imports::new(Import { format: Some(format), skip_zeros: true, ..Import::default() });
+    assert_eq!(skip(Format::Uci).run(b"3\n5\n2\n1 1 0\n1 5 1\n").unwrap().1, [(0, 4, 1)]);
+    assert_eq!(skip(Format::LdaC).run(b"2 0:0 4:1\n").unwrap().1, [(0, 4, 1)]);
+    let mtx = b"%%MatrixMarket matrix coordinate integer general\n3 5 2\n1 1 0\n1 5 1\n";
+    assert_eq!(skip(Format::MatrixMarket).run(mtx).unwrap().1, [(0, 4, 1)]);
+}
+
+#[test]
+fn matrix_market() {
+    let body = "3 5 4\n3 5 9\n1 1 2\n3 2 3\n1 5 1\n";
+    let (imported, got) = import(
+        format!("%%MatrixMarket matrix coordinate integer general\n% a comment\n%\n{body}").as_bytes(),
+    );
+    assert_eq!((got.as_slice(), imported.format), (&EXPECTED[..], Format::MatrixMarket));
+    let real = body.replace("5 9", "5 9.0").replace("1 1 2", "1 1 2e0");
+    assert_eq!(
+        import(format!("%%matrixmarket MATRIX coordinate Real general\n{real}").as_bytes()).1,
+        EXPECTED
+    );
+    let pattern = import(b"%%MatrixMarket matrix coordinate pattern general\n3 5 2\n1 5\n3 2\n").1;
+    assert_eq!(pattern, [(0, 4, 1), (2, 1, 1)]);
+    // Word-major, as single-cell matrices are: documents are the columns.
+    let columns = Imports::new(Import { transpose: true, ..Import::default() });
+    let (imported, got) = columns
+        .run(b"%%MatrixMarket matrix coordinate integer general\n5 3 4\n1 1 2\n2 3 3\n5 1 1\n5 3 9\n")
+        .unwrap();
+    assert_eq!((got.as_slice(), imported.sorted, imported.shape.documents), (&EXPECTED[..], true, 3));
+}
+
+#[test]
+fn matrix_market_refuses() {
+    let banner = "%%MatrixMarket matrix coordinate integer general\n";
+    for (bytes, parts) in [
+        ("%%MatrixMarket matrix array real general\n3 5\n1\n".to_string(), vec!["line 1", "coordinate"]),
+        ("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n".into(), vec!["line 1"]),
+        (
+            "%%MatrixMarket matrix coordinate integer symmetric\n1 1 1\n1 1 1\n".into(),
+            vec!["line 1", "general"],
+        ),
+        (banner.into(), vec!["no size line"]),
+        (format!("{banner}3 5\n"), vec!["line 2", "size line"]),
+        (format!("{banner}3 5 1\n4 1 1\n"), vec!["line 3", "row \"4\"", "1 to 3"]),
+        (format!("{banner}3 5 1\n1 6 1\n"), vec!["line 3", "column \"6\"", "1 to 5"]),
+        (format!("{banner}3 5 1\n1 1\n"), vec!["line 3", "value"]),
+        (format!("{banner}3 5 1\n1 1 1 1\n"), vec!["line 3", "three fields"]),
+        (format!("{banner}3 5 1\n1 1 0\n"), vec!["line 3", "--skip-zeros"]),
+        (format!("{banner}3 5 1\n1 1 -1\n"), vec!["line 3", "negative"]),
+        (format!("{banner}3 5 1\n1 1 1\n1 2 1\n"), vec!["line 4", "1 entries"]),
+        (format!("{banner}3 5 2\n1 1 1\n"), vec!["1 entries", "cut short"]),
+        (format!("{banner}3 9999999999 1\n1 1 1\n"), vec!["--transpose"]),
+    ] {
+        refuses(None, bytes.as_bytes(), &parts);
+    }
+}
+
+#[test]
+fn pairs() {
+    let (imported, got) = import(b"+1 1:2 5:1\n-1\n0.5 2:3 5:9 # a comment\n# only a comment\n");
+    assert_eq!((got.as_slice(), imported.format), (&EXPECTED[..], Format::SvmLight));
+    assert_eq!(import(b"1 qid:3 1:2 5:1\n0\n7 5:9.0 2:3\n").1, EXPECTED);
+    let (imported, got) = import(b"2 0:2 4:1\n0\n2 1:3 4:9\n");
+    assert_eq!((got.as_slice(), imported.format), (&EXPECTED[..], Format::LdaC));
+    assert_eq!(imported.shape.documents, 3);
+    let zero = Imports::new(Import { first_id: Some(0), ..Import::default() });
+    assert_eq!(zero.run(b"1 0:2 4:1\n1\n1 1:3 4:9\n").unwrap().1, EXPECTED);
+}
+
+#[test]
+fn pairs_refuse() {
+    refuses(Some(Format::SvmLight), b"1 0:1\n", &["line 1", "word id \"0\"", "--first-id 0"]);
+    refuses(Some(Format::SvmLight), b"1 1:1\n1:2 3:4\n", &["line 2", "label"]);
+    refuses(Some(Format::SvmLight), b"1 1:1\n\n", &["line 2", "empty line"]);
+    refuses(Some(Format::SvmLight), b"1 1:0.25\n", &["line 1", "fractional"]);
+    refuses(Some(Format::SvmLight), b"1 1:-1\n", &["line 1", "negative"]);
+    refuses(Some(Format::SvmLight), b"1 1\n", &["line 1", "id:count"]);
+    refuses(Some(Format::LdaC), b"2 0:1\n", &["line 1", "1 pairs", "expected 2"]);
+    refuses(Some(Format::LdaC), b"x 0:1\n", &["line 1", "number of different words"]);
+    refuses(Some(Format::LdaC), b"1 4294967295:1\n", &["line 1", "word id"]);
+}
+
+#[test]
+fn text() {
+    let (imported, got) = import("The cat's cat, the DOG 42!\n\nÉcole école 3D — naïve\n".as_bytes());
+    assert_eq!(imported.format, Format::Text);
+    assert_eq!(imported.shape, Shape { documents: 3, words: 7, nonzeros: 7, tokens: 9 });
+    assert_eq!(got, [(0, 0, 2), (0, 1, 1), (0, 2, 1), (0, 3, 1), (2, 4, 2), (2, 5, 1), (2, 6, 1)]);
+    refuses(Some(Format::Text), b"12 34\n", &["not a single word"]);
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    for (import, option) in [
+        (Import { transpose: true, ..Import::default() }, "--transpose"),
+        (Import { first_id: Some(0), ..Import::default() }, "--first-id"),
+    ] {
+        let text = Imports::new(import).run(b"1\n1\n1\n1 1 1\n").unwrap_err().to_string();
+        assert!(text.starts_with(option), "{text}");
+    }
+}
+
+#[test]
+fn vocabulary_and_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let uci = b"2\n3\n2\n1 1 2\n2 3 1\n";
+    let with = |vocabulary: Option<&[u8]>, names: Option<&[u8]>, data: &[u8]| {
+        let import = Import {
+            vocabulary: vocabulary.map(|bytes| file("vocab", bytes)),
+            names: names.map(|bytes| file("names", bytes)),
+            ..Import::default()
+        };
+        let output = folder.path().join("out.tlc");
+        import.run_on_bytes(data.to_vec(), "input", &output).map(|_| Corpus::open(&output).unwrap())
+    };
+    let corpus = with(Some(b"cat\r\ndog\nmouse"), Some(b"first\nsecond\n"), uci).unwrap();
+    let vocabulary = corpus.vocabulary().unwrap().unwrap();
+    assert_eq!(vocabulary.iter().collect::<Vec<_>>(), ["cat", "dog", "mouse"]);
+    assert_eq!(corpus.reader().read_names(0).unwrap().iter().collect::<Vec<_>>(), ["first", "second"]);
+    // Names go with their documents when these come out of order.
+    let corpus = with(None, Some(b"first\nsecond\n"), b"2\n3\n2\n2 3 1\n1 1 2\n").unwrap();
+    assert_eq!(corpus.reader().read_names(0).unwrap().iter().collect::<Vec<_>>(), ["first", "second"]);
+
+    let refused = |vocabulary: Option<&[u8]>, names: Option<&[u8]>, parts: &[&str]| {
+        let text = with(vocabulary, names, uci).unwrap_err().to_string();
+        for part in parts {
+            assert!(text.contains(part), "{part:?} is missing in: {text}");
+        }
+    };
+    refused(Some(b"cat\ndog\n"), None, &["vocab", "2 words", "expected 3"]);
+    refused(Some(b"cat\ndog\nmouse\nbird\n"), None, &["4 words", "expected 3"]);
+    refused(Some(b"cat\ndog\ncat\n"), None, &["line 3", "\"cat\" a second time", "line 1"]);
+    refused(Some(b"cat\n\xff\xfe\nmouse\n"), None, &["line 2", "not UTF-8"]);
+    refused(Some(b"cat\n\nmouse\n"), None, &["line 2", "empty line"]);
+    refused(Some(b""), None, &["an empty file"]);
+    refused(None, Some(b"first\n"), &["names", "1 names", "a name for every document"]);
+    refused(None, Some(b"first\nsecond\nthird\n"), &["line 3", "a name too many"]);
+}
+
+#[test]
+fn compressed_by_content() {
+    let plain = b"3\n5\n4\n1 1 2\n1 5 1\n3 2 3\n3 5 9\n";
+    let gzip = |bytes: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    };
+    let bzip2 = |bytes: &[u8]| {
+        let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    };
+    let zstd =
+        |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
+    // Made by the xz program: the decoder's crate is used without its encoder.
+    let xz = include_bytes!("../../../tests/fixtures/small.xz").to_vec();
+    let (first, second) = plain.split_at(11);
+    for (whole, halves, compression) in [
+        (gzip(plain), [gzip(first), gzip(second)].concat(), Compression::Gzip),
+        (bzip2(plain), [bzip2(first), bzip2(second)].concat(), Compression::Bzip2),
+        (
+            zstd(plain),
+            [zstd(first), b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec(), zstd(second)].concat(),
+            Compression::Zstd,
+        ),
+        (xz.clone(), xz, Compression::Xz),
+    ] {
+        for bytes in [&whole, &halves] {
+            let (imported, got) = import(bytes);
+            assert_eq!((got.as_slice(), imported.compression), (&EXPECTED[..], compression));
+        }
+        // Cut anywhere it is refused, and never taken for the whole.
+        for cut in 1..whole.len() {
+            assert!(import_as(Format::Uci, &whole[..cut]).is_err(), "{compression:?} cut at {cut}");
+        }
+        let mut flipped = whole.clone();
+        let middle = whole.len() / 2;
+        flipped[middle] ^= 0x10;
+        assert!(import_as(Format::Uci, &flipped).is_err(), "{compression:?} flipped");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the order, however little memory: the same corpus.
+    #[test]
+    fn any_order_gives_the_same_corpus(
+        mut entries in prop::collection::vec((0u64..30, 0u32..20, 1u32..5), 1..200),
+        memory in 1usize..40,
+        fan_in in 2usize..5,
+    ) {
+        let text = |entries: &[(u64, u32, u32)]| {
+            let body: String = entries.iter().map(|(d, w, x)| format!("{} {} {x}\n", d + 1, w + 1)).collect();
+            format!("30\n20\n{}\n{body}", entries.len()).into_bytes()
+        };
+        let limited = Imports { import: Import::default(), limits: SortLimits { entries: memory, fan_in } };
+        let shuffled = limited.run(&text(&entries)).unwrap();
+        entries.sort_unstable();
+        let sorted = import(&text(&entries));
+        prop_assert_eq!(shuffled.1, sorted.1);
+        prop_assert_eq!(shuffled.0.shape, sorted.0.shape);
+        prop_assert_eq!(shuffled.0.empty_documents, sorted.0.empty_documents);
+    }
+
+    /// No input makes a reader panic, and what is accepted can be read back.
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop_oneof![Just(b' '), Just(b'\n'), Just(b':'), b'0'..b'9', any::<u8>()], 0..200)) {
+        for format in Format::ALL.map(Some).into_iter().chain([None]) {
+            let _ = Imports::new(Import { format, ..Import::default() }).run(&bytes);
+        }
+        for banner in ["%%MatrixMarket matrix coordinate integer general\n", "3\n3\n3\n"] {
+            let _ = import_as(if banner.len() > 9 { Format::MatrixMarket } else { Format::Uci }, &[banner.as_bytes(), &bytes].concat());
+        }
+        for magic in [&b"\x1f\x8b\x08"[..], b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh9"] {
+            let _ = Imports::new(Import::default()).run(&[magic, &bytes].concat());
+        }
+    }
+}

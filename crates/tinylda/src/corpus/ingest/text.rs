@@ -33,7 +33,11 @@ pub(crate) fn read(lines: &mut Lines<'_>, out: &mut Assembler) -> Result<Declare
             } else {
                 let id = vocabulary.len() as u32;
                 if id == u32::MAX {
-                    return Err(lines.bad("a word too many".into(), "at most 4294967295 different words".into(), "Leave rare words out."));
+                    return Err(lines.bad(
+                        "a word too many".into(),
+                        "at most 4294967295 different words".into(),
+                        "Leave rare words out.",
+                    ));
                 }
                 vocabulary.push(&lower);
                 ids.insert(lower.clone(), id);

@@ -2,7 +2,9 @@
 
 use super::Declared;
 use super::assemble::Assembler;
-use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, leading_number, shown, skip_blanks, whole_number};
+use super::lines::{
+    COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, leading_number, shown, skip_blanks, whole_number,
+};
 use crate::error::Result;
 
 /// `document word count`, where the line is exactly that.
@@ -16,14 +18,26 @@ fn triple(line: &[u8]) -> Option<(u64, u64, u64)> {
 
 pub(crate) fn read(lines: &mut Lines<'_>, skip_zeros: bool, out: &mut Assembler) -> Result<Declared> {
     let mut header = [0u64; 3];
-    for (value, name) in header.iter_mut().zip(["D, the number of documents", "W, the number of words", "NNZ, the number of entries"]) {
+    for (value, name) in header.iter_mut().zip([
+        "D, the number of documents",
+        "W, the number of words",
+        "NNZ, the number of entries",
+    ]) {
         let remedy = "A UCI file begins with three lines: documents, words, entries. Check that the file is whole, or name another --format.";
         if !lines.advance_to_text()? {
-            return Err(lines.bad_file(format!("the end of the file where {name} should stand"), "a number".into(), remedy));
+            return Err(lines.bad_file(
+                format!("the end of the file where {name} should stand"),
+                "a number".into(),
+                remedy,
+            ));
         }
         let text = lines.line().trim_ascii();
         *value = whole_number(text).ok_or_else(|| {
-            lines.bad(format!("{} in place of {name}", shown(text)), "a whole number in 64 bits".into(), remedy)
+            lines.bad(
+                format!("{} in place of {name}", shown(text)),
+                "a whole number in 64 bits".into(),
+                remedy,
+            )
         })?;
     }
     let [documents, words, nonzeros] = header;
@@ -38,7 +52,13 @@ pub(crate) fn read(lines: &mut Lines<'_>, skip_zeros: bool, out: &mut Assembler)
     while lines.advance_to_text()? {
         seen += 1;
         let (document, word, x) = match triple(lines.line()) {
-            Some((d, w, x)) if d.wrapping_sub(1) < documents && w.wrapping_sub(1) < words && x.wrapping_sub(1) < u64::from(u32::MAX) => (d, w, x),
+            Some((d, w, x))
+                if d.wrapping_sub(1) < documents
+                    && w.wrapping_sub(1) < words
+                    && x.wrapping_sub(1) < u64::from(u32::MAX) =>
+            {
+                (d, w, x)
+            }
             _ => match explain(lines, documents, words, skip_zeros) {
                 Some(error) => return Err(error),
                 None => continue,

@@ -1,0 +1,435 @@
+//! What the user sees: every command, its JSON, its exit code, and what it says when something is wrong.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn tinylda(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::cargo_bin("tinylda").unwrap();
+    command.current_dir(folder).args(arguments.split_ascii_whitespace());
+    command
+}
+
+fn run(folder: &Path, arguments: &str) -> Output {
+    tinylda(folder, arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn good(folder: &Path, arguments: &str) -> Output {
+    let output = run(folder, arguments);
+    assert!(output.status.success(), "tinylda {arguments}: {}", stderr(&output));
+    output
+}
+
+/// Standard output is exactly one JSON object.
+fn json(folder: &Path, arguments: &str) -> Value {
+    let text = stdout(&good(folder, arguments));
+    assert_eq!(text.lines().count(), 1, "{text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Fails with this exit code, prints nothing on standard output, and says all of `parts`.
+fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
+    let output = run(folder, arguments);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "tinylda {arguments}: {text}");
+    assert!(output.stdout.is_empty(), "tinylda {arguments}: {}", stdout(&output));
+    for part in parts {
+        assert!(text.contains(part), "tinylda {arguments}: {part:?} is missing in: {text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tinylda/tests/fixtures/golden").join(name)
+}
+
+/// A folder with the authors' small corpus in it, as text, start and order.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["docword.small.txt", "small.init.txt", "small.order.txt"] {
+        std::fs::copy(golden(name), folder.path().join(name)).unwrap();
+    }
+    let words: String = (1..=200).map(|w| format!("word{w}\n")).collect();
+    std::fs::write(folder.path().join("vocab.txt"), words).unwrap();
+    folder
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_whole_way() {
+    let folder = folder();
+    let f = folder.path();
+    let imported = json(f, "import docword.small.txt --vocab vocab.txt -o small.tlc --json");
+    assert_eq!(
+        (&imported["documents"], &imported["words"], &imported["nonzeros"], &imported["tokens"]),
+        (&80.into(), &200.into(), &1969.into(), &4695.into())
+    );
+    assert_eq!((&imported["format"], &imported["compression"]), (&"uci".into(), &"none".into()));
+
+    let info = json(f, "info small.tlc --json");
+    assert_eq!(
+        (&info["kind"], &info["unused_words"], &info["checksum"]),
+        (&"corpus".into(), &68.into(), &"verified".into())
+    );
+    for key in [
+        "length_mean",
+        "length_median",
+        "length_p99",
+        "length_max",
+        "bytes",
+        "bytes_per_nonzero",
+        "blocks",
+        "empty_documents",
+    ] {
+        assert!(info[key].is_number(), "{key}: {info}");
+    }
+
+    let split = json(f, "split small.tlc --test 0.5 --seed 1 -o train.tlc test.tlc --json");
+    assert_eq!((&split["train"]["documents"], &split["test"]["documents"]), (&40.into(), &40.into()));
+    assert_eq!(split["train"]["tokens"].as_u64().unwrap() + split["test"]["tokens"].as_u64().unwrap(), 4695);
+
+    let trained = json(
+        f,
+        "train train.tlc -k 6 --algorithm atbp --passes 20 --seed 1 --log train.jsonl -o small.model --json",
+    );
+    assert_eq!(
+        (&trained["algorithm"], &trained["topics"], &trained["model"]),
+        (&"atbp".into(), &6.into(), &"small.model".into())
+    );
+    for key in ["passes", "seconds", "train_perplexity", "peak_rss_bytes"] {
+        assert!(trained[key].is_number(), "{key}: {trained}");
+    }
+    let log = std::fs::read_to_string(f.join("train.jsonl")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len() as u64, trained["passes"].as_u64().unwrap());
+    for (line, pass) in lines.iter().zip(1..) {
+        assert_eq!(line["pass"], pass);
+        assert!(
+            line["seconds"].is_number()
+                && line["train_perplexity"].is_number()
+                && line["peak_rss_bytes"].is_number()
+        );
+    }
+    assert_eq!(lines.last().unwrap()["train_perplexity"], trained["train_perplexity"]);
+
+    let topics = json(f, "topics small.model -n 4 --json");
+    assert_eq!(topics["topics"].as_array().unwrap().len(), 6);
+    assert_eq!(topics["topics"][5]["words"].as_array().unwrap().len(), 4);
+    assert!(topics["topics"][0]["words"][0]["word"].as_str().unwrap().starts_with("word"));
+    let text = stdout(&good(f, "topics small.model -n 4"));
+    assert_eq!(text.lines().count(), 7, "{text}");
+
+    let e = json(f, "eval small.model test.tlc --seed 1 --json");
+    assert!(e["predictive_perplexity"].as_f64().unwrap() < 200.0, "{e}");
+    assert_eq!((&e["documents"], &e["words_unknown"]), (&40.into(), &0.into()));
+    assert_eq!(
+        e["tokens_observed"].as_u64().unwrap() + e["tokens_scored"].as_u64().unwrap(),
+        split["test"]["tokens"].as_u64().unwrap()
+    );
+    assert!(stdout(&good(f, "eval small.model test.tlc")).contains("Definition: exp("));
+
+    let info = json(f, "info small.model --json");
+    for (key, value) in [
+        ("kind", Value::from("model")),
+        ("topics", 6.into()),
+        ("algorithm", "atbp".into()),
+        ("seed", 1.into()),
+    ] {
+        assert_eq!(info[key], value, "{info}");
+    }
+    assert_eq!(info["corpus"]["file"], "train.tlc");
+
+    json(f, "export small.model --npz small.npz --json");
+    let back = stdout(&good(f, "export small.tlc --uci -"));
+    assert_eq!(back, std::fs::read_to_string(golden("docword.small.txt")).unwrap());
+}
+
+#[test]
+fn numpy_reads_the_export() {
+    let folder = folder();
+    let f = folder.path();
+    good(f, "import docword.small.txt --vocab vocab.txt -o small.tlc");
+    good(f, "train small.tlc -k 5 --passes 3 -o small.model");
+    good(f, "export small.model --npz small.npz");
+    let python = std::env::var("TINYLDA_PYTHON").unwrap_or_else(|_| "python3".into());
+    let script = "import sys, numpy as np; z = np.load('small.npz', allow_pickle=False); \
+        assert z['phi'].shape == (200, 5) and z['phi'].dtype == np.float32, z['phi']; \
+        assert abs(z['phi'].sum() - 4695) < 0.1; \
+        assert z['alpha'].shape == (5,) and abs(z['alpha'][0] - 0.4) < 1e-6; \
+        assert z['beta'].shape == (1,) and abs(z['beta'][0] - 0.01) < 1e-8; \
+        assert z['vocab'].dtype.kind == 'U' and list(z['vocab'][[0, 199]]) == ['word1', 'word200']; print('read')";
+    let probe = std::process::Command::new(&python).args(["-c", "import numpy"]).output();
+    if !probe.is_ok_and(|p| p.status.success()) {
+        eprintln!("skipped: no numpy to read the file with (set TINYLDA_PYTHON to a Python that has it)");
+        return;
+    }
+    let output = std::process::Command::new(&python).current_dir(f).args(["-c", script]).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        "read",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn the_authors_perplexity_from_the_command_line() {
+    let folder = folder();
+    let f = folder.path();
+    good(f, "import docword.small.txt -o small.tlc");
+    for (algorithm, order, expected) in
+        [("stbp", "", 36.981_386), ("atbp", "--order small.order.txt", 37.611_942)]
+    {
+        let trained = json(
+            f,
+            &format!(
+                "train small.tlc -k 6 --algorithm {algorithm} --alpha 0.25 --passes 50 --tol 0 --start small.init.txt {order} -o m --json"
+            ),
+        );
+        let got = trained["train_perplexity"].as_f64().unwrap();
+        assert!((got / expected - 1.0).abs() < 1e-4, "{algorithm}: {got}");
+    }
+    let sum = json(
+        f,
+        "train small.tlc -k 6 --alpha-sum 1.5 --algorithm stbp --passes 50 --tol 0 --start small.init.txt -o m --json",
+    );
+    assert!((sum["train_perplexity"].as_f64().unwrap() / 36.981_386 - 1.0).abs() < 1e-4);
+}
+
+#[test]
+fn the_same_seed_the_same_bytes() {
+    let folder = folder();
+    let f = folder.path();
+    good(f, "import docword.small.txt --vocab vocab.txt -o small.tlc");
+    for algorithm in ["stbp", "atbp"] {
+        for name in ["a", "b"] {
+            good(f, &format!("train small.tlc -k 6 --algorithm {algorithm} --seed 5 -o {name}.model"));
+        }
+        assert_eq!(std::fs::read(f.join("a.model")).unwrap(), std::fs::read(f.join("b.model")).unwrap());
+    }
+    good(f, "split small.tlc --seed 3 -o a.tlc b.tlc");
+    good(f, "split small.tlc --seed 3 -o c.tlc d.tlc");
+    assert_eq!(std::fs::read(f.join("b.tlc")).unwrap(), std::fs::read(f.join("d.tlc")).unwrap());
+}
+
+#[test]
+fn streams_and_silence() {
+    let folder = folder();
+    let f = folder.path();
+    let text = std::fs::read(f.join("docword.small.txt")).unwrap();
+    let output = tinylda(f, "import - -o piped.tlc --quiet").write_stdin(text).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+    good(f, "import docword.small.txt -o file.tlc");
+    assert_eq!(std::fs::read(f.join("piped.tlc")).unwrap(), std::fs::read(f.join("file.tlc")).unwrap());
+    let output = good(f, "train file.tlc -k 3 --passes 4 --log - -o m --quiet");
+    let (log, last) = (stdout(&output), stderr(&output));
+    assert!(last.is_empty(), "{last}");
+    assert_eq!(log.lines().filter(|line| line.starts_with('{')).count(), 4, "{log}");
+    let drawn = good(f, "synth -D 50 -W 60 -K 3 --mean-length 9 --seed 7 -o -");
+    assert!(stdout(&drawn).starts_with("50\n60\n"));
+    good(f, "synth -D 50 -W 60 -K 3 --mean-length 9 --seed 7 -o s.tlc");
+    assert_eq!(stdout(&good(f, "export s.tlc --uci -")), stdout(&drawn));
+    good(f, "synth -D 50 -W 60 -K 3 --mean-length 9 --seed 7 --format uci -o s.txt");
+    assert_eq!(std::fs::read_to_string(f.join("s.txt")).unwrap(), stdout(&drawn));
+    good(f, "import s.txt -o t.tlc");
+}
+
+#[test]
+fn help_and_completions() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    for command in
+        ["demo", "import", "info", "split", "train", "topics", "eval", "export", "synth", "completions"]
+    {
+        let text = stdout(&good(f, &format!("{command} --help")));
+        assert!(text.contains("Example"), "{command}: {text}");
+    }
+    assert!(stdout(&good(f, "--help")).contains("tinylda demo"));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(stdout(&good(f, &format!("completions {shell}"))).contains("tinylda"), "{shell}");
+    }
+    assert!(files(f).is_empty());
+}
+
+#[test]
+fn demo() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let found = json(f, "demo --json");
+    assert_eq!((&found["themes"], &found["themes_found"]), (&12.into(), &12.into()), "{found}");
+    let text = stdout(&good(f, "demo --seed 2 --keep kept"));
+    assert!(text.contains("cooking") && text.contains("What to try next"), "{text}");
+    good(f, "info kept/demo.tlc");
+    good(f, "info kept/demo.model");
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let folder = folder();
+    let f = folder.path();
+    good(f, "import docword.small.txt -o small.tlc");
+    for (arguments, parts) in [
+        ("", vec!["Usage"]),
+        ("nonsense", vec!["nonsense"]),
+        ("train small.tlc -o m", vec!["--topics"]),
+        ("train small.tlc -k 0 -o m", vec!["0 is not in 1.."]),
+        ("train small.tlc -k -3 -o m", vec!["-3"]),
+        ("train small.tlc -k 5000 -o m", vec!["-k is 5000", "at most 4695"]),
+        ("train small.tlc -k 3 --alpha 0 -o m", vec!["above 0"]),
+        ("train small.tlc -k 3 --alpha NaN -o m", vec!["--alpha", "expected a number"]),
+        ("train small.tlc -k 3 --alpha-sum -1 -o m", vec!["-1"]),
+        ("train small.tlc -k 3 --alpha 1 --alpha-sum 1 -o m", vec!["cannot be used with"]),
+        ("train small.tlc -k 3 --beta 0 -o m", vec!["--beta"]),
+        ("train small.tlc -k 3 --beta 1e-30 -o m", vec!["--beta", "1e-9"]),
+        ("train small.tlc -k 3 --tol nan -o m", vec!["--tol"]),
+        ("train small.tlc -k 3 --passes 0 -o m", vec!["--passes"]),
+        ("train small.tlc -k 3 --algorithm magic -o m", vec!["magic", "stbp"]),
+        ("split small.tlc --test 1.5 -o a b", vec!["above 0 and below 1"]),
+        ("split small.tlc --test 0.0001 -o a b", vec!["at least one document in each part"]),
+        ("split small.tlc -o a a", vec!["differ"]),
+        ("split small.tlc -o small.tlc a", vec!["differ"]),
+        ("import docword.small.txt -o docword.small.txt", vec!["another file"]),
+        ("import docword.small.txt --transpose -o x", vec!["--transpose"]),
+        ("import docword.small.txt --format pdf -o x", vec!["pdf", "uci"]),
+        ("export small.tlc", vec!["--npz"]),
+        ("synth -D 0 -W 5 -K 2 -o x", vec!["0 is not in 1.."]),
+        ("synth -D 5 -W 5 -K 2 --burst 1 -o x", vec!["--burst", "below 1"]),
+        ("completions csh", vec!["csh"]),
+    ] {
+        bad(f, arguments, 2, &parts);
+    }
+    assert_eq!(
+        files(f),
+        ["docword.small.txt", "small.init.txt", "small.order.txt", "small.tlc", "vocab.txt"]
+    );
+}
+
+#[test]
+fn failures_are_1_and_say_what_to_do() {
+    let folder = folder();
+    let f = folder.path();
+    good(f, "import docword.small.txt --vocab vocab.txt -o small.tlc");
+    good(f, "train small.tlc -k 3 --passes 2 -o small.model");
+    std::fs::write(f.join("empty"), "").unwrap();
+    std::fs::write(f.join("short-vocab.txt"), "one\ntwo\n").unwrap();
+    std::fs::write(f.join("bad-start.txt"), "0\n1\nx\n").unwrap();
+    std::fs::write(f.join("cut.tlc"), &std::fs::read(f.join("small.tlc")).unwrap()[..500]).unwrap();
+    let before = files(f);
+    for (arguments, parts) in [
+        ("import missing.txt -o x.tlc", vec!["missing.txt", "Check the name"]),
+        ("import . -o x.tlc", vec!["folder"]),
+        ("import empty -o x.tlc", vec!["empty file"]),
+        (
+            "import docword.small.txt --vocab short-vocab.txt -o x.tlc",
+            vec!["short-vocab.txt", "2 words", "expected 200"],
+        ),
+        ("import docword.small.txt --vocab missing.txt -o x.tlc", vec!["missing.txt"]),
+        ("import docword.small.txt -o no/such/folder/x.tlc", vec!["no/such/folder/x.tlc", "folder exists"]),
+        ("import docword.small.txt -o .", vec!["This is a folder"]),
+        ("import small.tlc -o x.tlc", vec!["imported already"]),
+        ("info empty", vec!["not a tinylda corpus file", "empty"]),
+        ("info cut.tlc", vec!["cut.tlc", "damaged", "cut short"]),
+        ("info missing.tlc", vec!["missing.tlc"]),
+        ("train docword.small.txt -k 3 -o m", vec!["tinylda import"]),
+        ("train small.model -k 3 -o m", vec!["looks like a model"]),
+        ("train small.tlc -k 3 -o no/such/m", vec!["no/such/m", "folder exists"]),
+        ("train small.tlc -k 3 -o small.tlc", vec!["choose another name"]),
+        ("train small.tlc -k 3 --start bad-start.txt -o m", vec!["bad-start.txt", "line 3", "\"x\""]),
+        ("train small.tlc -k 3 --log no/such/log -o m", vec!["no/such/log"]),
+        ("train small.tlc -k 3 --log - --json -o m", vec!["standard output"]),
+        ("topics small.tlc", vec!["it is a corpus", "tinylda train"]),
+        ("eval small.model docword.small.txt", vec!["tinylda import"]),
+        ("eval small.tlc small.tlc", vec!["it is a corpus"]),
+        ("export small.tlc --npz x.npz", vec!["it is a corpus"]),
+        ("export small.model --uci x.txt", vec!["looks like a model"]),
+        ("export small.model --npz no/such/x.npz", vec!["no/such/x.npz"]),
+        ("synth -D 5 -W 5 -K 2 -o no/such/x", vec!["no/such"]),
+    ] {
+        bad(f, arguments, 1, &parts);
+    }
+    assert_eq!(files(f), before, "a failed command left something behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn outputs_that_cannot_be_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    let f = folder.path();
+    good(f, "import docword.small.txt -o small.tlc");
+    bad(f, "train small.tlc -k 3 -o /dev/null", 1, &["/dev/null", "not a regular file"]);
+    // Root may write anywhere, so this can be tried only as another user.
+    let locked = f.join("locked");
+    std::fs::create_dir(&locked).unwrap();
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(locked.join("try"), "").is_err() {
+        bad(f, "train small.tlc -k 3 -o locked/m", 1, &["locked/m", "permissions"]);
+    }
+    // A small file system of its own, where this test is allowed to make one.
+    let tiny = f.join("tiny");
+    std::fs::create_dir(&tiny).unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+        .arg(&tiny)
+        .output();
+    if mounted.is_ok_and(|m| m.status.success()) {
+        good(f, "synth -D 3000 -W 500 -K 3 -o big.tlc");
+        let results = [
+            run(f, "synth -D 3000 -W 500 -K 3 -o tiny/x.tlc"),
+            run(f, "train big.tlc -k 100 --passes 1 -o tiny/x.model"),
+            run(f, "export big.tlc --uci tiny/x.txt"),
+        ];
+        let left = files(&tiny);
+        std::process::Command::new("umount").arg(&tiny).output().unwrap();
+        for output in results {
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{text}");
+            assert!(text.contains("tiny/x") && text.contains("Free some space"), "{text}");
+        }
+        assert!(left.is_empty(), "{left:?}");
+    } else {
+        eprintln!("skipped in part: no small file system could be made");
+    }
+}
+
+/// Word-major input, four times what is sorted in memory at a time: peak memory stays where it is.
+#[test]
+fn sorting_keeps_to_its_memory() {
+    use std::fmt::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let (documents, words) = (400_000u64, 20u64);
+    let mut text = format!(
+        "%%MatrixMarket matrix coordinate integer general\n{documents} {words} {}\n",
+        documents * words
+    );
+    for w in 1..=words {
+        for d in 1..=documents {
+            writeln!(text, "{d} {w} {}", 1 + (d + w) % 3).unwrap();
+        }
+    }
+    std::fs::write(f.join("matrix.mtx"), text).unwrap();
+    let imported = json(f, "import matrix.mtx -o matrix.tlc --json");
+    assert_eq!((&imported["sorted"], &imported["nonzeros"]), (&true.into(), &(documents * words).into()));
+    if let Some(peak) = imported["peak_rss_bytes"].as_u64() {
+        assert!(peak < 128 << 20, "{peak}");
+    }
+    assert_eq!(files(f), ["matrix.mtx", "matrix.tlc"]);
+}

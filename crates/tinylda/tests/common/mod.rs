@@ -1,0 +1,47 @@
+//! What several tests need.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use tinylda::corpus::Statistics;
+use tinylda::{Corpus, CorpusWriter, PassReport, Vocabulary};
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+pub(crate) fn go_on(_: &PassReport) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// Documents as (word, count) lists -> a corpus file.
+pub(crate) fn write_corpus(path: &Path, words: u32, documents: &[Vec<(u32, u32)>]) -> Corpus {
+    let mut writer = CorpusWriter::create(path, false).unwrap();
+    for document in documents {
+        let (w, x): (Vec<u32>, Vec<u32>) = document.iter().copied().unzip();
+        writer.push(&w, &x, None).unwrap();
+    }
+    writer.finish(words, None).unwrap();
+    Corpus::open(path).unwrap()
+}
+
+/// The corpus of the format tests: names, a vocabulary, an empty document, counts and ids of every size.
+pub(crate) fn write_small(path: &Path) {
+    let mut writer = CorpusWriter::create(path, true).unwrap();
+    for d in 0..40u32 {
+        let words: Vec<u32> = (0..d % 7).map(|i| i * 13 + d % 5).collect();
+        let counts: Vec<u32> = words.iter().map(|&w| if w == 1 { 70_000 } else { 1 + w % 4 }).collect();
+        writer.push(&words, &counts, Some(&format!("document-{d}-\u{e9}"))).unwrap();
+    }
+    let mut vocabulary = Vocabulary::new();
+    for w in 0..100 {
+        vocabulary.push(&format!("wört{w}"));
+    }
+    writer.finish(100, Some(&vocabulary)).unwrap();
+}
+
+/// Reads a corpus file to its last byte.
+pub(crate) fn verify(path: &Path) -> tinylda::Result<Statistics> {
+    Statistics::of(&Corpus::open(path)?, &mut |_, _| ControlFlow::Continue(()))
+}

@@ -1,0 +1,75 @@
+//! A file cut at any byte or with any byte changed is an error: never a panic, never a wrong number.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::path::Path;
+
+use common::{fixture, verify};
+use tinylda::{Error, Model};
+
+/// Calls `read` on the fixture with every cut and every changed byte.
+fn every_damage(name: &str, read: impl Fn(&Path) -> Result<(), Error>) {
+    let whole = std::fs::read(fixture(name)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, &whole).unwrap();
+    read(&path).unwrap();
+    let refuse = |bytes: &[u8], what: String| {
+        std::fs::write(&path, bytes).unwrap();
+        match read(&path) {
+            Ok(()) => panic!("{name} was accepted {what}"),
+            Err(e) => assert!(e.to_string().contains(name), "{e}"),
+        }
+    };
+    for cut in 0..whole.len() {
+        refuse(&whole[..cut], format!("cut to {cut} bytes"));
+    }
+    for at in 0..whole.len() {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= flip;
+            refuse(&bytes, format!("with byte {at} changed by {flip:#x}"));
+        }
+    }
+    let mut longer = whole.clone();
+    longer.push(0);
+    refuse(&longer, "with a byte more".into());
+    refuse(&[&whole[..], &whole[..]].concat(), "twice".into());
+}
+
+#[test]
+fn corpus() {
+    every_damage("v1.tlc", |path| verify(path).map(drop));
+}
+
+#[test]
+fn model() {
+    every_damage("v1.model", |path| Model::load(path).map(drop));
+}
+
+#[test]
+fn versions_and_kinds_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    let mut bytes = std::fs::read(fixture("v1.tlc")).unwrap();
+    bytes[8] = 2;
+    let crc = crc32fast::hash(&bytes[..12]);
+    bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    let text = verify(&path).unwrap_err().to_string();
+    assert!(text.contains("version 2") && text.contains("newer tinylda"), "{text}");
+
+    let text = Model::load(&fixture("v1.tlc")).unwrap_err().to_string();
+    assert!(text.contains("it is a corpus"), "{text}");
+    let text = verify(&fixture("v1.model")).unwrap_err().to_string();
+    assert!(text.contains("looks like a model"), "{text}");
+    let text = verify(&fixture("golden/docword.small.txt")).unwrap_err().to_string();
+    assert!(text.contains("tinylda import"), "{text}");
+    let text = verify(Path::new("/no/such/file")).unwrap_err().to_string();
+    assert!(text.contains("cannot open /no/such/file") && text.contains("Check the name"), "{text}");
+    std::fs::write(&path, b"").unwrap();
+    assert!(verify(&path).unwrap_err().to_string().contains("it is empty"));
+    assert!(Model::load(&path).unwrap_err().to_string().contains("it is empty"));
+    assert!(Model::load(folder.path()).unwrap_err().to_string().contains("a folder"));
+}

@@ -1,0 +1,78 @@
+//! Files of version 1 open for ever, and what is written today is still version 1, byte for byte.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use common::{fixture, go_on, verify, write_small};
+use tinylda::{Algorithm, Block, Corpus, Model, Trainer};
+
+#[test]
+fn the_corpus_of_version_1_opens() {
+    let corpus = Corpus::open(&fixture("v1.tlc")).unwrap();
+    let shape = corpus.shape();
+    assert_eq!((shape.documents, shape.words, shape.nonzeros, shape.tokens), (40, 100, 115, 490_266));
+    assert_eq!(corpus.vocabulary().unwrap().unwrap().get(99), Some("wört99"));
+    let (mut reader, mut block) = (corpus.reader(), Block::default());
+    reader.read(0, &mut block).unwrap();
+    assert_eq!(block.documents(), 40);
+    assert!(block.document(7).words.is_empty());
+    assert_eq!(block.document(6).words, [1, 14, 27, 40, 53, 66]);
+    assert_eq!(block.document(6).counts, [70_000, 3, 4, 1, 2, 3]);
+    assert_eq!(reader.read_names(0).unwrap().get(39), Some("document-39-é"));
+    let totals = corpus.word_totals().unwrap();
+    assert_eq!((totals.tokens[1], totals.documents[1]), (490_000, 7));
+    let statistics = verify(&fixture("v1.tlc")).unwrap();
+    assert_eq!((statistics.empty_documents, statistics.unused_words, statistics.lengths.median), (6, 70, 8));
+}
+
+#[test]
+fn the_model_of_version_1_opens() {
+    let model = Model::load(&fixture("v1.model")).unwrap();
+    assert_eq!((model.topics(), model.words(), model.beta()), (3, 100, 0.01));
+    assert_eq!(model.alpha(), [0.5, 0.5, 0.5]);
+    assert_eq!(model.vocabulary().unwrap().get(14), Some("wört14"));
+    let s = model.settings();
+    assert_eq!((s.algorithm.as_str(), s.seed, s.passes, s.corpus.documents), ("stbp", 1, 5, 40));
+    assert_eq!(s.history.len(), 5);
+    assert_eq!(s.corpus.fingerprint, Corpus::open(&fixture("v1.tlc")).unwrap().fingerprint());
+    let total: f32 = (0..100).flat_map(|w| model.phi(w).to_vec()).sum();
+    assert!((total / 490_266.0 - 1.0).abs() < 1e-5, "{total}");
+}
+
+/// Another safetensors reader sees the same tensors.
+#[test]
+fn the_model_is_safetensors() {
+    let bytes = std::fs::read(fixture("v1.model")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(file.tensor("phi").unwrap().shape(), [100, 3]);
+    assert_eq!(file.tensor("alpha").unwrap().shape(), [3]);
+    assert_eq!(file.tensor("beta").unwrap().data(), 0.01f32.to_le_bytes());
+    let offsets = file.tensor("vocabulary_offsets").unwrap();
+    assert_eq!(offsets.shape(), [101]);
+    assert_eq!(file.tensor("vocabulary").unwrap().data()[..6], *"wört0".as_bytes());
+}
+
+/// The same content gives the same file. With `TINYLDA_WRITE_FIXTURES` set the files are made where there are none (for a
+/// new version; an old one is never written again).
+#[test]
+fn what_is_written_today_is_version_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let (corpus, model) = (folder.path().join("v1.tlc"), folder.path().join("v1.model"));
+    write_small(&corpus);
+    if std::env::var_os("TINYLDA_WRITE_FIXTURES").is_some() && !fixture("v1.model").exists() {
+        std::fs::copy(&corpus, fixture("v1.tlc")).unwrap();
+        let trainer = Trainer::new(3).algorithm(Algorithm::Stbp).alpha(0.5).passes(5).tolerance(0.0);
+        let trained = trainer.train(&Corpus::open(&corpus).unwrap(), go_on).unwrap();
+        trained.model.save(&fixture("v1.model")).unwrap();
+        assert_eq!(Model::load(&fixture("v1.model")).unwrap(), trained.model);
+    }
+    assert!(
+        std::fs::read(&corpus).unwrap() == std::fs::read(fixture("v1.tlc")).unwrap(),
+        "the corpus format has changed"
+    );
+    Model::load(&fixture("v1.model")).unwrap().save(&model).unwrap();
+    assert!(
+        std::fs::read(&model).unwrap() == std::fs::read(fixture("v1.model")).unwrap(),
+        "the model format has changed"
+    );
+}

@@ -1,0 +1,212 @@
+//! Training: known topics are found again, the same seed gives the same bytes, odd corpora do no harm.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::ops::ControlFlow;
+
+use common::{go_on, write_corpus};
+use tinylda::corpus::Synth;
+use tinylda::eval::predictive_perplexity;
+use tinylda::{Algorithm, Corpus, Model, Stop, Trainer};
+
+fn synthetic(folder: &std::path::Path, settings: &Synth) -> Corpus {
+    let path = folder.join("synth.tlc");
+    settings
+        .prepare()
+        .unwrap()
+        .write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(()))
+        .unwrap();
+    Corpus::open(&path).unwrap()
+}
+
+/// p(w|k) of a model, a row per topic.
+fn distributions(model: &Model) -> Vec<Vec<f64>> {
+    let mut rows = vec![vec![0.0; model.words() as usize]; model.topics() as usize];
+    for w in 0..model.words() {
+        for (row, &value) in rows.iter_mut().zip(model.phi(w)) {
+            row[w as usize] = f64::from(value);
+        }
+    }
+    for row in &mut rows {
+        let total: f64 = row.iter().sum();
+        row.iter_mut().for_each(|p| *p /= total);
+    }
+    rows
+}
+
+#[test]
+fn known_topics_are_recovered() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Synth {
+        documents: 2000,
+        words: 400,
+        topics: 6,
+        mean_length: 80.0,
+        concentration: 40.0,
+        burst: 0.0,
+        ..Synth::default()
+    };
+    let corpus = synthetic(folder.path(), &settings);
+    let truth = settings.truth().unwrap();
+    for algorithm in Algorithm::ALL {
+        let trained =
+            Trainer::new(6).algorithm(algorithm).passes(200).tolerance(0.01).train(&corpus, go_on).unwrap();
+        let found = distributions(&trained.model);
+        for (k, topic) in truth.iter().enumerate() {
+            let distance =
+                |other: &Vec<f64>| topic.iter().zip(other).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0;
+            let nearest = found.iter().map(distance).fold(f64::MAX, f64::min);
+            assert!(nearest < 0.15, "{algorithm:?}: topic {k} is {nearest} away");
+        }
+        let perplexity =
+            predictive_perplexity(&trained.model, &corpus, 1, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        assert!(perplexity.predictive_perplexity < 130.0, "{perplexity:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    // Several blocks, so that their order counts too.
+    let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
+    let corpus = synthetic(folder.path(), &settings);
+    assert!(corpus.blocks() > 1);
+    for algorithm in Algorithm::ALL {
+        let bytes = |seed, name: &str| {
+            let path = folder.path().join(name);
+            Trainer::new(7)
+                .algorithm(algorithm)
+                .passes(3)
+                .seed(seed)
+                .train(&corpus, go_on)
+                .unwrap()
+                .model
+                .save(&path)
+                .unwrap();
+            std::fs::read(path).unwrap()
+        };
+        assert!(bytes(1, "a") == bytes(1, "b"), "{algorithm:?}");
+        assert!(bytes(1, "a") != bytes(2, "c"), "{algorithm:?}");
+    }
+}
+
+/// Mass is kept, nothing is NaN, perplexity is a number and does not rise at the end.
+fn trains_well(corpus: &Corpus, topics: u32) {
+    for algorithm in Algorithm::ALL {
+        let trained =
+            Trainer::new(topics).algorithm(algorithm).passes(30).tolerance(0.0).train(corpus, go_on).unwrap();
+        let tokens = corpus.shape().tokens as f64;
+        let mass: f64 =
+            (0..trained.model.words()).flat_map(|w| trained.model.phi(w)).map(|&v| f64::from(v)).sum();
+        assert!((mass / tokens - 1.0).abs() < 1e-5, "{algorithm:?}: {mass} of {tokens}");
+        let history = &trained.model.settings().history;
+        assert_eq!(history.len(), 30);
+        assert!(history.iter().all(|&(_, p)| p.is_finite() && p >= 1.0 - 1e-6), "{algorithm:?}: {history:?}");
+        assert!(history[29].1 <= history[19].1 * 1.001, "{algorithm:?}: {history:?}");
+    }
+}
+
+#[test]
+fn odd_corpora() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd.tlc");
+    for (topics, words, documents) in [
+        (1, 3, vec![vec![(0, 1), (2, 5)], vec![(1, 2)]]),
+        (2, 1, vec![vec![(0, 7)]; 3]),
+        (2, 5, vec![vec![(4, 1)], vec![(0, 1)]]),
+        (3, 4, vec![vec![], vec![(0, 2), (1, 1)], vec![], vec![(1, 1), (3, 9)], vec![]]),
+        (2, 3, vec![vec![(0, 1_000_000), (1, 1_000_000)], vec![(1, 3_000_000), (2, 1)]]),
+        (17, 9, vec![vec![(0, 3), (8, 4)], vec![(3, 12), (4, 1)]]),
+        (4, 50, vec![(0..50).map(|w| (w, 1)).collect(); 20]),
+    ] {
+        trains_well(&write_corpus(&path, words, &documents), topics);
+    }
+}
+
+#[test]
+fn wrong_settings_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = write_corpus(&folder.path().join("c.tlc"), 3, &[vec![(0, 1), (2, 2)], vec![(1, 2)]]);
+    let refused = |trainer: Trainer, parts: &[&str]| {
+        let text = trainer.train(&corpus, go_on).unwrap_err().to_string();
+        for part in parts {
+            assert!(text.contains(part), "{part:?} is missing in: {text}");
+        }
+    };
+    refused(Trainer::new(0), &["-k is 0", "at least 1"]);
+    refused(Trainer::new(6), &["-k is 6", "at most 5"]);
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-30] {
+        refused(Trainer::new(2).alpha(bad), &["--alpha"]);
+        refused(Trainer::new(2).beta(bad), &["--beta"]);
+    }
+    refused(Trainer::new(2).tolerance(f64::NAN), &["--tol"]);
+    refused(Trainer::new(2).passes(0), &["--passes"]);
+    refused(Trainer::new(2).start(vec![0, 1]), &["--start", "2 topics", "3, one for each"]);
+    refused(Trainer::new(2).start(vec![0, 1, 2]), &["--start", "topic 2 on line 3", "0 to 1"]);
+    refused(Trainer::new(2).order(vec![0]), &["--order", "every document"]);
+    refused(Trainer::new(2).order(vec![0, 0]), &["--order", "once"]);
+    refused(Trainer::new(2).order(vec![1, 0]).algorithm(Algorithm::Stbp), &["--order", "asynchronous"]);
+    refused(Trainer::new(2).memory(1000), &["needs about", "1000 B"]);
+}
+
+#[test]
+fn training_stops_when_it_should() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Synth { documents: 300, words: 100, topics: 3, mean_length: 30.0, ..Synth::default() };
+    let corpus = synthetic(folder.path(), &settings);
+    for algorithm in Algorithm::ALL {
+        let trainer = Trainer::new(3).algorithm(algorithm);
+        let converged = trainer.clone().tolerance(0.5).train(&corpus, go_on).unwrap();
+        assert_eq!(converged.stop, Stop::Converged);
+        let history = &converged.model.settings().history;
+        assert_eq!(
+            history.iter().map(|h| h.0).collect::<Vec<_>>(),
+            (1..=converged.passes).collect::<Vec<_>>()
+        );
+        assert_eq!(history.last().unwrap().1, converged.train_perplexity);
+        let all = trainer.clone().passes(12).tolerance(0.0).train(&corpus, go_on).unwrap();
+        assert_eq!((all.stop, all.passes), (Stop::Passes, 12));
+        let mut seconds = 0.0;
+        let asked = trainer
+            .tolerance(0.0)
+            .train(&corpus, |report| {
+                assert!(report.seconds >= seconds);
+                seconds = report.seconds;
+                if report.pass == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+        assert_eq!(asked.stop, Stop::Asked);
+        assert!(asked.passes <= 6, "{}", asked.passes);
+    }
+}
+
+#[test]
+fn words_are_matched_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let import = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        tinylda::corpus::ingest::Import::default()
+            .run_on_bytes(text.as_bytes().to_vec(), name, &path)
+            .unwrap();
+        Corpus::open(&path).unwrap()
+    };
+    let train = import("train.tlc", &"cat dog cat mouse\nsun moon star sun\n".repeat(20));
+    let model = Trainer::new(2).passes(20).train(&train, go_on).unwrap().model;
+    let test =
+        import("test.tlc", "sun zebra moon star zebra sun sun moon\ncat dog cat dog yak cat cat\nsun\n");
+    let e = predictive_perplexity(&model, &test, 1, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!((e.words_unknown, e.tokens_unknown, e.documents, e.documents_skipped), (2, 3, 2, 1));
+    assert_eq!(e.tokens_observed + e.tokens_scored, 12);
+    assert!(e.predictive_perplexity < 6.0, "{e:?}");
+    let strange = import("strange.tlc", "alpha beta gamma delta\n");
+    let text = predictive_perplexity(&model, &strange, 1, &mut |_, _| ControlFlow::Continue(()))
+        .unwrap_err()
+        .to_string();
+    assert!(text.contains("no document with three or more tokens"), "{text}");
+    let bare = write_corpus(&folder.path().join("bare.tlc"), 3, &[vec![(0, 5)]]);
+    let text = predictive_perplexity(&model, &bare, 1, &mut |_, _| ControlFlow::Continue(()))
+        .unwrap_err()
+        .to_string();
+    assert!(text.contains("--vocab"), "{text}");
+}
