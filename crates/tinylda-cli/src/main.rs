@@ -37,15 +37,15 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let ui = progress::Ui::new(cli.quiet);
     match &cli.command {
-        Command::Demo(a) => commands::demo::run(a, &ui),
-        Command::Import(a) => commands::import::run(a, &ui),
-        Command::Info(a) => commands::info::run(a, &ui),
-        Command::Split(a) => commands::split::run(a, &ui),
-        Command::Train(a) => commands::train::run(a, &ui),
+        Command::Demo(a) => commands::demo::run(a, ui),
+        Command::Import(a) => commands::import::run(a, ui),
+        Command::Info(a) => commands::info::run(a, ui),
+        Command::Split(a) => commands::split::run(a, ui),
+        Command::Train(a) => commands::train::run(a, ui),
         Command::Topics(a) => commands::topics::run(a),
-        Command::Eval(a) => commands::eval::run(a, &ui),
-        Command::Export(a) => commands::export::run(a, &ui),
-        Command::Synth(a) => commands::synth::run(a, &ui),
+        Command::Eval(a) => commands::eval::run(a, ui),
+        Command::Export(a) => commands::export::run(a, ui),
+        Command::Synth(a) => commands::synth::run(a, ui),
         Command::Completions(a) => commands::completions::run(a),
     }
 }

@@ -24,7 +24,7 @@ impl Ui {
     }
 
     /// A message to the user.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn say(self, text: &str) {
         if !self.quiet {
             // A message that cannot be shown is no reason to stop the work.
             let _ = writeln!(std::io::stderr(), "{text}");
@@ -32,7 +32,7 @@ impl Ui {
     }
 
     /// A bar for work of `total` units (0: unknown). `template` is indicatif's; `what` names the work in plain lines.
-    pub(crate) fn bar(&self, what: &'static str, total: u64, template: &str) -> Bar {
+    pub(crate) fn bar(self, what: &'static str, total: u64, template: &str) -> Bar {
         let bar = if self.quiet || !self.terminal {
             ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden())
         } else {
@@ -43,7 +43,7 @@ impl Ui {
             bar
         };
         Bar {
-            bar,
+            inner: bar,
             what,
             plain: !self.quiet && !self.terminal,
             began: Instant::now(),
@@ -52,7 +52,7 @@ impl Ui {
     }
 
     /// A bar for blocks, documents or entries.
-    pub(crate) fn counting(&self, what: &'static str, total: u64) -> Bar {
+    pub(crate) fn counting(self, what: &'static str, total: u64) -> Bar {
         self.bar(what, total, "{prefix}{wide_bar} {percent}%  {elapsed} gone, {eta} left").named(what)
     }
 }
@@ -60,7 +60,7 @@ impl Ui {
 /// Progress of one piece of work.
 #[derive(Debug)]
 pub(crate) struct Bar {
-    bar: ProgressBar,
+    inner: ProgressBar,
     what: &'static str,
     plain: bool,
     began: Instant,
@@ -69,18 +69,18 @@ pub(crate) struct Bar {
 
 impl Bar {
     fn named(self, what: &'static str) -> Bar {
-        self.bar.set_prefix(format!("{what} "));
+        self.inner.set_prefix(format!("{what} "));
         self
     }
 
     /// Shows how far the work is; says whether the user has asked to stop.
     pub(crate) fn at(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
-        if total > 0 && self.bar.length() != Some(total) {
-            self.bar.set_length(total);
+        if total > 0 && self.inner.length() != Some(total) {
+            self.inner.set_length(total);
         }
-        self.bar.set_position(done);
+        self.inner.set_position(done);
         if !message.is_empty() {
-            self.bar.set_message(message.to_owned());
+            self.inner.set_message(message.to_owned());
         }
         if self.plain && self.last.get().elapsed() >= EVERY {
             self.last.set(Instant::now());
@@ -101,12 +101,12 @@ impl Bar {
     }
 
     pub(crate) fn done(&self) {
-        self.bar.finish_and_clear();
+        self.inner.finish_and_clear();
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.inner.finish_and_clear();
     }
 }

@@ -60,8 +60,8 @@ fn folder() -> tempfile::TempDir {
     for name in ["docword.small.txt", "small.init.txt", "small.order.txt"] {
         std::fs::copy(golden(name), folder.path().join(name)).unwrap();
     }
-    let words: String = (1..=200).map(|w| format!("word{w}\n")).collect();
-    std::fs::write(folder.path().join("vocab.txt"), words).unwrap();
+    let words: Vec<String> = (1..=200).map(|w| format!("word{w}")).collect();
+    std::fs::write(folder.path().join("vocab.txt"), words.join("\n")).unwrap();
     folder
 }
 

@@ -65,8 +65,8 @@ pub fn human_bytes(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");
     }
-    let power = (bytes.ilog2() / 10) as usize;
-    format!("{:.1} {}", bytes as f64 / 1024f64.powi(power as i32), UNITS[power - 1])
+    let power = bytes.ilog2() / 10;
+    format!("{:.1} {}", bytes as f64 / (1u64 << (10 * power)) as f64, UNITS[power as usize - 1])
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const DOCUMENTS: u64 = 4000;
 const TOPICS: u32 = THEMES.len() as u32 + 1;
 const TEMPLATE: &str = "{wide_bar} pass {pos}/{len}  {msg}";
 
-pub(crate) fn run(a: &args::Demo, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     let temporary = tempfile::tempdir()?;
     let folder = a.keep.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder)?;

@@ -8,7 +8,7 @@ use super::{grouped, print, table};
 use crate::args;
 use crate::progress::Ui;
 
-pub(crate) fn run(a: &args::Eval, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
     let corpus = Corpus::open(&a.corpus)?;
     let bar = ui.counting("documents", corpus.shape().documents);

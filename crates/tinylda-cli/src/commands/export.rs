@@ -11,7 +11,7 @@ use super::{print, shown};
 use crate::args;
 use crate::progress::Ui;
 
-pub(crate) fn run(a: &args::Export, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Export, ui: Ui) -> anyhow::Result<()> {
     if let Some(path) = &a.npz {
         if tinylda::same_file(&a.file, path) {
             anyhow::bail!("--npz is the input file {}: choose another name", path.display());
@@ -28,7 +28,7 @@ pub(crate) fn run(a: &args::Export, ui: &Ui) -> anyhow::Result<()> {
 }
 
 /// Writes UCI text to a file or to standard output.
-pub(super) fn uci(corpus: &Corpus, path: &Path, ui: &Ui) -> anyhow::Result<()> {
+pub(super) fn uci(corpus: &Corpus, path: &Path, ui: Ui) -> anyhow::Result<()> {
     let bar = ui.counting("blocks written", corpus.blocks() as u64);
     let progress = &mut |done, total| bar.at(done, total, "");
     if path == Path::new("-") {

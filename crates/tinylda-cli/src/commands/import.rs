@@ -8,7 +8,7 @@ use super::{grouped, print, shape_json, shape_line, shown};
 use crate::progress::Ui;
 use crate::{args, machine};
 
-pub(crate) fn run(a: &args::Import, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
     let import = Import {
         format: a.format.map(|format| match format {
             args::Format::Uci => Format::Uci,

@@ -11,14 +11,14 @@ use super::{grouped, print, shape_json, shown, table};
 use crate::args;
 use crate::progress::Ui;
 
-pub(crate) fn run(a: &args::Info, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
     match kind_of_file(&a.file)? {
         Some("model") => model(&a.file, a.json),
         _ => corpus(&a.file, a.json, ui),
     }
 }
 
-fn corpus(path: &Path, json: bool, ui: &Ui) -> anyhow::Result<()> {
+fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
     let corpus = Corpus::open(path)?;
     let bar = ui.counting("blocks checked", corpus.blocks() as u64);
     let s = Statistics::of(&corpus, &mut |done, total| bar.at(done, total, ""))?;
@@ -104,8 +104,11 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         "bytes": bytes,
         "checksum": "verified",
     });
-    let alpha =
-        if least == most { format!("{least} per topic") } else { format!("{least} to {most} per topic") };
+    let alpha = if least.to_bits() == most.to_bits() {
+        format!("{least} per topic")
+    } else {
+        format!("{least} to {most} per topic")
+    };
     let lines = table(&[
         ("model", shown(path)),
         ("topics", grouped(u64::from(model.topics()))),

@@ -49,7 +49,8 @@ fn grouped(n: u64) -> String {
 /// Labels and values, one pair per line, values in a column.
 fn table(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    rows.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect()
+    let lines: Vec<String> = rows.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect();
+    lines.concat()
 }
 
 /// The numbers of a corpus's size, for JSON.

@@ -7,7 +7,7 @@ use super::{print, shape_json, shape_line, shown};
 use crate::args;
 use crate::progress::Ui;
 
-pub(crate) fn run(a: &args::Split, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Split, ui: Ui) -> anyhow::Result<()> {
     let [train, test] = &a.output[..] else { anyhow::bail!("-o takes two files: TRAIN TEST") };
     let corpus = Corpus::open(&a.corpus)?;
     let bar = ui.counting("blocks split", corpus.blocks() as u64);

@@ -11,7 +11,7 @@ use crate::args::{self, SynthFormat};
 use crate::machine;
 use crate::progress::Ui;
 
-pub(crate) fn run(a: &args::Synth, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
     let clock = Instant::now();
     let settings = Synth {
         documents: a.documents,

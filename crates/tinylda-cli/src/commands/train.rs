@@ -16,7 +16,7 @@ use crate::{args, machine};
 /// What the bar of a training shows. Training may converge early, so the time is an upper bound and says so.
 const TEMPLATE: &str = "{wide_bar} pass {pos}/{len}  {msg}  {elapsed} gone, at most {eta} left";
 
-pub(crate) fn run(a: &args::Train, ui: &Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let corpus = Corpus::open(&a.corpus)?;
     let trainer = trainer(a)?;
     if a.json && a.log.as_deref() == Some(Path::new("-")) {

@@ -194,8 +194,7 @@ impl Synth {
             .collect();
         Random::new(self.seed, Purpose::SynthWords, 0).shuffle(&mut base);
         let total: f64 = base.iter().sum();
-        base.iter_mut().for_each(|p| *p /= total);
-        base
+        base.into_iter().map(|p| p / total).collect()
     }
 
     /// Topic k's own words before smoothing: (word, weight), without those of no weight.

@@ -6,6 +6,7 @@
 //! fixed tree, so *all variants give the same bits*: a model does not depend on the processor it was trained on.
 
 #![allow(unsafe_code)] // the instruction-set calls; each with its proof
+#![allow(clippy::inline_always)] // what is written once must become part of each instruction set's own function
 
 mod rows;
 mod vector;
@@ -42,12 +43,9 @@ pub(crate) fn flat_mut(row: &mut [Lanes]) -> &mut [f32] {
 pub(crate) fn prefetch(row: &[Lanes]) {
     #[cfg(target_arch = "x86_64")]
     for line in row {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing and never faults; SSE is part of x86-64.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                std::ptr::from_ref(line).cast(),
-            )
-        };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = row;

@@ -1,5 +1,6 @@
 //! x86-64: AVX2 with FMA, and AVX-512F.
 
+#[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;
 
 use super::Lanes;

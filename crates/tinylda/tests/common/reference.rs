@@ -4,6 +4,8 @@
 //! Legend: K topics, W words, D documents; x a count; n_d, n_w, N sums of x over a document, a word, all;
 //! phi[W,K], theta[D,K] counts; lambda[K] = sum of phi over words.
 
+#![allow(clippy::needless_range_loop, reason = "the paper's loops over k, as they stand")]
+
 /// One count: document, word, x.
 pub(crate) type Entry = (usize, usize, f64);
 

@@ -128,7 +128,7 @@ impl Collector {
                 return Err(Error::Input {
                     path: self.source.clone(),
                     place: Place::Whole,
-                    found: format!("{} documents, nearly all of them without words", document),
+                    found: format!("{document} documents, nearly all of them without words"),
                     expected: "document numbers without huge gaps".into(),
                     remedy: "Check the number of documents in the header and the document numbers; renumber them from 1.".into(),
                 });
@@ -343,10 +343,10 @@ impl Sorter {
             // The oldest runs first, so that runs of like size meet.
             let group: Vec<Run> = self.runs.drain(..fan_in).collect();
             let mut merged = RunWriter::new(&self.folder)?;
-            merge(group, &self.folder, &mut |entry| merged.push(entry))?;
+            merge(&group, &self.folder, &mut |entry| merged.push(entry))?;
             self.runs.push(merged.finish()?);
         }
-        merge(self.runs, &self.folder, each)
+        merge(&self.runs, &self.folder, each)
     }
 }
 
@@ -422,7 +422,7 @@ impl RunReader<'_> {
 }
 
 /// Merges sorted runs.
-fn merge(runs: Vec<Run>, folder: &Path, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+fn merge(runs: &[Run], folder: &Path, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
     let mut readers: Vec<RunReader<'_>> = runs
         .iter()
         .map(|run| match run {

@@ -74,7 +74,7 @@ impl Input {
         if metadata.is_dir() {
             return Err(Error::io("read", path)(io::ErrorKind::IsADirectory.into()));
         }
-        let total = metadata.is_file().then(|| metadata.len());
+        let total = metadata.is_file().then_some(metadata.len());
         Input::new(Box::new(file), path, total)
     }
 

@@ -3,7 +3,86 @@
 use super::Declared;
 use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+const WHOLE: &str = "Check that the file is whole.";
+
+/// What the lines before the entries say.
+struct Head {
+    /// Entries have no value: each counts 1.
+    pattern: bool,
+    rows: u64,
+    columns: u64,
+    entries: u64,
+}
+
+fn head(lines: &mut Lines<'_>) -> Result<Head> {
+    let remedy = "tinylda reads coordinate matrices of counts (integer, real or pattern; general): write the matrix so.";
+    if !lines.advance()? {
+        return Err(lines.bad_file("an empty file".into(), "a Matrix Market file".into(), remedy));
+    }
+    let banner = String::from_utf8_lossy(lines.line()).to_ascii_lowercase();
+    let banner: Vec<&str> = banner.split_ascii_whitespace().collect();
+    let ["%%matrixmarket", "matrix", "coordinate", values @ ("integer" | "real" | "pattern"), "general"] =
+        banner[..]
+    else {
+        let expected = "\"%%MatrixMarket matrix coordinate integer general\" or the like";
+        return Err(lines.bad(shown(lines.line()), expected.into(), remedy));
+    };
+    let pattern = values == "pattern";
+    if !next_entry(lines)? {
+        return Err(lines.bad_file("no size line".into(), "rows, columns, entries".into(), WHOLE));
+    }
+    let numbers: Vec<Option<u64>> = fields(lines.line()).map(whole_number).collect();
+    let [Some(rows), Some(columns), Some(entries)] = numbers[..] else {
+        return Err(lines.bad(shown(lines.line()), "the size line: rows, columns, entries".into(), WHOLE));
+    };
+    Ok(Head { pattern, rows, columns, entries })
+}
+
+/// Goes to the next line that is neither blank nor a comment.
+fn next_entry(lines: &mut Lines<'_>) -> Result<bool> {
+    while lines.advance_to_text()? {
+        if !lines.line().starts_with(b"%") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Row and column, from 0, and value of the present line.
+fn entry(lines: &Lines<'_>, head: &Head) -> Result<(u64, u64, u32)> {
+    let mut parts = fields(lines.line());
+    let mut index = |name: &str, most: u64| -> Result<u64, Error> {
+        let field = parts.next().unwrap_or_default();
+        whole_number(field).map(|id| id.wrapping_sub(1)).filter(|&id| id < most).ok_or_else(|| {
+            lines.bad(
+                format!("{name} {}", shown(field)),
+                format!("1 to {most}, as the size line says"),
+                "Correct the line or the size line; indices begin at 1.",
+            )
+        })
+    };
+    let (row, column) = (index("row", head.rows)?, index("column", head.columns)?);
+    let value = match (head.pattern, parts.next()) {
+        (true, None) => 1,
+        (false, Some(value)) => {
+            count(value, true).map_err(|found| lines.bad(found, COUNT_EXPECTED.into(), COUNT_REMEDY))?
+        }
+        _ => {
+            let expected = if head.pattern { "row and column" } else { "row, column and value" };
+            return Err(lines.bad(
+                shown(lines.line()),
+                expected.into(),
+                "Check the line against the first line of the file.",
+            ));
+        }
+    };
+    if parts.next().is_some() {
+        return Err(lines.bad(shown(lines.line()), "no more than three fields".into(), "Correct the line."));
+    }
+    Ok((row, column, value))
+}
 
 pub(crate) fn read(
     lines: &mut Lines<'_>,
@@ -11,119 +90,35 @@ pub(crate) fn read(
     skip_zeros: bool,
     out: &mut Assembler,
 ) -> Result<Declared> {
-    let banner_remedy = "tinylda reads coordinate matrices of counts (integer, real or pattern; general): write the matrix so.";
-    if !lines.advance()? {
-        return Err(lines.bad_file("an empty file".into(), "a Matrix Market file".into(), banner_remedy));
-    }
-    let banner = String::from_utf8_lossy(lines.line()).to_ascii_lowercase();
-    let words: Vec<&str> = banner.split_ascii_whitespace().collect();
-    let values = match words[..] {
-        ["%%matrixmarket", "matrix", "coordinate", values @ ("integer" | "real" | "pattern"), "general"] => {
-            values
-        }
-        _ => {
-            return Err(lines.bad(
-                shown(lines.line()),
-                "\"%%MatrixMarket matrix coordinate integer general\" or the like".into(),
-                banner_remedy,
-            ));
-        }
-    };
-    let pattern = values == "pattern";
-    let mut size = None;
-    while lines.advance_to_text()? {
-        if lines.line().starts_with(b"%") {
-            continue;
-        }
-        let numbers: Vec<Option<u64>> = fields(lines.line()).map(whole_number).collect();
-        match numbers[..] {
-            [Some(rows), Some(columns), Some(entries)] => size = Some((rows, columns, entries)),
-            _ => {
-                return Err(lines.bad(
-                    shown(lines.line()),
-                    "the size line: rows, columns, entries".into(),
-                    "Check that the file is whole.",
-                ));
-            }
-        }
-        break;
-    }
-    let Some((rows, columns, entries)) = size else {
-        return Err(lines.bad_file(
-            "no size line".into(),
-            "rows, columns, entries".into(),
-            "Check that the file is whole.",
-        ));
-    };
-    let (documents, words) = if transpose { (columns, rows) } else { (rows, columns) };
+    let head = head(lines)?;
+    let (documents, words) = if transpose { (head.columns, head.rows) } else { (head.rows, head.columns) };
     if words >= u64::from(u32::MAX) {
-        return Err(lines.bad(
-            format!("{words} words"),
-            "fewer than 4294967295".into(),
-            if transpose {
-                "Leave --transpose out if documents are the rows."
-            } else {
-                "Give --transpose if documents are the columns."
-            },
-        ));
+        let remedy = if transpose {
+            "Leave --transpose out if documents are the rows."
+        } else {
+            "Give --transpose if documents are the columns."
+        };
+        return Err(lines.bad(format!("{words} words"), "fewer than 4294967295".into(), remedy));
     }
     let mut seen = 0u64;
-    while lines.advance_to_text()? {
-        if lines.line().starts_with(b"%") {
-            continue;
-        }
+    while next_entry(lines)? {
         seen += 1;
-        if seen > entries {
-            return Err(lines.bad(
-                format!("entry {seen}"),
-                format!("{entries} entries, as the size line says"),
-                "Correct the size line.",
-            ));
+        if seen > head.entries {
+            let expected = format!("{} entries, as the size line says", head.entries);
+            return Err(lines.bad(format!("entry {seen}"), expected, "Correct the size line."));
         }
-        let mut parts = fields(lines.line());
-        let mut index = |name: &str, most: u64| {
-            let field = parts.next().unwrap_or_default();
-            match whole_number(field) {
-                Some(id) if id.wrapping_sub(1) < most => Ok(id - 1),
-                _ => Err(lines.bad(
-                    format!("{name} {}", shown(field)),
-                    format!("1 to {most}, as the size line says"),
-                    "Correct the line or the size line; indices begin at 1.",
-                )),
-            }
-        };
-        let (row, column) = (index("row", rows)?, index("column", columns)?);
-        let x = match (pattern, parts.next()) {
-            (true, None) => 1,
-            (false, Some(value)) => {
-                count(value, true).map_err(|found| lines.bad(found, COUNT_EXPECTED.into(), COUNT_REMEDY))?
-            }
-            _ => {
-                return Err(lines.bad(
-                    shown(lines.line()),
-                    if pattern { "row and column" } else { "row, column and value" }.into(),
-                    "Check the line against the first line of the file.",
-                ));
-            }
-        };
-        if parts.next().is_some() {
-            return Err(lines.bad(
-                shown(lines.line()),
-                "no more than three fields".into(),
-                "Correct the line.",
-            ));
-        }
+        let (row, column, value) = entry(lines, &head)?;
         let (document, word) = if transpose { (column, row) } else { (row, column) };
-        match x {
+        match value {
             0 if skip_zeros => {}
             0 => return Err(lines.bad("the value 0".into(), COUNT_EXPECTED.into(), super::ZERO_REMEDY)),
             x => out.push(document, word as u32, x)?,
         }
     }
-    if seen != entries {
+    if seen != head.entries {
         return Err(lines.bad_file(
             format!("{seen} entries"),
-            format!("{entries}, as the size line says"),
+            format!("{}, as the size line says", head.entries),
             "The file was cut short, or the size line is wrong: copy the file again or correct it.",
         ));
     }
