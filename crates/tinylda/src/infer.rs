@@ -39,7 +39,7 @@ impl<'m> Inferencer<'m> {
 
     /// theta\[K\] of document number `d` (from 0, for messages): counts that add up to its tokens.
     ///
-    /// From a uniform start until an iteration moves less than [`STILL`] of the tokens, at most [`ITERATIONS`] times.
+    /// From a uniform start until an iteration moves less than 1e-4 of the tokens, at most 500 times.
     /// Word ids must be below the model's; they need not be sorted.
     pub fn theta(&mut self, d: u64, document: Document<'_>) -> Result<&[f32]> {
         let tokens = document.tokens() as f64;

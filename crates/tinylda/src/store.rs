@@ -12,7 +12,7 @@ pub(crate) struct Visit {
     pub(crate) documents: Vec<u32>,
 }
 
-/// All documents of a corpus, each with theta[K].
+/// All documents of a corpus, each with `theta[K]`.
 #[derive(Debug)]
 pub(crate) struct Store {
     topics: usize,

@@ -108,7 +108,7 @@ impl Topics {
         }
     }
 
-    /// 1 / (lambda[k] + W*beta), padded.
+    /// 1 / (`lambda[k]` + W*beta), padded.
     pub(crate) fn inverse(&self, out: &mut Vec<Lanes>) {
         let beta_sum = self.beta_sum();
         out.resize(stride(self.count), Lanes::ZERO);

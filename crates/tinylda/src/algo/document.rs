@@ -10,7 +10,7 @@
 //! These are the paper's numbers exactly, with three multiply-adds per (non-zero, topic) and one division per
 //! non-zero instead of K. The log-likelihood is free: x*log s, less n_d*log(n_d + sum alpha) per document.
 //!
-//! Legend: K topics, W words; x a count; n_d a document's tokens; phi[W,K], theta[D,K] counts; lambda[K] column sums.
+//! Legend: K topics, W words; x a count; n_d a document's tokens; `phi[W,K]`, `theta[D,K]` counts; `lambda[K]` column sums.
 
 use crate::corpus::Document;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut, prefetch};
@@ -50,7 +50,7 @@ impl DocumentStep {
         DocumentStep { kernel, t: vec![Lanes::ZERO; stride(topics)], acc: vec![Lanes::ZERO; stride(topics)] }
     }
 
-    /// Sets t from theta[K]; returns beta * sum(t).
+    /// Sets t from `theta[K]`; returns beta * sum(t).
     fn weigh(&mut self, frozen: &Frozen<'_>, theta: &[f32]) -> f32 {
         let (alpha, inverse) = (flat(&frozen.topics.alpha), flat(frozen.inverse));
         for (((t, &theta), &alpha), &inverse) in
@@ -61,7 +61,7 @@ impl DocumentStep {
         frozen.topics.beta * self.kernel.sum(&self.t)
     }
 
-    /// Renews theta[K] of a document, adds to `gathered` (G) where there is one, and returns the log-likelihood that
+    /// Renews `theta[K]` of a document, adds to `gathered` (G) where there is one, and returns the log-likelihood that
     /// the *old* theta gave the document.
     #[inline]
     pub(crate) fn update(
@@ -103,7 +103,7 @@ impl DocumentStep {
         Ok(log_likelihood - normaliser(tokens, frozen.topics))
     }
 
-    /// The log-likelihood of a document under theta[K].
+    /// The log-likelihood of a document under `theta[K]`.
     pub(crate) fn log_likelihood(
         &mut self,
         frozen: &Frozen<'_>,

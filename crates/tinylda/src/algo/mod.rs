@@ -1,7 +1,7 @@
 //! One update rule per file, its mathematics on top. No files, threads, clocks or printing here.
 //!
 //! An algorithm is driven by `train` as: `begin`, then `document` for every document, then `end`. What it keeps per
-//! document is theta[K]; `train` and `store` decide where that lives and in which order the documents come.
+//! document is `theta[K]`; `train` and `store` decide where that lives and in which order the documents come.
 
 mod atbp;
 pub(crate) mod document;

@@ -4,7 +4,7 @@
 //! eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * (theta[d,k]+alpha[k]), normalised over k
 //! theta_new[d,:] += x*eta      phi_new[w,:] += x*eta      from the phi, theta, lambda of the last pass
 //! ```
-//! computed as in `document`: G[w,:] gathers r*t, and at the end of the pass phi_new = (phi+beta)*G.
+//! computed as in `document`: `G[w,:]` gathers r*t, and at the end of the pass phi_new = (phi+beta)*G.
 //!
 //! Bytes: phi twice (phi and G), theta once (document d reads and writes row d only), no messages.
 //! Cost: three multiply-adds per (non-zero, topic). The log-likelihood of the state before the pass is free.

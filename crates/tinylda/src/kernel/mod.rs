@@ -102,25 +102,25 @@ impl Kernel {
         Kernel::all().last().copied().unwrap_or(Kernel(Isa::Plain))
     }
 
-    /// a[K] . b[K]
+    /// `a[K]` . `b[K]`
     #[inline]
     pub(crate) fn dot(self, a: &[Lanes], b: &[Lanes]) -> f32 {
         dispatch!(self, dot(a, b))
     }
 
-    /// The sum of a[K].
+    /// The sum of `a[K]`.
     #[inline]
     pub(crate) fn sum(self, a: &[Lanes]) -> f32 {
         dispatch!(self, sum(a))
     }
 
-    /// y[K] += r * x[K]
+    /// `y[K]` += r * `x[K]`
     #[inline]
     pub(crate) fn axpy(self, r: f32, x: &[Lanes], y: &mut [Lanes]) {
         dispatch!(self, axpy(r, x, y));
     }
 
-    /// y[K] += r * x[K] and v[K] += r * u[K], in one go.
+    /// `y[K]` += r * `x[K]` and `v[K]` += r * `u[K]`, in one go.
     #[inline]
     pub(crate) fn axpy_two(self, r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
         dispatch!(self, axpy_two(r, x, y, u, v));

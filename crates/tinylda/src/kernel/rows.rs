@@ -5,7 +5,7 @@
 use super::Lanes;
 use super::vector::Vector;
 
-/// a[K] . b[K]. Chunk c of 16 goes to accumulator c mod 4, so four multiply-adds are under way at a time; the
+/// `a[K]` . `b[K]`. Chunk c of 16 goes to accumulator c mod 4, so four multiply-adds are under way at a time; the
 /// accumulators are added as (0+1)+(2+3) and then over their lanes.
 ///
 /// # Safety
@@ -29,14 +29,14 @@ pub(super) unsafe fn dot<V: Vector>(a: &[Lanes], b: &[Lanes]) -> f32 {
     }
 }
 
-/// The sum of a[K], chunks in order.
+/// The sum of `a[K]`, chunks in order.
 #[inline(always)]
 pub(super) unsafe fn sum<V: Vector>(a: &[Lanes]) -> f32 {
     // SAFETY: see `dot`.
     unsafe { a.iter().fold(V::zero(), |sum, x| sum.add(V::load(x))).sum() }
 }
 
-/// y[K] += r * x[K].
+/// `y[K]` += r * `x[K]`.
 #[inline(always)]
 pub(super) unsafe fn axpy<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes]) {
     // SAFETY: see `dot`.
@@ -48,7 +48,7 @@ pub(super) unsafe fn axpy<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes]) {
     }
 }
 
-/// y[K] += r * x[K] and v[K] += r * u[K].
+/// `y[K]` += r * `x[K]` and `v[K]` += r * `u[K]`.
 #[inline(always)]
 pub(super) unsafe fn axpy_two<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
     // SAFETY: see `dot`.

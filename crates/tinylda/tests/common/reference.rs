@@ -2,7 +2,7 @@
 //! the shipped code is compared with, in its numbers (`golden`) and in its speed (`benches/pass.rs`).
 //!
 //! Legend: K topics, W words, D documents; x a count; n_d, n_w, N sums of x over a document, a word, all;
-//! phi[W,K], theta[D,K] counts; lambda[K] = sum of phi over words.
+//! phi[W,K], theta[D,K] counts; `lambda[K]` = sum of phi over words.
 
 #![allow(clippy::needless_range_loop, reason = "the paper's loops over k, as they stand")]
 
@@ -24,7 +24,7 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// Entry i starts with topic start[i].
+    /// Entry i starts with topic `start[i]`.
     pub(crate) fn new(
         documents: usize,
         words: usize,
