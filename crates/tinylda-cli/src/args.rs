@@ -41,7 +41,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:\n  tinylda demo\n  tinylda demo --seed 2 --keep demo/")]
 pub(crate) struct Demo {
     /// Another seed draws another collection
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Keep the corpus and the model in this folder
     #[arg(long, value_name = "DIR")]
@@ -78,7 +78,7 @@ pub(crate) enum Format {
 pub(crate) struct Import {
     /// The data; - for standard input
     pub(crate) input: PathBuf,
-    /// The words, one per line: line i names word i
+    /// The words, one per line: line i, all of it, names word i
     #[arg(long, value_name = "FILE")]
     pub(crate) vocab: Option<PathBuf>,
     /// The documents' names, one per line
@@ -91,7 +91,7 @@ pub(crate) struct Import {
     #[arg(long)]
     pub(crate) transpose: bool,
     /// SVMlight and LDA-C: the first word id [default: 1 and 0]
-    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(0..=1))]
+    #[arg(long, value_name = "ID", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1))]
     pub(crate) first_id: Option<u32>,
     /// Leave counts of zero out instead of refusing them
     #[arg(long)]
@@ -122,13 +122,13 @@ pub(crate) struct Split {
     /// The corpus file
     pub(crate) corpus: PathBuf,
     /// The share of documents that go to the test part
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true, value_parser = share)]
     pub(crate) test: f64,
     /// The same seed gives the same parts
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// The two corpus files to write
-    #[arg(short, long, num_args = 2, value_names = ["TRAIN", "TEST"])]
+    #[arg(short, long, required = true, num_args = 2, value_names = ["TRAIN", "TEST"])]
     pub(crate) output: Vec<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -153,28 +153,28 @@ pub(crate) struct Train {
     /// The corpus file
     pub(crate) corpus: PathBuf,
     /// K, the number of topics
-    #[arg(short = 'k', long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
     /// How topics are found
     #[arg(long, value_enum, default_value_t = Algorithm::Atbp)]
     pub(crate) algorithm: Algorithm,
     /// Dirichlet parameter of a document's topics, per topic [default: 2/K]
-    #[arg(long, value_parser = positive, conflicts_with = "alpha_sum")]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive, conflicts_with = "alpha_sum")]
     pub(crate) alpha: Option<f64>,
     /// The same as a sum over topics, as MALLET has it: alpha is this divided by K
-    #[arg(long, value_parser = positive)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub(crate) alpha_sum: Option<f64>,
     /// Dirichlet parameter of a topic's words, per word
-    #[arg(long, value_parser = positive, default_value_t = tinylda::DEFAULT_BETA)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = tinylda::DEFAULT_BETA)]
     pub(crate) beta: f64,
     /// The most passes over the corpus
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = tinylda::DEFAULT_PASSES)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), default_value_t = tinylda::DEFAULT_PASSES)]
     pub(crate) passes: u32,
     /// Stop when a pass changes the training perplexity by less than this (not before pass 10); 0: never
-    #[arg(long, value_parser = not_negative, default_value_t = tinylda::DEFAULT_TOLERANCE)]
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = tinylda::DEFAULT_TOLERANCE)]
     pub(crate) tol: f64,
     /// The same seed gives the same topics
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Start from these topics: a number from 0 per line, one for each non-zero in the corpus's order
     #[arg(long, value_name = "FILE")]
@@ -200,7 +200,7 @@ pub(crate) struct Topics {
     /// The model file
     pub(crate) model: PathBuf,
     /// How many words of each topic
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10)]
     pub(crate) words: usize,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -218,7 +218,7 @@ pub(crate) struct Eval {
     /// The corpus file with test documents
     pub(crate) corpus: PathBuf,
     /// The same seed splits the documents' tokens in the same way
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -234,7 +234,7 @@ pub(crate) struct Eval {
 pub(crate) struct Export {
     /// A model file, or a corpus file for --uci
     pub(crate) file: PathBuf,
-    /// A model for numpy: phi [W, K] (counts), alpha, beta, vocab
+    /// A model for numpy: phi [W, K], alpha, beta, vocab. phi is counts: p(w|k) = (phi[w,k] + beta) / (column sum + W beta)
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) npz: Option<PathBuf>,
     /// A corpus as UCI bag of words; - for standard output
@@ -265,40 +265,40 @@ pub(crate) enum SynthFormat {
 )]
 pub(crate) struct Synth {
     /// D, the number of documents
-    #[arg(short = 'D', long, value_name = "D", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'D', long, value_name = "D", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) documents: u64,
     /// W, the number of words
-    #[arg(short = 'W', long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'W', long, value_name = "W", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) words: u32,
     /// K, the number of topics
-    #[arg(short = 'K', long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'K', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
     /// Mean tokens per document
-    #[arg(long, value_parser = positive, default_value_t = 90.0)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 90.0)]
     pub(crate) mean_length: f64,
     /// How even the lengths are (gamma shape); small is uneven
-    #[arg(long, value_parser = positive, default_value_t = 4.0)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 4.0)]
     pub(crate) length_shape: f64,
     /// Dirichlet parameter of a document's topics, per topic
-    #[arg(long, value_parser = positive, default_value_t = 0.05)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 0.05)]
     pub(crate) alpha: f64,
     /// Dirichlet concentration of topics around the word frequencies; small makes sharp topics
-    #[arg(long, value_parser = positive, default_value_t = 1000.0)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 1000.0)]
     pub(crate) concentration: f64,
     /// Zipf's exponent of the word frequencies
-    #[arg(long, value_parser = not_negative, default_value_t = 1.1)]
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 1.1)]
     pub(crate) zipf_exponent: f64,
     /// Mandelbrot's shift: flattens the most frequent words, as leaving out stop words does
-    #[arg(long, value_parser = not_negative, default_value_t = 20.0)]
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 20.0)]
     pub(crate) zipf_shift: f64,
     /// Share of every topic that is just the word frequencies
-    #[arg(long, value_parser = not_negative, default_value_t = 0.05)]
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 0.05)]
     pub(crate) smooth: f64,
     /// Share of tokens that repeat an earlier word of their document
-    #[arg(long, value_parser = not_negative, default_value_t = 0.32)]
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 0.32)]
     pub(crate) burst: f64,
     /// The same seed draws the same corpus
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// What to write [default: tlc, or uci to standard output]
     #[arg(long, value_enum)]

@@ -1,7 +1,7 @@
 //! What the operating system says of this process and this machine.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A line such as `VmHWM:  1234 kB`, in bytes.
 fn kilobytes(file: &str, key: &str) -> Option<u64> {
@@ -15,20 +15,41 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM")
 }
 
-/// The memory that can still be used: what the system has free, within the limits of the control group.
+/// The memory that can still be used: what the system has free, within the limits of the control groups.
 pub(crate) fn available_bytes() -> Option<u64> {
     let free = kilobytes("/proc/meminfo", "MemAvailable");
-    let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let within = |limit: &str, used: &str| {
-        let folder = control_group()?;
-        Some(number(&folder.join(limit))?.saturating_sub(number(&folder.join(used))?))
-    };
-    [free, within("memory.max", "memory.current")].into_iter().flatten().min()
+    control_groups().iter().filter_map(|group| left_in(group)).chain(free).min()
 }
 
-/// The folder of this process's control group (version 2).
-fn control_group() -> Option<std::path::PathBuf> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let name = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-    Some(Path::new("/sys/fs/cgroup").join(name.trim_start_matches('/')))
+/// What a control group has left; what it holds of files can be given back and counts as free.
+fn left_in(folder: &Path) -> Option<u64> {
+    let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;
+    let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
+    let statistics = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let files: u64 = statistics
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(name, _)| matches!(*name, "inactive_file" | "active_file"))
+        .filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok())
+        .sum();
+    Some(limit.saturating_sub(used.saturating_sub(files)))
+}
+
+/// The folders of this process's control groups and of those around them, versions 1 and 2.
+fn control_groups() -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut folders = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(name)) = (parts.next(), parts.next()) else { continue };
+        let root = match controllers {
+            "" => Path::new("/sys/fs/cgroup"),
+            list if list.split(',').any(|c| c == "memory") => Path::new("/sys/fs/cgroup/memory"),
+            _ => continue,
+        };
+        let own = root.join(name.trim_start_matches('/'));
+        folders.extend(own.ancestors().take_while(|folder| folder.starts_with(root)).map(Path::to_path_buf));
+    }
+    folders
 }

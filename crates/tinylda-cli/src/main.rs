@@ -18,12 +18,19 @@ use args::{Cli, Command};
 /// Set by Ctrl-C; the running command sees it at its next report of progress and leaves nothing half-written.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// Set while a second Ctrl-C may end the process on the spot, because no temporary file is open.
+static MAY_EXIT: AtomicBool = AtomicBool::new(false);
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let handled = ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            // The second time the user means it.
-            std::process::exit(1);
+    let quiet = cli.quiet;
+    let handled = ctrlc::set_handler(move || {
+        let again = INTERRUPTED.swap(true, Ordering::Relaxed);
+        if MAY_EXIT.load(Ordering::Relaxed) {
+            if again {
+                std::process::exit(1);
+            }
+            progress::Ui::new(quiet).say("\nstopping after this pass; once more stops at once");
         }
     });
     // Without a handler Ctrl-C ends the process at once, which is safe too: files appear only when they are whole.
@@ -50,14 +57,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Says what went wrong. Wrong usage is 2, every other failure 1; a reader that has gone away is no failure.
+/// Says what went wrong. Wrong usage is 2, every other failure 1.
 fn report(error: &anyhow::Error) -> ExitCode {
-    let broken_pipe = error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-    });
-    if broken_pipe {
-        return ExitCode::SUCCESS;
-    }
     let (text, usage) = match error.downcast_ref::<tinylda::Error>() {
         // The library's messages are whole sentences that name their cause.
         Some(known) => (known.to_string(), matches!(known, tinylda::Error::Setting { .. })),

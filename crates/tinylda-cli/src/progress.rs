@@ -1,12 +1,13 @@
 //! Progress and messages, on standard error: a bar in a terminal, a line now and then elsewhere, nothing with --quiet.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// How often a line is printed where there is no terminal.
 const EVERY: Duration = Duration::from_secs(10);
@@ -16,6 +17,17 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Ui {
     quiet: bool,
     terminal: bool,
+}
+
+/// How amounts and the time left are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Numbers.
+    Plain,
+    /// Numbers, and the work may end before the last one.
+    AtMost,
+    /// Bytes.
+    Bytes,
 }
 
 impl Ui {
@@ -31,67 +43,51 @@ impl Ui {
         }
     }
 
-    /// A bar for work of `total` units (0: unknown). `template` is indicatif's; `what` names the work in plain lines.
-    pub(crate) fn bar(self, what: &'static str, total: u64, template: &str) -> Bar {
-        let bar = if self.quiet || !self.terminal {
-            ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden())
-        } else {
-            let bar = if total > 0 { ProgressBar::new(total) } else { ProgressBar::new_spinner() };
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar
-        };
-        Bar {
-            inner: bar,
-            what,
-            plain: !self.quiet && !self.terminal,
-            began: Instant::now(),
-            last: Cell::new(Instant::now()),
-        }
-    }
-
-    /// A bar for blocks, documents or entries.
-    pub(crate) fn counting(self, what: &'static str, total: u64) -> Bar {
-        self.bar(what, total, "{prefix}{wide_bar} {percent}%  {elapsed} gone, {eta} left").named(what)
+    /// Progress of a piece of work; nothing is shown before the first report.
+    pub(crate) fn bar(self, what: &'static str, unit: Unit) -> Bar {
+        let now = Instant::now();
+        Bar { ui: self, what, unit, shown: OnceCell::new(), began: now, last: Cell::new(now) }
     }
 }
 
 /// Progress of one piece of work.
 #[derive(Debug)]
 pub(crate) struct Bar {
-    inner: ProgressBar,
+    ui: Ui,
     what: &'static str,
-    plain: bool,
+    unit: Unit,
+    shown: OnceCell<ProgressBar>,
     began: Instant,
     last: Cell<Instant>,
 }
 
-impl Bar {
-    fn named(self, what: &'static str) -> Bar {
-        self.inner.set_prefix(format!("{what} "));
-        self
+/// 75 s as 1:15.
+fn clock(seconds: f64) -> String {
+    let s = seconds.max(0.0).round() as u64;
+    match (s / 3600, s / 60 % 60, s % 60) {
+        (0, m, s) => format!("{m}:{s:02}"),
+        (h, m, s) => format!("{h}:{m:02}:{s:02}"),
     }
+}
 
+impl Bar {
     /// Shows how far the work is; says whether the user has asked to stop.
     pub(crate) fn at(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
-        if total > 0 && self.inner.length() != Some(total) {
-            self.inner.set_length(total);
-        }
-        self.inner.set_position(done);
-        if !message.is_empty() {
-            self.inner.set_message(message.to_owned());
-        }
-        if self.plain && self.last.get().elapsed() >= EVERY {
+        if !self.ui.quiet && self.ui.terminal {
+            let bar = self.shown.get_or_init(|| {
+                let bar = ProgressBar::new(total);
+                // The text is cut where the terminal is too narrow, so that a line is never two.
+                if let Ok(style) = ProgressStyle::with_template("{bar:16} {wide_msg}") {
+                    bar.set_style(style.progress_chars("=> "));
+                }
+                bar
+            });
+            bar.set_length(total.max(done));
+            bar.set_position(done);
+            bar.set_message(self.text(done, total, message));
+        } else if !self.ui.quiet && self.last.get().elapsed() >= EVERY {
             self.last.set(Instant::now());
-            let of = if total > 0 { format!(" of {total}") } else { String::new() };
-            let message = if message.is_empty() { String::new() } else { format!(", {message}") };
-            let _ = writeln!(
-                std::io::stderr(),
-                "{}: {done}{of}{message}, {:.0} s gone",
-                self.what,
-                self.began.elapsed().as_secs_f64()
-            );
+            self.ui.say(&self.text(done, total, message));
         }
         if crate::INTERRUPTED.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -100,13 +96,46 @@ impl Bar {
         }
     }
 
+    fn text(&self, done: u64, total: u64, message: &str) -> String {
+        let amount = |n: u64| if self.unit == Unit::Bytes { tinylda::human_bytes(n) } else { n.to_string() };
+        let gone = self.began.elapsed().as_secs_f64();
+        let mut text = format!("{} {}", self.what, amount(done));
+        // Writing to a string cannot fail.
+        if total > 0 {
+            let _ = write!(text, "/{}", amount(total));
+        }
+        if !message.is_empty() {
+            let _ = write!(text, ", {message}");
+        }
+        let _ = write!(text, ", {} gone", clock(gone));
+        // There must be something to judge by: a second, or a hundredth of the work.
+        if total > 0 && done > 0 && (gone > 1.0 || done.saturating_mul(100) >= total) {
+            let left = gone * total.saturating_sub(done) as f64 / done as f64;
+            let bound = if self.unit == Unit::AtMost { "at most " } else { "" };
+            let _ = write!(text, ", {bound}{} left", clock(left));
+        }
+        text
+    }
+
     pub(crate) fn done(&self) {
-        self.inner.finish_and_clear();
+        if let Some(bar) = self.shown.get() {
+            bar.finish_and_clear();
+        }
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.inner.finish_and_clear();
+        self.done();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn times() {
+        for (seconds, text) in [(0.2, "0:00"), (75.4, "1:15"), (3600.0, "1:00:00")] {
+            assert_eq!(super::clock(seconds), text);
+        }
     }
 }

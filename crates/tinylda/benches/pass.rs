@@ -32,7 +32,7 @@ fn main() {
             };
             let file = folder.path().join("synth.tlc");
             settings
-                .prepare()
+                .prepare(&mut |_, _| ControlFlow::Continue(()))
                 .unwrap()
                 .write(&file, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(()))
                 .unwrap();

@@ -1,7 +1,7 @@
 //! The only place where files are made and read at a position: every write is whole or not there at all.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -18,8 +18,7 @@ pub(crate) struct AtomicFile {
 
 impl AtomicFile {
     pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
-        // A link is followed, so that its target is replaced and not the link itself.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let path = follow_link(path);
         if let Ok(existing) = path.metadata()
             && !existing.is_file()
         {
@@ -41,7 +40,7 @@ impl AtomicFile {
             // Narrowed by the user's umask, as for any file a program makes.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let file = builder.tempfile_in(&folder).map_err(Error::io("create", &path))?;
+        let file = builder.tempfile_in(&folder).map_err(|e| Error::io("create", &path)(bare(e)))?;
         Ok(AtomicFile { path, out: BufWriter::with_capacity(1 << 18, file) })
     }
 
@@ -68,11 +67,16 @@ impl AtomicFile {
         self.out.write_all(bytes).map_err(Error::io("write", &self.path))
     }
 
+    /// Brings everything to the disk, under the temporary name still.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.out.flush().and_then(|()| self.file().sync_all()).map_err(Error::io("write", &self.path))
+    }
+
     /// Makes the file appear under its name.
-    pub(crate) fn commit(self) -> Result<()> {
+    pub(crate) fn commit(mut self) -> Result<()> {
+        self.sync()?;
         let path = self.path;
         let file = self.out.into_inner().map_err(|e| Error::io("write", &path)(e.into_error()))?;
-        file.as_file().sync_all().map_err(Error::io("write", &path))?;
         file.persist(&path).map_err(|e| Error::io("write", &path)(e.error))?;
         // The rename itself is on disk once the folder is; a folder that cannot be synced is no failure.
         if let Ok(folder) = File::open(folder_of(&path)) {
@@ -95,6 +99,21 @@ impl Seek for AtomicFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.out.seek(to)
     }
+}
+
+/// The file that a link points to, whether it is there or not, so that it is replaced and not the link.
+fn follow_link(path: &Path) -> PathBuf {
+    match (path.canonicalize(), std::fs::read_link(path)) {
+        (Ok(real), _) => real,
+        (Err(_), Ok(target)) => folder_of(path).join(target),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// The system's own word, without the temporary name that `tempfile` adds to it.
+fn bare(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|e| e.source()).and_then(|e| e.downcast_ref::<io::Error>());
+    inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }
 
 /// The folder in which a file lies or will lie.
@@ -132,9 +151,28 @@ pub fn check_writable(path: &Path) -> Result<()> {
     AtomicFile::create(path).map(drop)
 }
 
-/// Whether two names mean the same existing file.
+/// Whether two names mean the same file, which need not be there yet.
 pub fn same_file(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+    let real = |path: &Path| {
+        let path = follow_link(path);
+        let folder = folder_of(&path).canonicalize().ok()?;
+        path.canonicalize().ok().or_else(|| Some(folder.join(path.file_name()?)))
+    };
+    matches!((real(a), real(b)), (Some(a), Some(b)) if a == b)
+}
+
+/// What a file is, from its first bytes: `corpus`, `model` or nothing known.
+pub fn kind_of_file(path: &Path) -> Result<Option<&'static str>> {
+    let mut start = Vec::new();
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    file.take(9).read_to_end(&mut start).map_err(Error::io("read", path))?;
+    Ok(if start.starts_with(&crate::corpus::MAGIC) {
+        Some("corpus")
+    } else if start.get(8) == Some(&b'{') {
+        Some("model")
+    } else {
+        None
+    })
 }
 
 #[cfg(test)]

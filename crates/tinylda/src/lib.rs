@@ -42,7 +42,7 @@ mod train;
 pub use algo::Algorithm;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result};
-pub use files::{check_writable, same_file};
+pub use files::{check_writable, kind_of_file, same_file};
 pub use infer::Inferencer;
 pub use model::Model;
 pub use plan::{Plan, human_bytes};

@@ -14,7 +14,7 @@ pub struct Plan {
     pub theta: u64,
     /// phi, and a second matrix of that size where the algorithm needs one: 4 K bytes per word, K rounded up to 16.
     pub phi: u64,
-    /// Word totals, vocabulary, buffers and the program itself.
+    /// Word totals, vocabulary, the order of the documents, buffers and the program itself.
     pub rest: u64,
 }
 

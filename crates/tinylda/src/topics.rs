@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{LANES, Lanes, flat, flat_mut};
 
 /// Rows of K numbers, padded to whole [`Lanes`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Matrix {
     stride: usize,
     data: Vec<Lanes>,
@@ -62,6 +62,10 @@ impl Matrix {
         self.data.fill(Lanes::ZERO);
     }
 }
+
+/// A word with more tokens than this is *heavy*: sums of its small shares would stall in the 24 bits of an f32, so they
+/// are taken in f64. There are few such words, at most one per million tokens of the corpus.
+pub(crate) const HEAVY: u64 = 1 << 20;
 
 /// phi, lambda, alpha and beta.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,6 @@
 //! Training: the only loop over passes and documents.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use crate::model::{CorpusName, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
 use crate::store::{Store, Visit};
-use crate::topics::Topics;
+use crate::topics::{HEAVY, Topics};
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
 pub const DEFAULT_TOLERANCE: f64 = 1.0;
@@ -147,7 +148,8 @@ impl Trainer {
         self.alpha.unwrap_or(2.0 / f64::from(self.topics.max(1)))
     }
 
-    fn check(&self, corpus: &Corpus) -> Result<()> {
+    /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
+    pub fn check(&self, corpus: &Corpus) -> Result<()> {
         let bad = |option, found: String, expected: &str, remedy: &str| {
             Err(Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() })
         };
@@ -169,7 +171,7 @@ impl Trainer {
             if !(1e-9..=1e6).contains(&value) {
                 return bad(
                     option,
-                    value.to_string(),
+                    format!("{value:?}"),
                     "a number from 1e-9 to 1000000",
                     "The paper has alpha = 2/K and beta = 0.01.",
                 );
@@ -269,7 +271,7 @@ impl Trainer {
         let alpha = vec![self.alpha_value() as f32; self.topics as usize];
         let mut topics = Topics::new(shape.words, self.topics, &alpha, self.beta as f32)?;
         let mut store = Store::load(corpus, self.topics)?;
-        self.scatter(&mut topics, &mut store)?;
+        self.scatter(&mut topics, &mut store, &word_tokens)?;
         let visits = self.visits(corpus);
         let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, kernel)?;
 
@@ -358,19 +360,31 @@ impl Trainer {
     }
 
     /// The start: each non-zero gives all its tokens to one topic.
-    fn scatter(&self, topics: &mut Topics, store: &mut Store) -> Result<()> {
+    fn scatter(&self, topics: &mut Topics, store: &mut Store, word_tokens: &[u64]) -> Result<()> {
         let mut given = self.start.as_deref().unwrap_or_default().iter();
+        let row = || vec![0f64; self.topics as usize];
+        let mut heavy: HashMap<u32, Vec<f64>> =
+            (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| (w, row())).collect();
         store.for_each(None, |d, document, theta| {
             let mut random = Random::new(self.seed, Purpose::Start, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
                 let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32)
                     as usize;
                 theta[k] += x as f32;
-                flat_mut(topics.phi.row_mut(w))[k] += x as f32;
+                match heavy.get_mut(&w) {
+                    Some(row) => row[k] += f64::from(x),
+                    None => flat_mut(topics.phi.row_mut(w))[k] += x as f32,
+                }
                 topics.lambda[k] += f64::from(x);
             }
             Ok(())
-        })
+        })?;
+        for (w, row) in heavy {
+            for (phi, sum) in flat_mut(topics.phi.row_mut(w)).iter_mut().zip(row) {
+                *phi = sum as f32;
+            }
+        }
+        Ok(())
     }
 
     /// The order of documents: blocks shuffled, and the documents within each, so that a pass can stream from disk.
@@ -418,7 +432,7 @@ fn out_of_range(document: u64, phase: &'static str, NotANumber(found): NotANumbe
 
 /// exp(-log-likelihood per token).
 fn perplexity(log_likelihood: f64, tokens: f64) -> f64 {
-    (-log_likelihood / tokens).exp()
+    libm::exp(-log_likelihood / tokens)
 }
 
 /// sum x log p(w|d) over the training documents.

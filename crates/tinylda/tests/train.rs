@@ -13,7 +13,7 @@ use tinylda::{Algorithm, Corpus, Model, Stop, Trainer};
 fn synthetic(folder: &std::path::Path, settings: &Synth) -> Corpus {
     let path = folder.join("synth.tlc");
     settings
-        .prepare()
+        .prepare(&mut |_, _| ControlFlow::Continue(()))
         .unwrap()
         .write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(()))
         .unwrap();
@@ -211,4 +211,25 @@ fn words_are_matched_by_name() {
         .unwrap_err()
         .to_string();
     assert!(text.contains("--vocab"), "{text}");
+}
+
+/// A word with tens of millions of tokens: shares of a token must still count, in every row.
+#[test]
+fn heavy_words_keep_their_mass() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents: Vec<Vec<(u32, u32)>> =
+        (0..3000u32).map(|d| vec![(0, 9_000 + d % 7), (1, 1), (2 + d % 5, 1 + d % 3)]).collect();
+    let corpus = write_corpus(&folder.path().join("heavy.tlc"), 7, &documents);
+    let totals = corpus.word_totals().unwrap().tokens;
+    assert!(totals[0] > 1 << 24);
+    for (algorithm, topics) in
+        [(Algorithm::Stbp, 4), (Algorithm::Atbp, 4), (Algorithm::Stbp, 1), (Algorithm::Atbp, 1)]
+    {
+        let trained =
+            Trainer::new(topics).algorithm(algorithm).passes(8).tolerance(0.0).train(&corpus, go_on).unwrap();
+        for (w, &total) in (0u32..).zip(&totals) {
+            let sum: f64 = trained.model.phi(w).iter().map(|&v| f64::from(v)).sum();
+            assert!((sum / total as f64 - 1.0).abs() < 1e-4, "{algorithm:?}, word {w}: {sum} of {total}");
+        }
+    }
 }

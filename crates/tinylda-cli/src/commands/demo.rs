@@ -4,25 +4,26 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Model, Trainer, Vocabulary};
+use tinylda::{Algorithm, Corpus, Model, Stop, Trainer, Vocabulary};
 
 use super::themes::{COMMON, THEMES};
 use super::{print, shape_line};
 use crate::args;
-use crate::progress::Ui;
+use crate::progress::{Ui, Unit};
 
 const DOCUMENTS: u64 = 4000;
 /// One topic more than themes: for the words that all documents share.
 const TOPICS: u32 = THEMES.len() as u32 + 1;
-const TEMPLATE: &str = "{wide_bar} pass {pos}/{len}  {msg}";
 
 pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     let temporary = tempfile::tempdir()?;
     let folder = a.keep.as_deref().unwrap_or(temporary.path());
-    std::fs::create_dir_all(folder)?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}: choose another for --keep", folder.display()))?;
     let (all, train, test) = (folder.join("demo.tlc"), folder.join("train.tlc"), folder.join("test.tlc"));
     let model_file = folder.join("demo.model");
 
@@ -32,7 +33,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         std::ops::ControlFlow::Continue(())
     })?;
     let corpus = Corpus::open(&train)?;
-    let bar = ui.bar("pass", 100, TEMPLATE);
+    let bar = ui.bar("pass", Unit::AtMost);
     let trained = Trainer::new(TOPICS)
         .algorithm(Algorithm::Atbp)
         .passes(100)
@@ -40,6 +41,9 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         .seed(a.seed)
         .train(&corpus, |report| super::train::show(&bar, report))?;
     bar.done();
+    if trained.stop == Stop::Asked {
+        return Err(tinylda::Error::Interrupted.into());
+    }
     trained.model.save(&model_file)?;
     let model = Model::load(&model_file)?;
     let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, &mut |_, _| {

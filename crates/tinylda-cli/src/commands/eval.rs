@@ -6,12 +6,12 @@ use tinylda::{Corpus, Model};
 
 use super::{grouped, print, table};
 use crate::args;
-use crate::progress::Ui;
+use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
     let corpus = Corpus::open(&a.corpus)?;
-    let bar = ui.counting("documents", corpus.shape().documents);
+    let bar = ui.bar("documents", Unit::Plain);
     let e = predictive_perplexity(&model, &corpus, a.seed, &mut |done, total| bar.at(done, total, ""))?;
     bar.done();
     let value = json!({

@@ -7,33 +7,47 @@ use serde_json::json;
 use tinylda::corpus::write_uci;
 use tinylda::{Corpus, Model, human_bytes};
 
-use super::{print, shown};
+use super::{check_output, print, shown, usage};
 use crate::args;
-use crate::progress::Ui;
+use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Export, ui: Ui) -> anyhow::Result<()> {
     if let Some(path) = &a.npz {
-        if tinylda::same_file(&a.file, path) {
-            anyhow::bail!("--npz is the input file {}: choose another name", path.display());
-        }
+        check_output("--npz", path, &[Some(&a.file)])?;
         Model::load(&a.file)?.export_npz(path)?;
         return written(a.json, path);
     }
     if let Some(path) = &a.uci {
-        let corpus = Corpus::open(&a.file)?;
-        uci(&corpus, path, ui)?;
-        return if path == Path::new("-") { Ok(()) } else { written(a.json, path) };
+        let to_stdout = path.as_path() == Path::new("-");
+        if !to_stdout {
+            check_output("--uci", path, &[Some(&a.file)])?;
+        } else if a.json {
+            return Err(both_to_stdout("--uci -"));
+        }
+        uci(&Corpus::open(&a.file)?, path, ui)?;
+        return if to_stdout { Ok(()) } else { written(a.json, path) };
     }
     Ok(())
 }
 
+/// --json beside an output that goes to standard output itself.
+pub(super) fn both_to_stdout(other: &str) -> anyhow::Error {
+    usage("--json", format!("given with {other}"), "one of them on standard output", "Give the other a file.")
+}
+
 /// Writes UCI text to a file or to standard output.
 pub(super) fn uci(corpus: &Corpus, path: &Path, ui: Ui) -> anyhow::Result<()> {
-    let bar = ui.counting("blocks written", corpus.blocks() as u64);
+    let bar = ui.bar("blocks written", Unit::Plain);
     let progress = &mut |done, total| bar.at(done, total, "");
     if path == Path::new("-") {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        write_uci(corpus, &mut out, Path::new("standard output"), progress)?;
+        match write_uci(corpus, &mut out, Path::new("standard output"), progress) {
+            // A reader that has gone away (`| head`) is no failure; what is left in the buffer would fail once more.
+            Err(tinylda::Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
+                drop(out.into_parts());
+            }
+            other => other?,
+        }
     } else {
         tinylda::corpus::save_uci(corpus, path, progress)?;
     }

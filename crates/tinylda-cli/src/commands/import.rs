@@ -1,11 +1,12 @@
 //! `tinylda import`
 
+use std::path::Path;
 use std::time::Instant;
 
 use tinylda::corpus::ingest::{Compression, Format, Import, ImportProgress};
 
-use super::{grouped, print, shape_json, shape_line, shown};
-use crate::progress::Ui;
+use super::{check_output, grouped, print, shape_json, shape_line, shown, usage};
+use crate::progress::{Ui, Unit};
 use crate::{args, machine};
 
 pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
@@ -23,10 +24,19 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
         first_id: a.first_id,
         skip_zeros: a.skip_zeros,
     };
+    check_output("-o", &a.output, &[])?;
+    let stdin = Some(Path::new("-"));
+    if a.input.as_path() == Path::new("-") && [&a.vocab, &a.names].iter().any(|f| f.as_deref() == stdin) {
+        return Err(usage(
+            "-",
+            "given twice".into(),
+            "standard input once",
+            "Put the vocabulary or the names in a file.",
+        ));
+    }
     let clock = Instant::now();
-    let reading =
-        ui.bar("bytes read", 0, "reading {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}, {eta} left");
-    let sorting = ui.counting("entries sorted", 0);
+    let reading = ui.bar("reading", Unit::Bytes);
+    let sorting = ui.bar("sorting", Unit::Plain);
     let done = import.run(&a.input, &a.output, &mut |progress| match progress {
         ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
         ImportProgress::Sorting { entries, total } => {
@@ -42,7 +52,13 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
     } else {
         format!(", {}", done.compression.name())
     };
-    let how = if a.format.is_some() { "" } else { " (recognised; --format says otherwise)" };
+    let how = match (a.format, done.format) {
+        (Some(_), _) => "",
+        (None, Format::LdaC) => {
+            " (recognised: each line begins with its number of pairs; if that is a label, say --format svmlight)"
+        }
+        _ => " (recognised; --format says otherwise)",
+    };
     ui.say(&format!("format: {}{packed}{how}", done.format.name()));
     if done.sorted {
         ui.say("the documents were not in order: sorted through temporary files");
@@ -58,7 +74,7 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
     json.insert("format".into(), done.format.name().into());
     json.insert("compression".into(), done.compression.name().into());
     json.insert("empty_documents".into(), done.empty_documents.into());
-    json.insert("sorted".into(), done.sorted.into());
+    json.insert("external_sort".into(), done.sorted.into());
     json.insert("bytes".into(), bytes.into());
     json.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
     json.insert("peak_rss_bytes".into(), machine::peak_rss_bytes().into());

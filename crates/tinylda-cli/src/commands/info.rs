@@ -4,23 +4,33 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tinylda::corpus::Statistics;
-use tinylda::model::kind_of_file;
-use tinylda::{Corpus, Model, human_bytes};
+use tinylda::{Corpus, Model, human_bytes, kind_of_file};
 
-use super::{grouped, print, shape_json, shown, table};
+use super::{grouped, plain, print, shape_json, shown, table};
 use crate::args;
-use crate::progress::Ui;
+use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
     match kind_of_file(&a.file)? {
         Some("model") => model(&a.file, a.json),
-        _ => corpus(&a.file, a.json, ui),
+        Some(_) => corpus(&a.file, a.json, ui),
+        None => Err(tinylda::Error::WrongKind {
+            path: a.file.clone(),
+            kind: "corpus or model",
+            hint: match std::fs::metadata(&a.file) {
+                Ok(m) if m.len() == 0 => ": it is empty.".into(),
+                _ => {
+                    ". If it is data, run `tinylda import` on it first; if it was one, it is damaged.".into()
+                }
+            },
+        }
+        .into()),
     }
 }
 
 fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
     let corpus = Corpus::open(path)?;
-    let bar = ui.counting("blocks checked", corpus.blocks() as u64);
+    let bar = ui.bar("blocks checked", Unit::Plain);
     let s = Statistics::of(&corpus, &mut |done, total| bar.at(done, total, ""))?;
     bar.done();
     let per_nonzero = corpus.bytes_without_strings() as f64 / s.shape.nonzeros.max(1) as f64;
@@ -90,9 +100,9 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         "file": shown(path),
         "topics": model.topics(),
         "words": model.words(),
-        "alpha": model.alpha().iter().map(|&a| f64::from(a)).collect::<Vec<_>>(),
+        "alpha": model.alpha().iter().map(|&a| plain(a)).collect::<Vec<_>>(),
         "alpha_sum": alpha_sum,
-        "beta": model.beta(),
+        "beta": plain(model.beta()),
         "algorithm": s.algorithm,
         "seed": s.seed,
         "passes": s.passes,

@@ -15,17 +15,56 @@ pub(crate) mod train;
 use std::io::Write;
 use std::path::Path;
 
+use anyhow::Context;
 use serde_json::Value;
 
 /// Prints a result: the JSON object, or the lines for people.
 fn print(json: bool, value: &Value, lines: &str) -> anyhow::Result<()> {
+    if json { to_stdout(&format!("{value}\n")) } else { to_stdout(lines) }
+}
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no failure.
+fn to_stdout(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    if json {
-        writeln!(out, "{value}")?;
-    } else {
-        write!(out, "{lines}")?;
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(e).context("cannot write the result to standard output (the work itself is done)")
+        }
+        _ => Ok(()),
     }
-    Ok(out.flush()?)
+}
+
+/// Wrong usage: exit code 2.
+fn usage(option: &'static str, found: String, expected: &str, remedy: &str) -> anyhow::Error {
+    tinylda::Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() }.into()
+}
+
+/// Refuses an output that would replace one of the inputs, or that is `-` where no stream makes sense.
+fn check_output(option: &'static str, output: &Path, inputs: &[Option<&Path>]) -> anyhow::Result<()> {
+    if output == Path::new("-") {
+        return Err(usage(option, "-".into(), "the name of a file", "Only text can go to standard output."));
+    }
+    match inputs.iter().flatten().find(|input| tinylda::same_file(input, output)) {
+        Some(input) => Err(usage(
+            option,
+            format!("the file {}, which is read or written too", input.display()),
+            "another file",
+            "Choose another name.",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A number as it was meant: 0.1 and not 0.10000000149011612.
+fn plain(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::from(value))
+}
+
+/// A word as it can be shown in a terminal: control characters would do more than be shown.
+fn visible(word: &str) -> String {
+    word.chars()
+        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+        .collect()
 }
 
 /// A path as it goes into JSON.

@@ -3,14 +3,16 @@
 use serde_json::json;
 use tinylda::Corpus;
 
-use super::{print, shape_json, shape_line, shown};
+use super::{check_output, print, shape_json, shape_line, shown};
 use crate::args;
-use crate::progress::Ui;
+use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Split, ui: Ui) -> anyhow::Result<()> {
     let [train, test] = &a.output[..] else { anyhow::bail!("-o takes two files: TRAIN TEST") };
+    check_output("-o", train, &[Some(&a.corpus), Some(test)])?;
+    check_output("-o", test, &[Some(&a.corpus)])?;
     let corpus = Corpus::open(&a.corpus)?;
-    let bar = ui.counting("blocks split", corpus.blocks() as u64);
+    let bar = ui.bar("blocks split", Unit::Plain);
     let parts = tinylda::corpus::split(&corpus, a.test, a.seed, train, test, &mut |done, total| {
         bar.at(done, total, "")
     })?;

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::Instant;
 
+use anyhow::Context;
 use tinylda::Corpus;
 use tinylda::corpus::Synth;
 
-use super::{print, shape_json, shape_line, shown};
+use super::{print, shape_json, shape_line, shown, usage};
 use crate::args::{self, SynthFormat};
 use crate::machine;
-use crate::progress::Ui;
+use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
     let clock = Instant::now();
@@ -30,14 +31,24 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
     let to_stdout = a.output == Path::new("-");
     let uci = match a.format {
         Some(SynthFormat::Tlc) if to_stdout => {
-            anyhow::bail!("a corpus file cannot go to standard output: name a file, or say --format uci")
+            return Err(usage(
+                "-o",
+                "-".into(),
+                "the name of a file",
+                "Only UCI text can go to standard output.",
+            ));
         }
         Some(format) => format == SynthFormat::Uci,
         None => to_stdout,
     };
-    let mut synthetic = settings.prepare()?;
+    if to_stdout && a.json {
+        return Err(super::export::both_to_stdout("-o -"));
+    }
+    let topics = ui.bar("topics drawn", Unit::Plain);
+    let mut synthetic = settings.prepare(&mut |done, total| topics.at(done, total, ""))?;
+    topics.done();
     let mut draw = |path: &Path| {
-        let bar = ui.counting("documents drawn", a.documents);
+        let bar = ui.bar("documents drawn", Unit::Plain);
         synthetic.write(path, &settings.vocabulary(), &mut |done, total| bar.at(done, total, ""))
     };
     let shape = if uci {
@@ -47,7 +58,9 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
             Some(folder) => tempfile::tempdir_in(folder),
             None if to_stdout => tempfile::tempdir(),
             None => tempfile::tempdir_in("."),
-        }?;
+        };
+        let folder =
+            folder.with_context(|| format!("cannot make a temporary folder for {}", a.output.display()))?;
         let path = folder.path().join("synth.tlc");
         let shape = draw(&path)?;
         super::export::uci(&Corpus::open(&path)?, &a.output, ui)?;

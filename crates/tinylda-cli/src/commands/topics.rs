@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 use tinylda::Model;
 
-use super::{print, shown};
+use super::{plain, print, shown, visible};
 use crate::args;
 
 pub(crate) fn run(a: &args::Topics) -> anyhow::Result<()> {
@@ -16,7 +16,7 @@ pub(crate) fn run(a: &args::Topics) -> anyhow::Result<()> {
         "topics": all.iter().zip(0u32..).map(|(words, k)| json!({
             "topic": k,
             "share": model.share(k),
-            "alpha": model.alpha()[k as usize],
+            "alpha": plain(model.alpha()[k as usize]),
             "words": words.iter().map(|w| json!({
                 "word": model.word_name(w.word),
                 "probability": w.probability,
@@ -25,7 +25,7 @@ pub(crate) fn run(a: &args::Topics) -> anyhow::Result<()> {
     });
     let mut lines = String::from("topic   share  words\n");
     for (words, k) in all.iter().zip(0u32..) {
-        let words: Vec<_> = words.iter().map(|w| model.word_name(w.word)).collect();
+        let words: Vec<_> = words.iter().map(|w| visible(&model.word_name(w.word))).collect();
         writeln!(lines, "{k:5}  {:5.1}%  {}", 100.0 * model.share(k), words.join(" "))?;
     }
     print(a.json, &value, &lines)

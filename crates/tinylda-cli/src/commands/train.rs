@@ -4,25 +4,31 @@ use std::fs::File;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
 use tinylda::{Algorithm, Corpus, PassReport, Stop, Trainer};
 
-use super::{grouped, print, shown};
-use crate::progress::{Bar, Ui};
-use crate::{args, machine};
-
-/// What the bar of a training shows. Training may converge early, so the time is an upper bound and says so.
-const TEMPLATE: &str = "{wide_bar} pass {pos}/{len}  {msg}  {elapsed} gone, at most {eta} left";
+use super::{check_output, grouped, print, shown};
+use crate::progress::{Bar, Ui, Unit};
+use crate::{MAY_EXIT, args, machine};
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+    let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
+    if a.json && log_to_stdout {
+        return Err(super::export::both_to_stdout("--log -"));
+    }
+    let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref()];
+    check_output("-o", &a.output, &inputs)?;
+    if let Some(log) = a.log.as_deref().filter(|_| !log_to_stdout) {
+        check_output("--log", log, &[&inputs[..], &[Some(&a.output)]].concat())?;
+    }
     let corpus = Corpus::open(&a.corpus)?;
     let trainer = trainer(a)?;
-    if a.json && a.log.as_deref() == Some(Path::new("-")) {
-        anyhow::bail!("--log - and --json would both write to standard output: give one of them a file");
-    }
-    refuse_output(&a.output, &corpus, a)?;
+    trainer.check(&corpus)?;
+    // Hours of training should not be lost to a name that cannot be written to: try it before.
+    tinylda::check_writable(&a.output)?;
     let mut log = a.log.as_deref().map(open_log).transpose()?;
     let shape = corpus.shape();
     ui.say(&format!(
@@ -36,17 +42,22 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     if a.topics == 1 {
         ui.say("one topic is just the word frequencies: -k 2 or more finds something");
     }
-    let bar = ui.bar("pass", u64::from(a.passes), TEMPLATE);
+    // Training may converge before the last pass, so the time left is an upper bound and says so.
+    let bar = ui.bar("pass", Unit::AtMost);
     let mut failed = None;
+    MAY_EXIT.store(true, Ordering::Relaxed);
     let trained = trainer.train(&corpus, |report| {
         if let Some((out, path)) = &mut log
             && let Err(e) = log_line(out, report)
         {
-            failed = Some(anyhow::Error::from(e).context(format!("cannot write the log {path}")));
+            let what = format!("cannot write the log {path}; no model was written");
+            failed = Some(anyhow::Error::from(e).context(what));
             return ControlFlow::Break(());
         }
         show(&bar, report)
-    })?;
+    });
+    MAY_EXIT.store(false, Ordering::Relaxed);
+    let trained = trained?;
     bar.done();
     if let Some(error) = failed {
         return Err(error);
@@ -69,14 +80,18 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "peak_rss_bytes": machine::peak_rss_bytes(),
         "model": shown(&a.output),
     });
-    let lines = format!(
-        "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}\n",
+    let line = format!(
+        "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}",
         a.output.display(),
         a.topics,
         trained.seconds,
         trained.train_perplexity
     );
-    print(a.json, &value, &lines)
+    if log_to_stdout {
+        ui.say(&line);
+        return Ok(());
+    }
+    print(a.json, &value, &format!("{line}\n"))
 }
 
 fn name(algorithm: args::Algorithm) -> Algorithm {
@@ -122,15 +137,6 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
             })
         })
         .collect()
-}
-
-/// Hours of training should not be lost to a name that cannot be written to: try it before.
-fn refuse_output(output: &Path, corpus: &Corpus, a: &args::Train) -> anyhow::Result<()> {
-    let inputs = [Some(corpus.path()), a.start.as_deref(), a.order.as_deref()];
-    if inputs.into_iter().flatten().any(|input| tinylda::same_file(input, output)) {
-        anyhow::bail!("-o is the input file {}: choose another name for the model", output.display());
-    }
-    Ok(tinylda::check_writable(output)?)
 }
 
 /// A log is a stream: each line is there as soon as its pass is done.

@@ -10,11 +10,16 @@
 //!
 //! Bytes: phi once, theta once, n_w. Cost: K divisions per non-zero, since lambda moves with every one.
 //! The log-likelihood is not free: the state changes under the sum.
+//!
+//! A factor such as (n_w-x)/n_w is 1 to an f32 when n_w is large, so theta is in f64 while its document is visited,
+//! lambda always, and rows of heavy words too.
+
+use std::collections::HashMap;
 
 use super::document::NotANumber;
 use crate::corpus::Document;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut};
-use crate::topics::{Topics, stride};
+use crate::topics::{HEAVY, Topics, stride};
 
 #[derive(Debug)]
 pub(crate) struct Atbp {
@@ -22,12 +27,41 @@ pub(crate) struct Atbp {
     word_tokens: Vec<u64>,
     tokens: u64,
     eta: Vec<Lanes>,
+    theta: Vec<f64>,
+    /// Rows of heavy words; phi has their rounded copies.
+    heavy: HashMap<u32, Vec<f64>>,
+}
+
+/// A number of a row of phi.
+trait Cell: Copy {
+    fn value(self) -> f64;
+    fn new(value: f64) -> Self;
+}
+impl Cell for f32 {
+    fn value(self) -> f64 {
+        f64::from(self)
+    }
+    fn new(value: f64) -> f32 {
+        value as f32
+    }
+}
+impl Cell for f64 {
+    fn value(self) -> f64 {
+        self
+    }
+    fn new(value: f64) -> f64 {
+        value
+    }
 }
 
 impl Atbp {
     pub(crate) fn new(topics: &Topics, word_tokens: Vec<u64>, kernel: Kernel) -> Atbp {
         let tokens = word_tokens.iter().sum();
-        Atbp { kernel, word_tokens, tokens, eta: vec![Lanes::ZERO; stride(topics.count)] }
+        let row = |w| flat(topics.phi.row(w)).iter().map(|&v| f64::from(v)).collect();
+        let heavy =
+            (0u32..).zip(&word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| (w, row(w))).collect();
+        let theta = vec![0.0; topics.count as usize];
+        Atbp { kernel, word_tokens, tokens, eta: vec![Lanes::ZERO; stride(topics.count)], theta, heavy }
     }
 
     pub(crate) fn document(
@@ -36,44 +70,71 @@ impl Atbp {
         document: Document<'_>,
         theta: &mut [f32],
     ) -> Result<(), NotANumber> {
-        let beta_sum = topics.beta_sum();
-        let beta = topics.beta;
+        for (wide, &narrow) in self.theta.iter_mut().zip(theta.iter()) {
+            *wide = f64::from(narrow);
+        }
         let length = document.tokens();
+        for (&w, &x) in document.words.iter().zip(document.counts) {
+            if let Some(mut row) = self.heavy.remove(&w) {
+                let done = self.visit(topics, &mut row, w, x, length);
+                for (narrow, &wide) in flat_mut(topics.phi.row_mut(w)).iter_mut().zip(&row) {
+                    *narrow = wide as f32;
+                }
+                self.heavy.insert(w, row);
+                done?;
+            } else {
+                let mut phi = std::mem::take(&mut topics.phi);
+                let done = self.visit(topics, flat_mut(phi.row_mut(w)), w, x, length);
+                topics.phi = phi;
+                done?;
+            }
+        }
+        for (&wide, narrow) in self.theta.iter().zip(theta) {
+            *narrow = wide as f32;
+        }
+        Ok(())
+    }
+
+    /// One non-zero: x tokens of word w, whose row is phi, in a document of `length` tokens.
+    #[inline]
+    fn visit<C: Cell>(
+        &mut self,
+        topics: &mut Topics,
+        phi: &mut [C],
+        w: u32,
+        x: u32,
+        length: u64,
+    ) -> Result<(), NotANumber> {
         // What is left of a total when x of it is taken out, as a factor.
-        let rest = |total: u64, x: u64| total.saturating_sub(x) as f64 / total as f64;
-        for (&w, &count) in document.words.iter().zip(document.counts) {
-            let x = u64::from(count);
-            let of_document = rest(length, x) as f32;
-            let of_word = rest(self.word_tokens[w as usize], x) as f32;
-            let of_all = rest(self.tokens, x);
-            let phi = flat_mut(topics.phi.row_mut(w));
-            let alpha = flat(&topics.alpha);
-            let eta = flat_mut(&mut self.eta);
-            for ((((eta, theta), phi), lambda), &alpha) in eta
-                .iter_mut()
-                .zip(theta.iter_mut())
-                .zip(phi.iter_mut())
-                .zip(topics.lambda.iter_mut())
-                .zip(alpha)
-            {
-                *theta *= of_document;
-                *phi *= of_word;
-                *lambda *= of_all;
-                *eta = (*phi + beta) * (*theta + alpha) / ((*lambda + beta_sum) as f32);
-            }
-            let sum = self.kernel.sum(&self.eta);
-            let r = x as f32 / sum;
-            if !(r.is_finite() && r > 0.0) {
-                return Err(NotANumber(sum));
-            }
-            for (((&eta, theta), phi), lambda) in
-                flat(&self.eta).iter().zip(theta.iter_mut()).zip(phi.iter_mut()).zip(topics.lambda.iter_mut())
-            {
-                let message = r * eta;
-                *theta += message;
-                *phi += message;
-                *lambda += f64::from(message);
-            }
+        let rest = |total: u64| total.saturating_sub(u64::from(x)) as f64 / total as f64;
+        let (of_document, of_word, of_all) =
+            (rest(length), rest(self.word_tokens[w as usize]), rest(self.tokens));
+        let (beta, beta_sum) =
+            (topics.beta, f64::from(self.word_tokens.len() as u32) * f64::from(topics.beta));
+        for ((((eta, theta), phi), lambda), &alpha) in flat_mut(&mut self.eta)
+            .iter_mut()
+            .zip(&mut self.theta)
+            .zip(phi.iter_mut())
+            .zip(&mut topics.lambda)
+            .zip(flat(&topics.alpha))
+        {
+            *theta *= of_document;
+            *phi = C::new(phi.value() * of_word);
+            *lambda *= of_all;
+            *eta = (phi.value() as f32 + beta) * (*theta as f32 + alpha) / ((*lambda + beta_sum) as f32);
+        }
+        let sum = self.kernel.sum(&self.eta);
+        let r = x as f32 / sum;
+        if !(r.is_finite() && r > 0.0) {
+            return Err(NotANumber(sum));
+        }
+        for (((&eta, theta), phi), lambda) in
+            flat(&self.eta).iter().zip(&mut self.theta).zip(phi).zip(&mut topics.lambda)
+        {
+            let message = f64::from(r * eta);
+            *theta += message;
+            *phi = C::new(phi.value() + message);
+            *lambda += message;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ impl DocumentStep {
                 None => self.kernel.axpy(r, phi, &mut self.acc),
             }
             sum_r += r;
-            log_likelihood += f64::from(x) * f64::from(s).ln();
+            log_likelihood += f64::from(x) * libm::log(f64::from(s));
             tokens += u64::from(count);
         }
         let smooth = frozen.topics.beta * sum_r;
@@ -113,13 +113,13 @@ impl DocumentStep {
     ) -> Result<f64, NotANumber> {
         let smooth = self.weigh(frozen, theta);
         let mut log_likelihood = 0f64;
-        let norm = (theta_tokens as f64 + frozen.topics.alpha_sum).ln();
+        let norm = libm::log(theta_tokens as f64 + frozen.topics.alpha_sum);
         for (&w, &x) in document.words.iter().zip(document.counts) {
             let s = self.kernel.dot(frozen.topics.phi.row(w), &self.t) + smooth;
             if !(s.is_finite() && s > 0.0) {
                 return Err(NotANumber(s));
             }
-            log_likelihood += f64::from(x) * (f64::from(s).ln() - norm);
+            log_likelihood += f64::from(x) * (libm::log(f64::from(s)) - norm);
         }
         Ok(log_likelihood)
     }
@@ -127,5 +127,5 @@ impl DocumentStep {
 
 /// n_d * log(n_d + sum alpha): what turns the sums of s into probabilities.
 fn normaliser(tokens: u64, topics: &Topics) -> f64 {
-    tokens as f64 * (tokens as f64 + topics.alpha_sum).ln()
+    tokens as f64 * libm::log(tokens as f64 + topics.alpha_sum)
 }

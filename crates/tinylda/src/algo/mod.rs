@@ -63,7 +63,7 @@ impl Sweep {
         kernel: Kernel,
     ) -> Result<Sweep> {
         Ok(match algorithm {
-            Algorithm::Stbp => Sweep::Stbp(stbp::Stbp::new(topics, kernel)?),
+            Algorithm::Stbp => Sweep::Stbp(stbp::Stbp::new(topics, &word_tokens, kernel)?),
             Algorithm::Atbp => Sweep::Atbp(atbp::Atbp::new(topics, word_tokens, kernel)),
         })
     }

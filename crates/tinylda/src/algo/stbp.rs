@@ -13,27 +13,51 @@ use super::document::{DocumentStep, Frozen, NotANumber};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut};
-use crate::topics::{Matrix, Topics};
+use crate::topics::{HEAVY, Matrix, Topics};
 
 #[derive(Debug)]
 pub(crate) struct Stbp {
     step: DocumentStep,
     inverse: Vec<Lanes>,
     gathered: Matrix,
+    /// Heavy words, with what was moved out of their rows of G before it grew too large to add to.
+    heavy: Vec<(u32, Vec<f64>)>,
+    documents: u64,
 }
 
+/// Documents after which the heavy words' rows of G are emptied.
+const EMPTY_EVERY: u64 = 1 << 12;
+
 impl Stbp {
-    pub(crate) fn new(topics: &Topics, kernel: Kernel) -> Result<Stbp> {
+    pub(crate) fn new(topics: &Topics, word_tokens: &[u64], kernel: Kernel) -> Result<Stbp> {
+        let width = topics.lambda.len();
+        let heavy =
+            (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| (w, vec![0.0; width]));
         Ok(Stbp {
             step: DocumentStep::new(topics.count, kernel),
             inverse: Vec::new(),
             gathered: Matrix::zeros(topics.words(), topics.count)?,
+            heavy: heavy.collect(),
+            documents: 0,
         })
     }
 
     pub(crate) fn begin(&mut self, topics: &Topics) {
         topics.inverse(&mut self.inverse);
         self.gathered.clear();
+        for (_, sums) in &mut self.heavy {
+            sums.fill(0.0);
+        }
+    }
+
+    fn empty_heavy(&mut self) {
+        for (w, sums) in &mut self.heavy {
+            let row = self.gathered.row_mut(*w);
+            for (sum, &g) in sums.iter_mut().zip(flat(row)) {
+                *sum += f64::from(g);
+            }
+            row.fill(Lanes::ZERO);
+        }
     }
 
     pub(crate) fn document(
@@ -42,10 +66,20 @@ impl Stbp {
         document: Document<'_>,
         theta: &mut [f32],
     ) -> Result<f64, NotANumber> {
+        self.documents += 1;
+        if self.documents.is_multiple_of(EMPTY_EVERY) {
+            self.empty_heavy();
+        }
         self.step.update(&Frozen::new(topics, &self.inverse), document, theta, Some(&mut self.gathered))
     }
 
     pub(crate) fn end(&mut self, topics: &mut Topics) {
+        self.empty_heavy();
+        for (w, sums) in &self.heavy {
+            for (g, &sum) in flat_mut(self.gathered.row_mut(*w)).iter_mut().zip(sums) {
+                *g = sum as f32;
+            }
+        }
         let beta = topics.beta;
         for w in 0..topics.words() {
             for (phi, &g) in flat_mut(topics.phi.row_mut(w)).iter_mut().zip(flat(self.gathered.row(w))) {

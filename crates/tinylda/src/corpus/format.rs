@@ -83,7 +83,7 @@ impl Cursor<'_> {
 }
 
 /// The index and the footer, as they stand at the end of the file.
-pub(crate) fn tail(d: &Directory) -> (Vec<u8>, u32) {
+pub(crate) fn tail(d: &Directory) -> Vec<u8> {
     let mut out = Vec::with_capacity(d.entries.len() * ENTRY_BYTES as usize + FOOTER_BYTES as usize);
     for e in &d.entries {
         for v in [e.offset, e.first_document, e.tokens] {
@@ -106,13 +106,12 @@ pub(crate) fn tail(d: &Directory) -> (Vec<u8>, u32) {
     let crc = crc32fast::hash(&out[footer..]);
     out.extend_from_slice(&crc.to_le_bytes());
     out.extend_from_slice(&END_MAGIC);
-    (out, crc)
+    out
 }
 
-/// Reads and checks header, index and footer of an open file.
-pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
+/// Checks the first bytes: the right kind of file, whole at that end, of a version that is known.
+fn read_header(file: &File, path: &Path, length: u64) -> Result<()> {
     let damaged = |place, found: &str| Error::damaged_corpus(path, place, found);
-    let length = file.metadata().map_err(Error::io("read", path))?.len();
     let mut h = [0; HEADER_BYTES as usize];
     let start = length.min(HEADER_BYTES) as usize;
     read_at(file, &mut h[..start], 0).map_err(Error::io("read", path))?;
@@ -139,6 +138,14 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
             supported: VERSION,
         });
     }
+    Ok(())
+}
+
+/// Reads and checks header, index and footer of an open file.
+pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
+    let damaged = |place, found: &str| Error::damaged_corpus(path, place, found);
+    let length = file.metadata().map_err(Error::io("read", path))?.len();
+    read_header(file, path, length)?;
     let footer_offset = length - FOOTER_BYTES;
     let mut f = [0; FOOTER_BYTES as usize];
     read_at(file, &mut f, footer_offset).map_err(Error::io("read", path))?;
@@ -153,8 +160,13 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     if fingerprint != crc32fast::hash(&f[..68]) {
         return Err(damaged(Place::Byte(footer_offset), "the footer's checksum is wrong"));
     }
-    if flags > 3 || reserved_a != 0 || reserved_b != 0 || (flags & 1 == 0 && vocabulary_bytes != 0) {
-        return Err(damaged(Place::Byte(footer_offset), "the footer has unknown flags"));
+    if flags > 3
+        || reserved_a != 0
+        || reserved_b != 0
+        || (flags & 1 == 0 && vocabulary_bytes != 0)
+        || words == u32::MAX
+    {
+        return Err(damaged(Place::Byte(footer_offset), "the footer has unknown flags or too many words"));
     }
     let bad_sizes =
         || damaged(Place::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
@@ -184,7 +196,8 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         .collect();
     let (mut at, mut first, mut nnz, mut sum) = (HEADER_BYTES, 0u64, 0u64, 0u64);
     for e in &entries {
-        if e.offset != at || e.first_document != first || (flags & 2 == 0 && e.names_bytes != 0) {
+        let named = flags & 2 != 0 && e.documents > 0;
+        if e.offset != at || e.first_document != first || named != (e.names_bytes != 0) {
             return Err(damaged(
                 Place::Byte(index_offset),
                 "the blocks of the index do not follow one another",

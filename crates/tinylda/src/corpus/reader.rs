@@ -73,15 +73,6 @@ impl Corpus {
     pub fn has_vocabulary(&self) -> bool {
         self.directory.has_vocabulary
     }
-    /// The most non-zeros and documents of one block.
-    pub fn largest_block(&self) -> (u32, u32) {
-        let entries = &self.directory.entries;
-        (
-            entries.iter().map(|e| e.nonzeros).max().unwrap_or(0),
-            entries.iter().map(|e| e.documents).max().unwrap_or(0),
-        )
-    }
-
     /// The number of documents in block `i`.
     pub(crate) fn block_documents(&self, i: usize) -> u32 {
         self.directory.entries[i].documents

@@ -35,11 +35,7 @@ pub fn split(
             remedy: "For instance 0.5 for half of the documents.".into(),
         });
     }
-    if train == test
-        || same_file(train, test)
-        || same_file(corpus.path(), train)
-        || same_file(corpus.path(), test)
-    {
+    if same_file(train, test) || same_file(corpus.path(), train) || same_file(corpus.path(), test) {
         return Err(Error::Setting {
             option: "-o",
             found: format!("{} and {}", train.display(), test.display()),
@@ -78,7 +74,10 @@ pub fn split(
         }
     }
     let [train, test] = parts;
-    let train = train.finish(shape.words, vocabulary.as_ref())?;
-    let test = test.finish(shape.words, vocabulary.as_ref())?;
+    // Both are on disk before either appears: half a split could let test documents into a training.
+    let (train_file, train) = train.seal(shape.words, vocabulary.as_ref())?;
+    let (test_file, test) = test.seal(shape.words, vocabulary.as_ref())?;
+    train_file.commit()?;
+    test_file.commit()?;
     Ok(Split { train, test })
 }

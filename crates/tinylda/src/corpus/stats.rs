@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::{Block, Corpus, Shape};
-use crate::error::{Error, Result};
+use super::{Block, Corpus, Shape, WordTotals};
+use crate::error::{Error, Place, Result};
 
 /// Lengths of documents, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,8 @@ impl Statistics {
     pub fn of(corpus: &Corpus, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<Statistics> {
         let shape = corpus.shape();
         let (mut reader, mut block) = (corpus.reader(), Block::default());
+        let mut found =
+            WordTotals { tokens: vec![0; shape.words as usize], documents: vec![0; shape.words as usize] };
         // Length -> documents: as large as there are different lengths, however many documents there are.
         let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
         for i in 0..corpus.blocks() {
@@ -44,13 +46,24 @@ impl Statistics {
             reader.read_names(i)?;
             for document in block.iter() {
                 *lengths.entry(document.tokens()).or_default() += 1;
+                for (&w, &x) in document.words.iter().zip(document.counts) {
+                    found.tokens[w as usize] += u64::from(x);
+                    found.documents[w as usize] += 1;
+                }
             }
             if progress(i as u64 + 1, corpus.blocks() as u64).is_break() {
                 return Err(Error::Interrupted);
             }
         }
         corpus.vocabulary()?;
-        let unused_words = corpus.word_totals()?.tokens.iter().filter(|&&n| n == 0).count() as u64;
+        if corpus.word_totals()? != found {
+            return Err(Error::damaged_corpus(
+                corpus.path(),
+                Place::Whole,
+                "the word totals are not those of the documents",
+            ));
+        }
+        let unused_words = found.tokens.iter().filter(|&&n| n == 0).count() as u64;
         let at = |share: f64| {
             let rank = (share * shape.documents as f64).ceil().max(1.0) as u64;
             let mut seen = 0;

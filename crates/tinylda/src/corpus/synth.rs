@@ -114,6 +114,9 @@ fn normal(random: &mut Random) -> f64 {
 
 /// A gamma deviate of scale 1 (Marsaglia and Tsang 2000; for shape < 1 by the power of a uniform).
 fn gamma(random: &mut Random, shape: f64) -> f64 {
+    if shape <= 1e-300 {
+        return 0.0;
+    }
     if shape < 1.0 {
         let u = 1.0 - random.unit();
         return gamma(random, shape + 1.0) * libm::exp(libm::log(u) / shape);
@@ -161,7 +164,7 @@ impl Synth {
         };
         for (option, value) in positive {
             if !(value > 0.0 && value < 1e9) {
-                return bad(option, value.to_string(), "a number above 0");
+                return bad(option, value.to_string(), "a number above 0 and below 1000000000");
             }
         }
         if self.mean_length < 1.0 {
@@ -189,8 +192,10 @@ impl Synth {
 
     /// The Zipf measure over word ids, normalised.
     fn base(&self) -> Vec<f64> {
+        // Relative to the first, in logarithms, so that no exponent can take them all to 0.
+        let first = libm::log(1.0 + self.zipf_shift);
         let mut base: Vec<f64> = (1..=u64::from(self.words))
-            .map(|rank| libm::pow(rank as f64 + self.zipf_shift, -self.zipf_exponent))
+            .map(|rank| libm::exp(-self.zipf_exponent * (libm::log(rank as f64 + self.zipf_shift) - first)))
             .collect();
         Random::new(self.seed, Purpose::SynthWords, 0).shuffle(&mut base);
         let total: f64 = base.iter().sum();
@@ -201,22 +206,29 @@ impl Synth {
     fn topic(&self, base: &[f64], k: u32) -> Vec<(u32, f64)> {
         let mut random = Random::new(self.seed, Purpose::SynthTopic, u64::from(k));
         let drawn: Vec<f64> = base.iter().map(|&b| gamma(&mut random, self.concentration * b)).collect();
-        let total: f64 = drawn.iter().sum();
+        let total = drawn.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let kept: Vec<(u32, f64)> =
             (0..).zip(&drawn).map(|(w, &g)| (w, g / total)).filter(|&(_, p)| p > 1e-12).collect();
         // A concentration close to 0 can leave nothing to draw: one word then has it all.
         if kept.is_empty() { vec![(random.below(base.len() as u64) as u32, 1.0)] } else { kept }
     }
 
-    /// Draws the topics.
-    pub fn prepare(&self) -> Result<Synthetic> {
+    /// Draws the topics. `progress` is told the topics done and may ask to stop.
+    pub fn prepare(&self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<Synthetic> {
         self.check()?;
         let base = self.base();
         let pairs: Vec<(u32, f64)> = (0..).zip(base.iter().copied()).collect();
         Ok(Synthetic {
             settings: self.clone(),
             base: Alias::new(&pairs),
-            topics: (0..self.topics).map(|k| Alias::new(&self.topic(&base, k))).collect(),
+            topics: (0..self.topics)
+                .map(|k| {
+                    if progress(u64::from(k), u64::from(self.topics)).is_break() {
+                        return Err(Error::Interrupted);
+                    }
+                    Ok(Alias::new(&self.topic(&base, k)))
+                })
+                .collect::<Result<_>>()?,
             fresh: Vec::new(),
             tokens: Vec::new(),
         })
@@ -361,7 +373,7 @@ mod tests {
     fn lengths_and_words_are_as_asked() {
         let settings =
             Synth { documents: 2000, words: 500, topics: 5, mean_length: 40.0, ..Synth::default() };
-        let mut synthetic = settings.prepare().unwrap();
+        let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
         let (mut words, mut counts, mut tokens) = (Vec::new(), Vec::new(), 0u64);
         for d in 0..2000 {
             synthetic.document(d, &mut words, &mut counts);

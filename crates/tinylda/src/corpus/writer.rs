@@ -164,8 +164,7 @@ impl CorpusWriter {
         if let Some(&last) = words.last()
             && last as usize >= self.word_tokens.len()
         {
-            self.word_tokens.resize(last as usize + 1, 0);
-            self.word_documents.resize(last as usize + 1, 0);
+            self.grow_totals(last as usize + 1)?;
         }
         for (&w, &x) in words.iter().zip(counts) {
             self.word_tokens[w as usize] += u64::from(x);
@@ -174,11 +173,35 @@ impl CorpusWriter {
         self.blocks.push(words, counts, if self.has_names { Some(name.unwrap_or_default()) } else { None })
     }
 
+    fn grow_totals(&mut self, words: usize) -> Result<()> {
+        for totals in [&mut self.word_tokens, &mut self.word_documents] {
+            let more = words.saturating_sub(totals.len());
+            totals.try_reserve(more).map_err(|_| Error::Memory {
+                need: 16 * words as u64,
+                have: 0,
+                remedy: "The system gave no more memory for the totals of so many words: number those that occur from 1."
+                    .into(),
+            })?;
+            totals.resize(words, 0);
+        }
+        Ok(())
+    }
+
     /// Completes the file with `words` word ids in all (at least one more than the largest used).
-    pub fn finish(mut self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<Shape> {
+    pub fn finish(self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<Shape> {
+        let (file, shape) = self.seal(words, vocabulary)?;
+        file.commit()?;
+        Ok(shape)
+    }
+
+    /// Writes all of the file, which appears when it is committed.
+    pub(crate) fn seal(mut self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<(AtomicFile, Shape)> {
         self.blocks.close_block()?;
         let path = self.blocks.path.clone();
-        if self.word_tokens.len() > words as usize || vocabulary.is_some_and(|v| v.len() != words as usize) {
+        if self.word_tokens.len() > words as usize
+            || words == u32::MAX
+            || vocabulary.is_some_and(|v| v.len() != words as usize)
+        {
             return Err(Error::Input {
                 path,
                 place: Place::Whole,
@@ -191,9 +214,8 @@ impl CorpusWriter {
                 remedy: "Give the vocabulary that belongs to this corpus.".into(),
             });
         }
+        self.grow_totals(words as usize)?;
         let BlockWriter { mut out, entries, offset, documents, .. } = self.blocks;
-        self.word_tokens.resize(words as usize, 0);
-        self.word_documents.resize(words as usize, 0);
         let mut crc = crc32fast::Hasher::new();
         for n in self.word_tokens.iter().chain(&self.word_documents) {
             crc.update(&n.to_le_bytes());
@@ -210,7 +232,7 @@ impl CorpusWriter {
             nonzeros: entries.iter().map(|e| u64::from(e.nonzeros)).sum(),
             tokens: entries.iter().map(|e| e.tokens).sum(),
         };
-        let (tail, _) = format::tail(&Directory {
+        let tail = format::tail(&Directory {
             shape,
             has_vocabulary: vocabulary.is_some(),
             has_names: self.has_names,
@@ -222,7 +244,7 @@ impl CorpusWriter {
             fingerprint: 0,
         });
         out.put(&tail)?;
-        out.commit()?;
-        Ok(shape)
+        out.sync()?;
+        Ok((out, shape))
     }
 }

@@ -113,7 +113,7 @@ pub fn predictive_perplexity(
             remedy: "Use longer documents, or the vocabulary that the model was trained with.".into(),
         });
     }
-    result.predictive_perplexity = (-log_likelihood / result.tokens_scored as f64).exp();
+    result.predictive_perplexity = libm::exp(-log_likelihood / result.tokens_scored as f64);
     Ok(result)
 }
 
@@ -140,6 +140,9 @@ impl Parts {
     }
 }
 
+/// A count that is not drawn token by token.
+const LARGE: u32 = 10_000;
+
 /// Draws exactly round(20%) of the tokens for scoring, all choices alike (Knuth's algorithm S over tokens).
 fn draw(document: Document<'_>, random: &mut Random, observed: &mut Parts, scored: &mut Parts) {
     observed.clear();
@@ -147,6 +150,17 @@ fn draw(document: Document<'_>, random: &mut Random, observed: &mut Parts, score
     let mut left = document.tokens();
     let mut needed = (left + 2) / 5;
     for (&w, &x) in document.words.iter().zip(document.counts) {
+        if x > LARGE {
+            // Token by token would take for ever: the expected number, rounded at random.
+            let share = needed as f64 * f64::from(x) / left as f64 + random.unit();
+            let chosen =
+                (share as u64).min(needed).max(needed.saturating_sub(left - u64::from(x))).min(u64::from(x));
+            needed -= chosen;
+            left -= u64::from(x);
+            scored.push(w, chosen as u32);
+            observed.push(w, x - chosen as u32);
+            continue;
+        }
         let mut chosen = 0;
         for _ in 0..x {
             if needed == 0 {

@@ -4,7 +4,6 @@
 //! itself does not have: the eight digits of `crc32` in the metadata are the CRC-32 of the file with these digits 0.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata};
@@ -185,6 +184,9 @@ impl Reader<'_> {
         let header = self.bytes(8, data)?;
         let parsed: Metadata = serde_json::from_slice(&header)
             .map_err(|e| self.damaged(8, format!("its header cannot be read ({e})")))?;
+        if data + parsed.data_len() as u64 != self.length {
+            return Err(self.damaged(self.length, "its length is not what its header says"));
+        }
         let empty = std::collections::HashMap::new();
         let about = parsed.metadata().as_ref().unwrap_or(&empty);
         if about.get("format").map(String::as_str) != Some(FORMAT) {
@@ -233,13 +235,22 @@ impl Reader<'_> {
             return Err(self.damaged(from, "alpha and beta do not fit phi, or are not above 0"));
         }
         let mut topics = Topics::new(words, count, &alpha, beta[0])?;
-        for w in 0..words {
-            let row = phi_start + u64::from(w) * u64::from(count) * 4;
-            let values = floats(row, row + u64::from(count) * 4)?;
-            if !values.iter().all(|v| v.is_finite() && *v >= 0.0) {
-                return Err(self.damaged(row, format!("phi of word {} has a value that is no count", w + 1)));
+        // Some rows at a time: a read for each would take longer than the numbers.
+        let row_bytes = u64::from(count) * 4;
+        let rows_at_once = ((1 << 20) / row_bytes).clamp(1, u64::from(u32::MAX)) as usize;
+        let all: Vec<u32> = (0..words).collect();
+        for some in all.chunks(rows_at_once) {
+            let from = phi_start + u64::from(some[0]) * row_bytes;
+            let values = floats(from, from + some.len() as u64 * row_bytes)?;
+            for (&w, row) in some.iter().zip(values.chunks_exact(count as usize)) {
+                if !row.iter().all(|v| v.is_finite() && *v >= 0.0) {
+                    return Err(self.damaged(
+                        from,
+                        format!("phi of word {} has a value that is no count", u64::from(w) + 1),
+                    ));
+                }
+                flat_mut(topics.phi.row_mut(w))[..row.len()].copy_from_slice(row);
             }
-            flat_mut(topics.phi.row_mut(w))[..values.len()].copy_from_slice(&values);
         }
         let vocabulary = if parsed.info("vocabulary").is_some() {
             let (shape, from, to) = tensor("vocabulary_offsets", Dtype::U64, 1)?;
@@ -293,18 +304,4 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// The first bytes of a file, to tell what it is: `corpus`, `model` or nothing known.
-pub fn kind_of_file(path: &Path) -> Result<Option<&'static str>> {
-    let mut start = Vec::new();
-    let file = File::open(path).map_err(Error::io("open", path))?;
-    file.take(9).read_to_end(&mut start).map_err(Error::io("read", path))?;
-    Ok(if start.starts_with(&MAGIC) {
-        Some("corpus")
-    } else if start.get(8) == Some(&b'{') {
-        Some("model")
-    } else {
-        None
-    })
 }

@@ -131,15 +131,27 @@ impl Model {
     pub fn top_words(&self, n: usize) -> Vec<Vec<TopWord>> {
         let beta = f64::from(self.topics.beta);
         let beta_sum = self.topics.beta_sum();
-        let mut top: Vec<Vec<(f32, u32)>> = vec![Vec::with_capacity(n + 1); self.topics.count as usize];
+        let n = n.min(self.words() as usize);
+        let by_weight = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        let mut top: Vec<Vec<(f32, u32)>> = vec![Vec::new(); self.topics.count as usize];
+        // Each list may grow to twice what is wanted and is then cut back: a pass over phi, and little to hold.
+        let cut = |best: &mut Vec<(f32, u32)>| {
+            if n > 0 && best.len() > n {
+                best.select_nth_unstable_by(n - 1, by_weight);
+            }
+            best.truncate(n);
+        };
         for w in 0..self.words() {
             for (best, &value) in top.iter_mut().zip(self.phi(w)) {
-                if best.len() < n || best.last().is_some_and(|&(least, _)| value > least) {
-                    let at = best.partition_point(|&(other, _)| other >= value);
-                    best.insert(at, (value, w));
-                    best.truncate(n);
+                best.push((value, w));
+                if best.len() >= 2 * n + 16 {
+                    cut(best);
                 }
             }
+        }
+        for best in &mut top {
+            cut(best);
+            best.sort_unstable_by(by_weight);
         }
         top.into_iter()
             .zip(&self.topics.lambda)
@@ -154,5 +166,3 @@ impl Model {
             .collect()
     }
 }
-
-pub use file::kind_of_file;

@@ -26,8 +26,9 @@ fn npy_header(dtype: &str, shape: &str) -> Vec<u8> {
 impl Model {
     /// Writes `phi` float32 \[W, K\] (counts, not normalised), `alpha` \[K\], `beta` \[1\] and `vocab` \[W\] (strings).
     pub fn export_npz(&self, path: &Path) -> Result<()> {
-        let mut zip = ZipWriter::new(AtomicFile::create(path)?);
-        let attempt = || -> zip::result::ZipResult<AtomicFile> {
+        let mut file = AtomicFile::create(path)?;
+        let mut zip = ZipWriter::new(&mut file);
+        let mut attempt = || -> zip::result::ZipResult<()> {
             let options =
                 SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
             let (words, topics) = (self.words(), self.topics());
@@ -57,8 +58,17 @@ impl Model {
                 row.resize(4 * width, 0);
                 zip.write_all(&row)?;
             }
-            zip.finish()
+            Ok(())
         };
-        attempt().map_err(|e| Error::io("write", path)(e.into()))?.commit()
+        let result = match attempt() {
+            Ok(()) => zip.finish().map(drop),
+            Err(e) => {
+                // Dropped unfinished, it would try to finish once more and print what goes wrong. It owns nothing.
+                std::mem::forget(zip);
+                Err(e)
+            }
+        };
+        result.map_err(|e| Error::io("write", path)(e.into()))?;
+        file.commit()
     }
 }

@@ -38,6 +38,12 @@ impl Default for SortLimits {
     }
 }
 
+/// So many entries of a document may wait: 8 MiB.
+const MERGE_AT: usize = 1 << 20;
+
+/// More documents than this without an entry between two that have some: the input is likely not in order.
+const GAP: u64 = 1 << 20;
+
 /// Takes documents in order and hands them to the corpus file.
 struct Collector {
     writer: CorpusWriter,
@@ -49,6 +55,8 @@ struct Collector {
     words: Vec<u32>,
     counts: Vec<u32>,
     empty: u64,
+    /// Entries of the present document at which duplicates are added up.
+    merge_at: usize,
 }
 
 /// The document names, a line each, read along with the documents.
@@ -75,6 +83,7 @@ impl Collector {
             words: Vec::new(),
             counts: Vec::new(),
             empty: 0,
+            merge_at: MERGE_AT,
         })
     }
 
@@ -86,39 +95,50 @@ impl Collector {
         }
         self.ascending &= self.entries.last().is_none_or(|&(last, _)| last < word);
         self.entries.push((word, count));
+        if self.entries.len() >= self.merge_at { self.merge_entries() } else { Ok(()) }
+    }
+
+    /// Adds up the present document's entries of the same word, so that they never take more room than its words do.
+    fn merge_entries(&mut self) -> Result<()> {
+        if !self.ascending {
+            self.entries.sort_unstable_by_key(|&(word, _)| word);
+        }
+        let mut kept = 0;
+        for i in 1..self.entries.len() {
+            let (word, count) = self.entries[i];
+            if self.entries[kept].0 == word {
+                let sum = self.entries[kept].1.checked_add(count).ok_or_else(|| Error::Input {
+                    path: self.source.clone(),
+                    place: Place::Whole,
+                    found: format!(
+                        "counts of word {} in document {} that add up to more than 4294967295",
+                        u64::from(word) + 1,
+                        self.document + 1
+                    ),
+                    expected: "sums that fit 32 bits".into(),
+                    remedy: "Scale the counts down.".into(),
+                })?;
+                self.entries[kept].1 = sum;
+            } else {
+                kept += 1;
+                self.entries[kept] = (word, count);
+            }
+        }
+        self.entries.truncate(kept + 1);
+        self.ascending = true;
+        self.merge_at = (2 * self.entries.len()).max(MERGE_AT);
         Ok(())
     }
 
     /// Writes the present document and the empty ones before `document`.
     fn flush_to(&mut self, document: u64) -> Result<()> {
-        if !self.ascending {
-            self.entries.sort_unstable();
-        }
+        self.merge_entries()?;
         self.words.clear();
+        self.words.extend(self.entries.iter().map(|&(word, _)| word));
         self.counts.clear();
-        for &(word, count) in &self.entries {
-            match self.counts.last_mut() {
-                Some(last) if self.words.last() == Some(&word) => {
-                    *last = last.checked_add(count).ok_or_else(|| Error::Input {
-                        path: self.source.clone(),
-                        place: Place::Whole,
-                        found: format!(
-                            "counts of word {} in document {} that add up to more than 4294967295",
-                            word + 1,
-                            self.document + 1
-                        ),
-                        expected: "sums that fit 32 bits".into(),
-                        remedy: "Scale the counts down.".into(),
-                    })?;
-                }
-                _ => {
-                    self.words.push(word);
-                    self.counts.push(count);
-                }
-            }
-        }
+        self.counts.extend(self.entries.iter().map(|&(_, count)| count));
         self.entries.clear();
-        self.ascending = true;
+        self.merge_at = MERGE_AT;
         self.write_one()?;
         self.words.clear();
         self.counts.clear();
@@ -235,7 +255,7 @@ impl Assembler {
         self.words = self.words.max(u64::from(word) + 1);
         self.entries += 1;
         if let Some(collector) = &mut self.collector {
-            if document >= collector.document {
+            if document >= collector.document && document - collector.document < GAP {
                 return collector.push((document, word, count));
             }
             self.start_sorting()?;
@@ -262,7 +282,7 @@ impl Assembler {
             let blocks = collector.writer.blocks;
             let mut file = blocks.out;
             file.flush().map_err(Error::io("write", &self.output))?;
-            sorter.runs.push(Run::Blocks { file, entries: blocks.entries });
+            sorter.add(Run::Blocks { file, entries: blocks.entries }, 0)?;
         }
         self.sorter = Some(sorter);
         Ok(())
@@ -307,12 +327,14 @@ struct Sorter {
     folder: PathBuf,
     limits: SortLimits,
     buffer: Vec<Entry>,
-    runs: Vec<Run>,
+    /// Runs of like size together: those of level i + 1 are `fan_in` times those of level i, and there are never more
+    /// than `fan_in` of one level, so few files are open however long the input is.
+    levels: Vec<Vec<Run>>,
 }
 
 impl Sorter {
     fn new(folder: &Path, limits: SortLimits) -> Sorter {
-        Sorter { folder: folder.to_path_buf(), limits, buffer: Vec::new(), runs: Vec::new() }
+        Sorter { folder: folder.to_path_buf(), limits, buffer: Vec::new(), levels: Vec::new() }
     }
 
     #[inline]
@@ -327,9 +349,23 @@ impl Sorter {
         for &entry in &self.buffer {
             run.push(entry)?;
         }
-        self.runs.push(run.finish()?);
         self.buffer.clear();
-        Ok(())
+        self.add(run.finish()?, 0)
+    }
+
+    fn add(&mut self, run: Run, level: usize) -> Result<()> {
+        if self.levels.len() <= level {
+            self.levels.push(Vec::new());
+        }
+        self.levels[level].push(run);
+        if self.levels[level].len() < self.limits.fan_in.max(2) {
+            return Ok(());
+        }
+        let group = std::mem::take(&mut self.levels[level]);
+        let mut merged = RunWriter::new(&self.folder)?;
+        merge(&group, &self.folder, &mut |entry| merged.push(entry))?;
+        drop(group);
+        self.add(merged.finish()?, level + 1)
     }
 
     /// Hands all entries over in order of (document, word).
@@ -338,15 +374,8 @@ impl Sorter {
             self.spill()?;
         }
         self.buffer = Vec::new();
-        let fan_in = self.limits.fan_in.max(2);
-        while self.runs.len() > fan_in {
-            // The oldest runs first, so that runs of like size meet.
-            let group: Vec<Run> = self.runs.drain(..fan_in).collect();
-            let mut merged = RunWriter::new(&self.folder)?;
-            merge(&group, &self.folder, &mut |entry| merged.push(entry))?;
-            self.runs.push(merged.finish()?);
-        }
-        merge(&self.runs, &self.folder, each)
+        let runs: Vec<Run> = self.levels.into_iter().flatten().collect();
+        merge(&runs, &self.folder, each)
     }
 }
 

@@ -115,10 +115,22 @@ impl Input {
                 }
                 Err(e) => {
                     let name = self.compression.name();
+                    let memory = e.kind() == io::ErrorKind::OutOfMemory || e.to_string().contains("indow");
+                    if memory {
+                        return Err(Error::Input {
+                            path: self.path.clone(),
+                            place: Place::Byte(self.consumed()),
+                            found: format!("{name} data that needs more than 128 MiB to unpack"),
+                            expected: "a smaller window".into(),
+                            remedy: format!(
+                                "Unpack it with the {name} program, or pipe it from there: … | tinylda import -"
+                            ),
+                        });
+                    }
                     return Err(Error::Input {
                         path: self.path.clone(),
                         place: Place::Byte(self.consumed()),
-                        found: format!("{name} data that is cut short or damaged ({e})"),
+                        found: format!("{name} data that is cut short or damaged"),
                         expected: format!("a whole {name} file"),
                         remedy: "Copy or download the file again.".into(),
                     });

@@ -44,8 +44,9 @@ impl<'p> Lines<'p> {
         Lines { progress: Some(progress), ..Lines::new(input) }
     }
 
-    pub(crate) fn input(&self) -> &Input {
-        &self.input
+    /// The input's name.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.input.path
     }
 
     /// The present line's number, from 1.

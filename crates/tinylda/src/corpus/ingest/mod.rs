@@ -8,6 +8,7 @@ pub(crate) mod input;
 pub(crate) mod lines;
 mod mtx;
 mod pairs;
+mod recognise;
 mod text;
 mod uci;
 
@@ -18,7 +19,7 @@ pub use input::Compression;
 
 use self::assemble::{Assembler, SortLimits};
 use self::input::Input;
-use self::lines::{Lines, fields, whole_number};
+use self::lines::Lines;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
 use crate::files::same_file;
@@ -108,6 +109,43 @@ pub struct Imported {
     pub sorted: bool,
 }
 
+/// What the readers must know of the options.
+#[derive(Debug)]
+struct Expect {
+    skip_zeros: bool,
+    /// The vocabulary that was given: its file and how many words it has.
+    vocabulary: Option<(PathBuf, u64)>,
+}
+
+impl Expect {
+    /// Refuses a number of words that cannot be right: other than the vocabulary's, or so many for so few entries that
+    /// it must be a slip. Found early, it costs neither the time of the import nor 16 bytes for each.
+    fn check_words(&self, lines: &Lines<'_>, words: u64, entries: u64) -> Result<()> {
+        if let Some((path, given)) = &self.vocabulary
+            && *given != words
+        {
+            return Err(Error::Input {
+                path: path.clone(),
+                place: Place::Whole,
+                found: format!("{given} words"),
+                expected: format!("{words} (W of {})", lines.path().display()),
+                remedy: "Give the vocabulary that belongs to this corpus: line i names word i.".into(),
+            });
+        }
+        if words >= u64::from(u32::MAX) || words > MANY_WORDS.saturating_add(entries.saturating_mul(1000)) {
+            return Err(lines.bad(
+                format!("{words} words for {entries} entries"),
+                "fewer than 4294967295 words, and not thousands for every entry".into(),
+                "Correct the number, or number the words that occur from 1.",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// This many words are never too many.
+const MANY_WORDS: u64 = 1 << 24;
+
 /// What a format says of itself.
 #[derive(Debug, Default)]
 struct Declared {
@@ -160,51 +198,35 @@ impl Import {
         let format = self.check_start(&mut lines)?;
         let mut assembler = Assembler::new(output, &source, self.names.as_deref(), limits)?;
         let out = &mut assembler;
+        let expect = Expect {
+            skip_zeros: self.skip_zeros,
+            vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
+        };
         let declared = match format {
-            Format::Uci => uci::read(&mut lines, self.skip_zeros, out)?,
-            Format::MatrixMarket => mtx::read(&mut lines, self.transpose, self.skip_zeros, out)?,
-            Format::SvmLight => pairs::read(
-                &mut lines,
-                pairs::Flavour::SvmLight,
-                self.first_id.unwrap_or(1),
-                self.skip_zeros,
-                out,
-            )?,
-            Format::LdaC => pairs::read(
-                &mut lines,
-                pairs::Flavour::LdaC,
-                self.first_id.unwrap_or(0),
-                self.skip_zeros,
-                out,
-            )?,
+            Format::Uci => uci::read(&mut lines, &expect, out)?,
+            Format::MatrixMarket => mtx::read(&mut lines, self.transpose, &expect, out)?,
+            Format::SvmLight => {
+                pairs::read(&mut lines, pairs::Flavour::SvmLight, self.first_id.unwrap_or(1), &expect, out)?
+            }
+            Format::LdaC => {
+                pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), &expect, out)?
+            }
             Format::Text => text::read(&mut lines, out)?,
         };
-        drop(lines);
         if assembler.entries() == 0 {
-            return Err(Error::Input {
-                path: source,
-                place: Place::Whole,
-                found: "not a single word".into(),
-                expected: "at least one document with a word".into(),
-                remedy: "Check that this is the right file, and its --format.".into(),
-            });
+            return Err(lines.bad_file(
+                format!("not a single word (read as {})", format.name()),
+                "at least one document with a word".into(),
+                "Check that this is the right file, and its --format.",
+            ));
         }
         let vocabulary = given.or(declared.vocabulary);
         let seen = assembler.words() as u32;
         let words = declared
             .words
             .unwrap_or_else(|| vocabulary.as_ref().map_or(seen, |v| (v.len() as u32).max(seen)));
-        if let (Some(v), Some(path)) = (&vocabulary, &self.vocabulary)
-            && v.len() != words as usize
-        {
-            return Err(Error::Input {
-                path: path.clone(),
-                place: Place::Whole,
-                found: format!("{} words", v.len()),
-                expected: format!("{words} (W of {})", source.display()),
-                remedy: "Give the vocabulary that belongs to this corpus: line i names word i.".into(),
-            });
-        }
+        expect.check_words(&lines, u64::from(words), assembler.entries())?;
+        drop(lines);
         let sorted = assembler.sorted();
         let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
         let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
@@ -214,29 +236,22 @@ impl Import {
     /// Looks at the first lines: which format they are in, and whether the options fit it.
     fn check_start(&self, lines: &mut Lines<'_>) -> Result<Format> {
         let start = lines.peek()?;
-        let refuse = |found: &str, remedy: &str| Error::Input {
-            path: PathBuf::new(),
-            place: Place::Whole,
-            found: found.into(),
-            expected: "documents to import".into(),
-            remedy: remedy.into(),
-        };
+        let format = self.format.unwrap_or_else(|| recognise::recognise(start));
         let refusal = if start.trim_ascii().is_empty() {
-            Some(refuse("an empty file", "Give a file with documents in it."))
+            Some(("an empty file", "Give a file with documents in it."))
         } else if start.starts_with(&super::MAGIC) {
-            Some(refuse("a corpus file", "It is imported already: use it as it is."))
+            Some(("a corpus file", "It is imported already: use it as it is."))
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
-            Some(refuse(
+            Some((
                 "a binary file",
                 "Give UCI, Matrix Market, SVMlight, LDA-C or plain text, compressed or not.",
             ))
         } else {
             None
         };
-        if let Some(Error::Input { place, found, expected, remedy, .. }) = refusal {
-            return Err(Error::Input { path: lines.input().path.clone(), place, found, expected, remedy });
+        if let Some((found, remedy)) = refusal {
+            return Err(lines.bad_file(found.into(), "documents to import".into(), remedy));
         }
-        let format = self.format.unwrap_or_else(|| recognise(start));
         let fits = |option, given: bool, fitting: &[Format], remedy: &str| {
             if given && !fitting.contains(&format) {
                 return Err(Error::Setting {
@@ -266,52 +281,6 @@ impl Import {
         )?;
         Ok(format)
     }
-}
-
-/// The format that the first lines of a file are in. Text is what is left when nothing else fits.
-fn recognise(start: &[u8]) -> Format {
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    if start.len() >= 14 && start[..14].eq_ignore_ascii_case(b"%%MatrixMarket") {
-        return Format::MatrixMarket;
-    }
-    // Only whole lines can be judged, unless there is but one.
-    let whole = memchr::memrchr(b'\n', start).map_or(start, |end| &start[..end]);
-    let lines: Vec<Vec<&[u8]>> = whole
-        .split(|&b| b == b'\n')
-        .map(|line| fields(line).collect::<Vec<_>>())
-        .filter(|line| !line.is_empty())
-        .take(50)
-        .collect();
-    let numeric = |field: &[u8]| std::str::from_utf8(field).is_ok_and(|s| s.parse::<f64>().is_ok());
-    // A UCI header may be wrong in one line; it should then be told so, and not be read as text.
-    let header = lines.iter().take(3).filter(|line| line.len() == 1 && numeric(line[0])).count();
-    let entries = lines.iter().skip(3).all(|line| line.len() == 3 && line.iter().all(|field| numeric(field)));
-    if lines.len() >= 3 && entries && (header == 3 || header == 2 && lines.len() > 3) {
-        return Format::Uci;
-    }
-    let pair = |field: &&[u8]| {
-        memchr::memchr(b':', field).is_some_and(|at| {
-            at > 0
-                && (whole_number(&field[..at]).is_some() || &field[..at] == b"qid")
-                && numeric(&field[at + 1..])
-        })
-    };
-    let documents: Vec<&[&[u8]]> = lines
-        .iter()
-        .map(|line| {
-            let end = line.iter().position(|field| field.starts_with(b"#")).unwrap_or(line.len());
-            &line[..end]
-        })
-        .filter(|line| !line.is_empty())
-        .collect();
-    let paired = !documents.is_empty()
-        && documents.iter().any(|line| line.len() > 1)
-        && documents.iter().all(|line| numeric(line[0]) && line[1..].iter().all(pair));
-    if !paired {
-        return Format::Text;
-    }
-    let counted = documents.iter().all(|line| whole_number(line[0]) == Some(line.len() as u64 - 1));
-    if counted { Format::LdaC } else { Format::SvmLight }
 }
 
 #[cfg(test)]

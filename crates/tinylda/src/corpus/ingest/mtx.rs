@@ -1,8 +1,8 @@
 //! Matrix Market, coordinate format: `%%MatrixMarket matrix coordinate integer general`, then `row column value`.
 
-use super::Declared;
 use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
+use super::{Declared, Expect};
 use crate::error::{Error, Result};
 
 const WHOLE: &str = "Check that the file is whole.";
@@ -87,19 +87,24 @@ fn entry(lines: &Lines<'_>, head: &Head) -> Result<(u64, u64, u32)> {
 pub(crate) fn read(
     lines: &mut Lines<'_>,
     transpose: bool,
-    skip_zeros: bool,
+    expect: &Expect,
     out: &mut Assembler,
 ) -> Result<Declared> {
     let head = head(lines)?;
     let (documents, words) = if transpose { (head.columns, head.rows) } else { (head.rows, head.columns) };
-    if words >= u64::from(u32::MAX) {
-        let remedy = if transpose {
-            "Leave --transpose out if documents are the rows."
-        } else {
-            "Give --transpose if documents are the columns."
-        };
-        return Err(lines.bad(format!("{words} words"), "fewer than 4294967295".into(), remedy));
+    let given = expect.vocabulary.as_ref().map(|&(_, given)| given);
+    if given == Some(documents) && documents != words {
+        return Err(lines.bad(
+            format!("{words} words and {documents} documents"),
+            format!("{documents} words, as the vocabulary has lines"),
+            if transpose {
+                "Leave --transpose out."
+            } else {
+                "Give --transpose: the documents are the columns."
+            },
+        ));
     }
+    expect.check_words(lines, words, head.entries)?;
     let mut seen = 0u64;
     while next_entry(lines)? {
         seen += 1;
@@ -110,7 +115,7 @@ pub(crate) fn read(
         let (row, column, value) = entry(lines, &head)?;
         let (document, word) = if transpose { (column, row) } else { (row, column) };
         match value {
-            0 if skip_zeros => {}
+            0 if expect.skip_zeros => {}
             0 => return Err(lines.bad("the value 0".into(), COUNT_EXPECTED.into(), super::ZERO_REMEDY)),
             x => out.push(document, word as u32, x)?,
         }

@@ -1,9 +1,9 @@
 //! A document per line as `id:count` pairs, after one field of another meaning:
 //! SVMlight and libsvm have a label there (ids from 1), LDA-C the number of pairs (ids from 0).
 
-use super::Declared;
 use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
+use super::{Declared, Expect};
 use crate::error::Result;
 
 /// Which of the two.
@@ -17,7 +17,7 @@ pub(crate) fn read(
     lines: &mut Lines<'_>,
     flavour: Flavour,
     first_id: u32,
-    skip_zeros: bool,
+    expect: &Expect,
     out: &mut Assembler,
 ) -> Result<Declared> {
     let mut document = 0u64;
@@ -82,7 +82,7 @@ pub(crate) fn read(
                 }
             };
             match count(value, true).map_err(|found| lines.bad(found, COUNT_EXPECTED.into(), COUNT_REMEDY))? {
-                0 if skip_zeros => {}
+                0 if expect.skip_zeros => {}
                 0 => return Err(lines.bad("the count 0".into(), COUNT_EXPECTED.into(), super::ZERO_REMEDY)),
                 x => out.push(document, word, x)?,
             }
@@ -94,6 +94,17 @@ pub(crate) fn read(
                 format!("{seen} pairs"),
                 format!("{declared}, as the line begins"),
                 "Correct the line; if its first field is a label, say --format svmlight.",
+            ));
+        }
+        if out.words() > super::MANY_WORDS + 1000 * out.entries() {
+            return Err(lines.bad(
+                format!(
+                    "a word id of {}, for {} entries so far",
+                    out.words() - 1 + u64::from(first_id),
+                    out.entries()
+                ),
+                "ids that number the words".into(),
+                "Correct the id, or number the words that occur from 1.",
             ));
         }
         document += 1;

@@ -119,6 +119,7 @@ fn uci_refuses() {
         (header("3\n5\nx"), vec!["line 3", "\"x\""]),
         (header("3\n99999999999999999999999\n4"), vec!["line 2", "64 bits"]),
         (header("3\n4294967295\n4"), vec!["4294967295 words"]),
+        (header("3\n4000000000\n4"), vec!["4000000000 words for 4 entries"]),
         (header("99999999999\n5\n4"), vec!["nearly all of them without words"]),
         ("3\n5\n1\n0 1 1\n".into(), vec!["line 4", "document number 0", "1 to 3"]),
         ("3\n5\n1\n1 0 1\n".into(), vec!["line 4", "word number 0"]),
@@ -137,6 +138,13 @@ fn uci_refuses() {
     // Recognised all the same when one header line is wrong.
     refuses(None, header("3\nabc\n4").as_bytes(), &["line 2", "\"abc\""]);
     refuses(None, header("3\n-5\n4").as_bytes(), &["line 2", "\"-5\""]);
+    refuses(None, b"3\n5\n3\n1 1 1\n1 x 3\n2 2 2\n", &["line 5", "word number x"]);
+    refuses(None, b"1 1:2\n0 4:abc 5:1\n1 2:1\n", &["line 2", "\"abc\""]);
+    refuses(
+        None,
+        b"%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1\n",
+        &["line 1", "%%MatrixMarket"],
+    );
 }
 
 #[test]
@@ -199,7 +207,7 @@ fn matrix_market_refuses() {
         (format!("{banner}3 5 1\n1 1 -1\n"), vec!["line 3", "negative"]),
         (format!("{banner}3 5 1\n1 1 1\n1 2 1\n"), vec!["line 4", "1 entries"]),
         (format!("{banner}3 5 2\n1 1 1\n"), vec!["1 entries", "cut short"]),
-        (format!("{banner}3 9999999999 1\n1 1 1\n"), vec!["--transpose"]),
+        (format!("{banner}3 9999999999 1\n1 1 1\n"), vec!["line 2", "9999999999 words"]),
     ] {
         refuses(None, bytes.as_bytes(), &parts);
     }
@@ -228,6 +236,7 @@ fn pairs_refuse() {
     refuses(Some(Format::LdaC), b"2 0:1\n", &["line 1", "1 pairs", "expected 2"]);
     refuses(Some(Format::LdaC), b"x 0:1\n", &["line 1", "number of different words"]);
     refuses(Some(Format::LdaC), b"1 4294967295:1\n", &["line 1", "word id"]);
+    refuses(Some(Format::SvmLight), b"1 4000000000:1\n", &["line 1", "a word id of 4000000000"]);
 }
 
 #[test]
@@ -374,4 +383,27 @@ proptest! {
             let _ = Imports::new(Import::default()).run(&[magic, &bytes].concat());
         }
     }
+}
+
+/// A matrix whose first word is in the first and the last of very many documents is in order, and yet word-major.
+#[test]
+fn a_gap_is_no_reason_to_refuse() {
+    let mut text = String::from(
+        "%%MatrixMarket matrix coordinate integer general\n25000000 2 250002\n1 1 1\n25000000 1 1\n",
+    );
+    for d in (0..25_000_000).step_by(100) {
+        std::fmt::Write::write_fmt(&mut text, format_args!("{} 2 1\n", d + 1)).unwrap();
+    }
+    let (imported, got) = import(text.as_bytes());
+    assert_eq!(
+        (imported.shape.documents, imported.shape.nonzeros, imported.sorted),
+        (25_000_000, 250_002, true)
+    );
+    assert_eq!((got[0], got[1], got[250_001]), ((0, 0, 1), (0, 1, 1), (24_999_999, 0, 1)));
+}
+
+#[test]
+fn duplicates_do_not_pile_up() {
+    let text = format!("1\n2\n2500000\n{}{}", "1 2 1\n".repeat(1_250_000), "1 1 1\n".repeat(1_250_000));
+    assert_eq!(import(text.as_bytes()).1, [(0, 0, 1_250_000), (0, 1, 1_250_000)]);
 }

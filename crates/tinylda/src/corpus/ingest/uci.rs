@@ -1,10 +1,10 @@
 //! UCI bag of words: three header lines D, W, NNZ, then `document word count`, all from 1.
 
-use super::Declared;
 use super::assemble::Assembler;
 use super::lines::{
     COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, leading_number, shown, skip_blanks, whole_number,
 };
+use super::{Declared, Expect};
 use crate::error::Result;
 
 /// `document word count`, where the line is exactly that.
@@ -16,7 +16,7 @@ fn triple(line: &[u8]) -> Option<(u64, u64, u64)> {
     skip_blanks(rest).is_empty().then_some((document, word, count))
 }
 
-pub(crate) fn read(lines: &mut Lines<'_>, skip_zeros: bool, out: &mut Assembler) -> Result<Declared> {
+pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut Assembler) -> Result<Declared> {
     let mut header = [0u64; 3];
     for (value, name) in header.iter_mut().zip([
         "D, the number of documents",
@@ -41,13 +41,7 @@ pub(crate) fn read(lines: &mut Lines<'_>, skip_zeros: bool, out: &mut Assembler)
         })?;
     }
     let [documents, words, nonzeros] = header;
-    if words >= u64::from(u32::MAX) {
-        return Err(lines.bad_file(
-            format!("W = {words} words"),
-            "fewer than 4294967295".into(),
-            "Correct the header, or leave rare words out.",
-        ));
-    }
+    expect.check_words(lines, words, nonzeros)?;
     let mut seen = 0u64;
     while lines.advance_to_text()? {
         seen += 1;
@@ -59,7 +53,7 @@ pub(crate) fn read(lines: &mut Lines<'_>, skip_zeros: bool, out: &mut Assembler)
             {
                 (d, w, x)
             }
-            _ => match explain(lines, documents, words, skip_zeros) {
+            _ => match explain(lines, documents, words, expect.skip_zeros) {
                 Some(error) => return Err(error),
                 None => continue,
             },
