@@ -26,10 +26,11 @@ impl Plan {
             corpus: shape.nonzeros.saturating_mul(8).saturating_add(shape.documents.saturating_mul(4)),
             theta: shape.documents.saturating_mul(4).saturating_mul(u64::from(topics)),
             phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.phi_matrices()),
-            rest: (16 << 20)
-                + 24 * u64::from(shape.words)
-                + strings.saturating_mul(2)
-                + row.saturating_mul(8),
+            rest: (16u64 << 20)
+                .saturating_add(24 * u64::from(shape.words))
+                .saturating_add(strings.saturating_mul(2))
+                .saturating_add(shape.documents.saturating_mul(8))
+                .saturating_add(row.saturating_mul(8)),
         }
     }
 

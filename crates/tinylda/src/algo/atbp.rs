@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 use super::document::NotANumber;
 use crate::corpus::Document;
-use crate::kernel::{Kernel, Lanes, flat, flat_mut};
+use crate::kernel::{Cell, Kernel, Lanes, Rows, flat, flat_mut};
 use crate::topics::{HEAVY, Topics, stride};
 
 #[derive(Debug)]
@@ -30,28 +30,6 @@ pub(crate) struct Atbp {
     theta: Vec<f64>,
     /// Rows of heavy words; phi has their rounded copies.
     heavy: HashMap<u32, Vec<f64>>,
-}
-
-/// A number of a row of phi.
-trait Cell: Copy {
-    fn value(self) -> f64;
-    fn new(value: f64) -> Self;
-}
-impl Cell for f32 {
-    fn value(self) -> f64 {
-        f64::from(self)
-    }
-    fn new(value: f64) -> f32 {
-        value as f32
-    }
-}
-impl Cell for f64 {
-    fn value(self) -> f64 {
-        self
-    }
-    fn new(value: f64) -> f64 {
-        value
-    }
 }
 
 impl Atbp {
@@ -109,33 +87,18 @@ impl Atbp {
         let rest = |total: u64| total.saturating_sub(u64::from(x)) as f64 / total as f64;
         let (of_document, of_word, of_all) =
             (rest(length), rest(self.word_tokens[w as usize]), rest(self.tokens));
-        let (beta, beta_sum) =
-            (topics.beta, f64::from(self.word_tokens.len() as u32) * f64::from(topics.beta));
-        for ((((eta, theta), phi), lambda), &alpha) in flat_mut(&mut self.eta)
-            .iter_mut()
-            .zip(&mut self.theta)
-            .zip(phi.iter_mut())
-            .zip(&mut topics.lambda)
-            .zip(flat(&topics.alpha))
-        {
-            *theta *= of_document;
-            *phi = C::new(phi.value() * of_word);
-            *lambda *= of_all;
-            *eta = (phi.value() as f32 + beta) * (*theta as f32 + alpha) / ((*lambda + beta_sum) as f32);
-        }
+        let beta_sum = f64::from(self.word_tokens.len() as u32) * f64::from(topics.beta);
+        let eta = flat_mut(&mut self.eta);
+        let rows = Rows { theta: &mut self.theta, phi, lambda: &mut topics.lambda };
+        let factors = (of_document, of_word, of_all);
+        self.kernel.fade(eta, rows, factors, flat(&topics.alpha), topics.beta, beta_sum);
         let sum = self.kernel.sum(&self.eta);
         let r = x as f32 / sum;
         if !(r.is_finite() && r > 0.0) {
             return Err(NotANumber(sum));
         }
-        for (((&eta, theta), phi), lambda) in
-            flat(&self.eta).iter().zip(&mut self.theta).zip(phi).zip(&mut topics.lambda)
-        {
-            let message = f64::from(r * eta);
-            *theta += message;
-            *phi = C::new(phi.value() + message);
-            *lambda += message;
-        }
+        let rows = Rows { theta: &mut self.theta, phi, lambda: &mut topics.lambda };
+        self.kernel.deposit(r, flat(&self.eta), rows);
         Ok(())
     }
 }

@@ -13,6 +13,8 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use rows::{Cell, Rows};
+
 /// Sixteen numbers of a row: one cache line.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -125,6 +127,43 @@ impl Kernel {
     pub(crate) fn axpy_two(self, r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
         dispatch!(self, axpy_two(r, x, y, u, v));
     }
+
+    /// `theta[K]`, `phi[K]` and `lambda[K]` times their factors, then
+    /// `eta[K]` = (phi + beta) * (theta + alpha) / (lambda + beta_sum).
+    #[inline]
+    pub(crate) fn fade<C: Cell>(
+        self,
+        eta: &mut [f32],
+        rows: Rows<'_, C>,
+        factors: (f64, f64, f64),
+        alpha: &[f32],
+        beta: f32,
+        beta_sum: f64,
+    ) {
+        match self.0 {
+            Isa::Plain => rows::fade(eta, rows, factors, alpha, beta, beta_sum),
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::avx2::fade(eta, rows, factors, alpha, beta, beta_sum) },
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::avx512::fade(eta, rows, factors, alpha, beta, beta_sum) },
+        }
+    }
+
+    /// `theta[K]`, `phi[K]` and `lambda[K]` plus r * `eta[K]`.
+    #[inline]
+    pub(crate) fn deposit<C: Cell>(self, r: f32, eta: &[f32], rows: Rows<'_, C>) {
+        match self.0 {
+            Isa::Plain => rows::deposit(r, eta, rows),
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::avx2::deposit(r, eta, rows) },
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::avx512::deposit(r, eta, rows) },
+        }
+    }
 }
 
 #[cfg(test)]
@@ -155,6 +194,15 @@ mod tests {
             for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
                 assert_eq!(flat(&one)[i], r.mul_add(a, b));
                 assert_eq!(flat(&three)[i], r.mul_add(b, a));
+            }
+            let wide = |row: &[Lanes]| flat(row)[..n].iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+            let (mut theta, mut lambda, mut eta) = (wide(&x), wide(&y), vec![0f32; n]);
+            let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
+            kernel.fade(&mut eta, rows, (0.9, 0.8, 0.7), &flat(&y)[..n], 0.5, 3.0);
+            let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
+            kernel.deposit(r, &eta, rows);
+            for i in 0..n {
+                flat_mut(&mut three)[i] += eta[i] + theta[i] as f32 + lambda[i] as f32;
             }
             let got = (dot, kernel.sum(&x), two, three);
             match &first {

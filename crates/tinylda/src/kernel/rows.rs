@@ -60,3 +60,75 @@ pub(super) unsafe fn axpy_two<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes], u
         }
     }
 }
+
+/// A number of a row: f32, or f64 where sums are too large for that.
+pub(crate) trait Cell: Copy {
+    fn value(self) -> f64;
+    fn new(value: f64) -> Self;
+}
+impl Cell for f32 {
+    #[inline(always)]
+    fn value(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn new(value: f64) -> f32 {
+        value as f32
+    }
+}
+impl Cell for f64 {
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn new(value: f64) -> f64 {
+        value
+    }
+}
+
+/// The rows that an asynchronous message changes.
+#[derive(Debug)]
+pub(crate) struct Rows<'a, C> {
+    pub(crate) theta: &'a mut [f64],
+    pub(crate) phi: &'a mut [C],
+    pub(crate) lambda: &'a mut [f64],
+}
+
+/// `theta[K]`, `phi[K]` and `lambda[K]` times their factors, then
+/// `eta[K]` = (phi + beta) * (theta + alpha) / (lambda + beta_sum).
+/// Number by number, without a sum: whatever the instructions, the compiler may not change the bits.
+#[inline(always)]
+pub(super) fn fade<C: Cell>(
+    eta: &mut [f32],
+    rows: Rows<'_, C>,
+    (of_theta, of_phi, of_lambda): (f64, f64, f64),
+    alpha: &[f32],
+    beta: f32,
+    beta_sum: f64,
+) {
+    let Rows { theta, phi, lambda } = rows;
+    let n = theta.len();
+    let (eta, phi, lambda, alpha) = (&mut eta[..n], &mut phi[..n], &mut lambda[..n], &alpha[..n]);
+    for k in 0..n {
+        theta[k] *= of_theta;
+        phi[k] = C::new(phi[k].value() * of_phi);
+        lambda[k] *= of_lambda;
+        eta[k] =
+            (phi[k].value() as f32 + beta) * (theta[k] as f32 + alpha[k]) / ((lambda[k] + beta_sum) as f32);
+    }
+}
+
+/// `theta[K]`, `phi[K]` and `lambda[K]` plus r * `eta[K]`.
+#[inline(always)]
+pub(super) fn deposit<C: Cell>(r: f32, eta: &[f32], rows: Rows<'_, C>) {
+    let Rows { theta, phi, lambda } = rows;
+    let n = theta.len();
+    let (eta, phi, lambda) = (&eta[..n], &mut phi[..n], &mut lambda[..n]);
+    for k in 0..n {
+        let message = f64::from(r * eta[k]);
+        theta[k] += message;
+        phi[k] = C::new(phi[k].value() + message);
+        lambda[k] += message;
+    }
+}

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::Lanes;
-use super::rows;
+use super::rows::{self, Cell, Rows};
 use super::vector::Vector;
 
 /// Two AVX registers.
@@ -115,7 +115,7 @@ impl Vector for Avx512 {
 macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
-            use super::{Lanes, rows, $vector};
+            use super::{Cell, Lanes, Rows, rows, $vector};
 
             #[target_feature(enable = $features)]
             pub(in super::super) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 {
@@ -142,6 +142,21 @@ macro_rules! compile {
             ) {
                 // SAFETY: see `dot`.
                 unsafe { rows::axpy_two::<$vector>(r, x, y, u, v) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn fade<C: Cell>(
+                eta: &mut [f32],
+                rows: Rows<'_, C>,
+                factors: (f64, f64, f64),
+                alpha: &[f32],
+                beta: f32,
+                beta_sum: f64,
+            ) {
+                rows::fade(eta, rows, factors, alpha, beta, beta_sum);
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn deposit<C: Cell>(r: f32, eta: &[f32], rows: Rows<'_, C>) {
+                rows::deposit(r, eta, rows);
             }
         }
     };
