@@ -81,6 +81,19 @@ impl<'p> Lines<'p> {
         }
     }
 
+    /// What is at hand behind the present line: whole lines, and perhaps the beginning of one.
+    #[inline]
+    pub(crate) fn ahead(&self) -> &[u8] {
+        &self.buffer[self.next..self.filled]
+    }
+
+    /// Passes over the next line, whose `bytes` (its end included) the caller has read in [`ahead`](Lines::ahead).
+    #[inline]
+    pub(crate) fn pass_over(&mut self, bytes: usize) {
+        self.next += bytes;
+        self.number += 1;
+    }
+
     fn set_line(&mut self, end: usize, next: usize) {
         self.start = self.next;
         self.end = end;
