@@ -141,6 +141,16 @@ pub(crate) enum Algorithm {
     Stbp,
     /// Asynchronous tiny belief propagation (the paper's aTBP)
     Atbp,
+    /// Tiny belief propagation in blocks, a document's own share excluded, on all cores
+    Tbp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Exclude {
+    /// The document's own share, as belief propagation has it
+    Own,
+    /// Nothing, as the paper's TBP has it
+    None,
 }
 
 /// Find topics in a corpus
@@ -148,6 +158,7 @@ pub(crate) enum Algorithm {
 /// The same seed gives the same model file, byte for byte.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
+    tinylda train pubmed.tlc -k 100 --algorithm tbp --threads 2 -o pubmed.model\n  \
     tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
 pub(crate) struct Train {
     /// The corpus file
@@ -173,6 +184,12 @@ pub(crate) struct Train {
     /// Stop when a pass changes the training perplexity by less than this (not before pass 10); 0: never
     #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = tinylda::DEFAULT_TOLERANCE)]
     pub(crate) tol: f64,
+    /// tbp: how many threads; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// tbp: what is taken out of the messages to a document [default: own]
+    #[arg(long, value_enum)]
+    pub(crate) exclude: Option<Exclude>,
     /// The same seed gives the same topics
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -219,7 +219,18 @@ fn the_same_seed_the_same_bytes() {
     let folder = folder();
     let f = folder.path();
     good(f, "import docword.small.txt --vocab vocab.txt -o small.tlc");
-    for algorithm in ["stbp", "atbp"] {
+    for threads in ["1", "2", "3"] {
+        let trained = json(
+            f,
+            &format!("train small.tlc -k 6 --algorithm tbp --threads {threads} -o t{threads}.model --json"),
+        );
+        assert_eq!(trained["threads"].to_string(), threads);
+        assert_eq!(
+            std::fs::read(f.join("t1.model")).unwrap(),
+            std::fs::read(f.join(format!("t{threads}.model"))).unwrap()
+        );
+    }
+    for algorithm in ["stbp", "atbp", "tbp"] {
         for name in ["a", "b"] {
             good(f, &format!("train small.tlc -k 6 --algorithm {algorithm} --seed 5 -o {name}.model"));
         }
@@ -368,6 +379,12 @@ fn wrong_usage_is_2() {
         ("train small.tlc -k 3 --log - --json -o m", vec!["--json", "standard output"]),
         ("train small.tlc -k 3 -o -", vec!["-o", "name of a file"]),
         ("train small.tlc -k 3 --tol -1 -o m", vec!["from 0"]),
+        ("train small.tlc -k 3 --threads 0 --algorithm tbp -o m", vec!["--threads"]),
+        (
+            "train small.tlc -k 3 --threads 2 --algorithm stbp -o m",
+            vec!["--threads", "only with --algorithm tbp"],
+        ),
+        ("train small.tlc -k 3 --exclude none -o m", vec!["--exclude", "only with --algorithm tbp"]),
         ("import docword.small.txt -o -", vec!["-o", "name of a file"]),
         ("import - --vocab - -o x", vec!["standard input once"]),
         ("split small.tlc", vec!["TRAIN"]),

@@ -27,6 +27,7 @@
 
 mod algo;
 pub mod corpus;
+mod engine;
 mod error;
 pub mod eval;
 mod files;

@@ -8,7 +8,8 @@ use crate::kernel::{LANES, Lanes};
 /// Bytes that a training holds, by what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// The documents: 8 bytes per non-zero and 4 per document.
+    /// The documents: 8 bytes per non-zero and 4 per document; as much again, and a little more, where they are needed by
+    /// word too.
     pub corpus: u64,
     /// theta: 4 K bytes per document.
     pub theta: u64,
@@ -23,7 +24,10 @@ impl Plan {
     pub fn new(shape: Shape, strings: u64, topics: u32, algorithm: Algorithm) -> Plan {
         let row = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
         Plan {
-            corpus: shape.nonzeros.saturating_mul(8).saturating_add(shape.documents.saturating_mul(4)),
+            corpus: shape
+                .nonzeros
+                .saturating_mul(if algorithm.by_words() { 24 } else { 8 })
+                .saturating_add(shape.documents.saturating_mul(4)),
             theta: shape.documents.saturating_mul(4).saturating_mul(u64::from(topics)),
             phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.phi_matrices()),
             rest: (16u64 << 20)
@@ -84,6 +88,7 @@ mod tests {
         assert_eq!(plan.theta, 8_200_000 * 400);
         assert_eq!(plan.phi, 141_043 * 448 * 2);
         assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Atbp).phi, 141_043 * 448);
+        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Tbp).corpus, 24 * 483_450_157 + 4 * 8_200_000);
         assert!(plan.check(100, plan.total()).is_ok());
         let text = plan.check(100, 5 << 30).unwrap_err().to_string();
         assert!(text.contains("With -k 4") && text.contains("5.0 GiB"), "{text}");

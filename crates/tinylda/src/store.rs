@@ -3,6 +3,7 @@
 //! The rest of the library asks for visits and never learns where the bytes were.
 
 use crate::corpus::{Block, Corpus, Document};
+use crate::engine::Columns;
 use crate::error::{Error, Result};
 
 /// Documents of one block, in the order in which they are to be visited.
@@ -12,17 +13,30 @@ pub(crate) struct Visit {
     pub(crate) documents: Vec<u32>,
 }
 
+/// A block and what goes with it, for one visit.
+#[derive(Debug)]
+pub(crate) struct Visited<'a> {
+    pub(crate) block: &'a Block,
+    /// Its non-zeros by word, where they were asked for.
+    pub(crate) columns: Option<&'a Columns>,
+    /// A row of K for every document.
+    pub(crate) theta: &'a mut [f32],
+    /// The order of the documents, where it is not the file's.
+    pub(crate) order: Option<&'a [u32]>,
+}
+
 /// All documents of a corpus, each with `theta[K]`.
 #[derive(Debug)]
 pub(crate) struct Store {
     topics: usize,
     blocks: Vec<Block>,
     theta: Vec<Vec<f32>>,
+    columns: Vec<Columns>,
 }
 
 impl Store {
-    /// Reads the corpus; theta is zero.
-    pub(crate) fn load(corpus: &Corpus, topics: u32) -> Result<Store> {
+    /// Reads the corpus, its blocks cut into `pieces` of so many non-zeros where that is given; theta is zero.
+    pub(crate) fn load(corpus: &Corpus, topics: u32, pieces: Option<u64>) -> Result<Store> {
         let topics = topics as usize;
         let mut reader = corpus.reader();
         let (mut blocks, mut theta) =
@@ -30,49 +44,53 @@ impl Store {
         for i in 0..corpus.blocks() {
             let mut block = Block::default();
             reader.read(i, &mut block)?;
-            let mut rows = Vec::new();
-            let length = block.documents().saturating_mul(topics);
-            rows.try_reserve_exact(length).map_err(|_| Error::Memory {
-                need: length as u64 * 4,
-                have: 0,
-                remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller corpus."
-                    .into(),
-            })?;
-            rows.resize(length, 0.0);
-            theta.push(rows);
-            blocks.push(block);
+            for block in pieces.map_or_else(|| vec![block.clone()], |nonzeros| block.pieces(nonzeros)) {
+                let length = block.documents().saturating_mul(topics);
+                let mut rows = Vec::new();
+                rows.try_reserve_exact(length).map_err(|_| Error::Memory {
+                    need: length as u64 * 4,
+                    have: 0,
+                    remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller corpus."
+                        .into(),
+                })?;
+                rows.resize(length, 0.0);
+                theta.push(rows);
+                blocks.push(block);
+            }
         }
-        Ok(Store { topics, blocks, theta })
+        Ok(Store { topics, blocks, theta, columns: Vec::new() })
     }
 
-    /// Calls `each(number, document, theta[K])` for every document, in the file's order or in that of `visits`.
-    /// Documents without words are passed over.
-    pub(crate) fn for_each(
+    /// Sorts every block's non-zeros by word too.
+    pub(crate) fn add_columns(&mut self, vocabulary: u32) {
+        self.columns = self.blocks.iter().map(|block| Columns::of(block, vocabulary)).collect();
+    }
+
+    /// Calls `each` for every block, in the file's order or in that of `visits`.
+    pub(crate) fn for_each_block(
         &mut self,
         visits: Option<&[Visit]>,
-        mut each: impl FnMut(u64, Document<'_>, &mut [f32]) -> Result<()>,
+        mut each: impl FnMut(Visited<'_>) -> Result<()>,
     ) -> Result<()> {
-        let topics = self.topics;
-        let mut one = |block: &Block, theta: &mut [f32], d: usize| {
-            let document = block.document(d);
-            if document.words.is_empty() {
-                return Ok(());
-            }
-            each(block.first_document() + d as u64, document, &mut theta[d * topics..(d + 1) * topics])
+        let Store { blocks, theta, columns, .. } = self;
+        let mut one = |i: usize, order| {
+            each(Visited { block: &blocks[i], columns: columns.get(i), theta: &mut theta[i], order })
         };
         match visits {
-            None => {
-                for (block, theta) in self.blocks.iter().zip(&mut self.theta) {
-                    for d in 0..block.documents() {
-                        one(block, theta, d)?;
-                    }
-                }
-            }
-            Some(visits) => {
-                for visit in visits {
-                    for &d in &visit.documents {
-                        one(&self.blocks[visit.block], &mut self.theta[visit.block], d as usize)?;
-                    }
+            None => (0..blocks.len()).try_for_each(|i| one(i, None)),
+            Some(visits) => visits.iter().try_for_each(|visit| one(visit.block, Some(&visit.documents[..]))),
+        }
+    }
+
+    /// Calls `each(number, document, theta)` for every document with words, in the file's order.
+    pub(crate) fn for_each(
+        &mut self,
+        mut each: impl FnMut(u64, Document<'_>, &mut [f32]) -> Result<()>,
+    ) -> Result<()> {
+        for (block, theta) in self.blocks.iter().zip(&mut self.theta) {
+            for ((d, document), theta) in block.iter().enumerate().zip(theta.chunks_exact_mut(self.topics)) {
+                if !document.words.is_empty() {
+                    each(block.first_document() + d as u64, document, theta)?;
                 }
             }
         }

@@ -58,6 +58,11 @@ impl Matrix {
         (self.data.len() / self.stride.max(1)) as u32
     }
 
+    /// All rows, one after another.
+    pub(crate) fn all_rows_mut(&mut self) -> &mut [Lanes] {
+        &mut self.data
+    }
+
     pub(crate) fn clear(&mut self) {
         self.data.fill(Lanes::ZERO);
     }

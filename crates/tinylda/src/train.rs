@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::algo::document::{DocumentStep, Frozen, NotANumber};
 use crate::algo::{Algorithm, Sweep};
-use crate::corpus::Corpus;
+use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, flat_mut};
 use crate::model::{CorpusName, Model, Settings};
@@ -37,6 +37,9 @@ pub struct Trainer {
     start: Option<Vec<u32>>,
     order: Option<Vec<u64>>,
     memory: Option<u64>,
+    threads: usize,
+    exclude: bool,
+    nonzeros_per_update: Option<u64>,
 }
 
 /// The state after a pass.
@@ -48,7 +51,8 @@ pub struct PassReport {
     pub passes: u32,
     /// Seconds since training began, when this pass was done.
     pub seconds: f64,
-    /// exp(-sum x log sum_k p(w|k)p(k|d) / N) on the training documents, after this pass.
+    /// exp(-sum x log sum_k p(w|k)p(k|d) / N) on the training documents, after this pass. `tbp` takes it on its way
+    /// through the next pass, when the topics have already moved on a little; that of the last pass is exact.
     pub train_perplexity: f64,
 }
 
@@ -95,6 +99,9 @@ impl Trainer {
             start: None,
             order: None,
             memory: None,
+            threads: 1,
+            exclude: true,
+            nonzeros_per_update: None,
         }
     }
     /// Which update rule.
@@ -137,6 +144,22 @@ impl Trainer {
     #[must_use]
     pub fn order(self, order: Vec<u64>) -> Trainer {
         Trainer { order: Some(order), ..self }
+    }
+    /// How many threads `tbp` works on; the result does not depend on it, to the bit. The paper's algorithms use one.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Trainer {
+        Trainer { threads, ..self }
+    }
+    /// Whether `tbp` takes a document's own share out of the messages to it (as it does unless told otherwise).
+    #[must_use]
+    pub fn exclude(self, exclude: bool) -> Trainer {
+        Trainer { exclude, ..self }
+    }
+    /// After how many non-zeros `tbp` renews the topics, in place of its own rule: a 32nd of the corpus, at most 131072.
+    /// As many as there are makes it synchronous.
+    #[must_use]
+    pub fn nonzeros_per_update(self, nonzeros: u64) -> Trainer {
+        Trainer { nonzeros_per_update: Some(nonzeros), ..self }
     }
     /// Refuse before any work where more than this many bytes would be needed.
     #[must_use]
@@ -270,10 +293,13 @@ impl Trainer {
         let word_tokens = corpus.word_totals()?.tokens;
         let alpha = vec![self.alpha_value() as f32; self.topics as usize];
         let mut topics = Topics::new(shape.words, self.topics, &alpha, self.beta as f32)?;
-        let mut store = Store::load(corpus, self.topics)?;
+        let mut store = Store::load(corpus, self.topics, self.update_size(shape))?;
         self.scatter(&mut topics, &mut store, &word_tokens)?;
         let visits = self.visits(corpus);
-        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, kernel)?;
+        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, kernel, self.threads, self.exclude)?;
+        if self.algorithm.by_words() {
+            store.add_columns(shape.words);
+        }
 
         let tokens = shape.tokens as f64;
         let mut history: Vec<(u32, f64)> = Vec::new();
@@ -283,10 +309,9 @@ impl Trainer {
         while pass < self.passes && stop == Stop::Passes {
             sweep.begin(&topics);
             let mut before = Some(0f64);
-            store.for_each(visits.as_deref(), |d, document, theta| {
-                let got = sweep
-                    .document(&mut topics, document, theta)
-                    .map_err(|bad| out_of_range(d, "training", bad))?;
+            store.for_each_block(visits.as_deref(), |visit| {
+                let got =
+                    sweep.block(&mut topics, visit).map_err(|(d, bad)| out_of_range(d, "training", bad))?;
                 before = before.zip(got).map(|(sum, one)| sum + one);
                 Ok(())
             })?;
@@ -337,6 +362,14 @@ impl Trainer {
         })
     }
 
+    /// Into which pieces the corpus is cut, where the algorithm renews the topics after each. A rule of the corpus alone:
+    /// the pieces are part of the result. With one piece, own shares excluded, all messages would change at once and swing
+    /// back at the next pass; with ten or more they settle.
+    fn update_size(&self, shape: Shape) -> Option<u64> {
+        let own = (shape.nonzeros / 32).clamp(1, 1 << 17);
+        self.algorithm.by_words().then(|| self.nonzeros_per_update.unwrap_or(own))
+    }
+
     /// Writes a pass down, tells the caller, and says whether to go on.
     fn note(
         &self,
@@ -365,7 +398,7 @@ impl Trainer {
         let row = || vec![0f64; self.topics as usize];
         let mut heavy: HashMap<u32, Vec<f64>> =
             (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| (w, row())).collect();
-        store.for_each(None, |d, document, theta| {
+        store.for_each(|d, document, theta| {
             let mut random = Random::new(self.seed, Purpose::Start, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
                 let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32)
@@ -442,7 +475,7 @@ fn log_likelihood(topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<
     let frozen = Frozen::new(topics, &inverse);
     let mut step = DocumentStep::new(topics.count, kernel);
     let mut sum = 0f64;
-    store.for_each(None, |d, document, theta| {
+    store.for_each(|d, document, theta| {
         sum += step
             .log_likelihood(&frozen, document, theta, document.tokens())
             .map_err(|bad| out_of_range(d, "the training perplexity", bad))?;
@@ -453,7 +486,7 @@ fn log_likelihood(topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<
 
 fn collect_theta(store: &mut Store, corpus: &Corpus, topics: u32) -> Result<Vec<f32>> {
     let mut all = vec![0.0; corpus.shape().documents as usize * topics as usize];
-    store.for_each(None, |d, _, theta| {
+    store.for_each(|d, _, theta| {
         let start = d as usize * topics as usize;
         all[start..start + topics as usize].copy_from_slice(theta);
         Ok(())

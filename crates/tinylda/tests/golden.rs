@@ -112,3 +112,20 @@ fn the_shipped_stbp_gives_the_authors_numbers() {
 fn the_shipped_atbp_gives_the_authors_numbers() {
     compare_shipped("tbp-async", Algorithm::Atbp);
 }
+
+/// In one piece and with nothing excluded, `tbp` is sTBP.
+#[test]
+fn tbp_in_one_piece_is_stbp() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.tlc");
+    Import::default().run(&fixture("docword.small.txt"), &file, &mut |_| ControlFlow::Continue(())).unwrap();
+    let corpus = Corpus::open(&file).unwrap();
+    let start = whole("small.init.txt").into_iter().map(|k| k as u32).collect();
+    let trainer = Trainer::new(K as u32).algorithm(Algorithm::Tbp).alpha(0.25).tolerance(0.0).start(start);
+    let plain = trainer.exclude(false).nonzeros_per_update(1_000_000).threads(2);
+    for (pass, perplexity) in perplexities("tbp-sync") {
+        let got = plain.clone().passes(pass as u32).train(&corpus, |_| ControlFlow::Continue(())).unwrap();
+        let got = got.train_perplexity;
+        assert!((got / perplexity - 1.0).abs() < 1e-4, "pass {pass}: {got} instead of {perplexity}");
+    }
+}

@@ -91,6 +91,24 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
+/// Any number of threads, any instruction set: the same bytes.
+#[test]
+fn threads_do_not_change_a_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
+    let corpus = synthetic(folder.path(), &settings);
+    let bytes = |threads| {
+        let path = folder.path().join("m");
+        let trainer = Trainer::new(20).algorithm(Algorithm::Tbp).threads(threads).passes(5);
+        trainer.train(&corpus, go_on).unwrap().model.save(&path).unwrap();
+        std::fs::read(path).unwrap()
+    };
+    let one = bytes(1);
+    for threads in [2, 3, 16] {
+        assert!(bytes(threads) == one, "{threads} threads");
+    }
+}
+
 /// Mass is kept, nothing is NaN, perplexity is a number and does not rise at the end.
 fn trains_well(corpus: &Corpus, topics: u32) {
     for algorithm in Algorithm::ALL {
@@ -104,7 +122,8 @@ fn trains_well(corpus: &Corpus, topics: u32) {
         assert_eq!(history.len(), 30);
         assert!(history.iter().all(|&(_, p)| p.is_finite() && p >= 1.0 - 1e-6), "{algorithm:?}: {history:?}");
         // aTBP keeps lambda apart from phi and so climbs no common hill: on a handful of documents it may drift a little.
-        let slack = if algorithm == Algorithm::Atbp { 1.05 } else { 1.001 };
+        // With own shares excluded the training likelihood is not what is climbed either.
+        let slack = if algorithm == Algorithm::Stbp { 1.001 } else { 1.05 };
         assert!(history[29].1 <= history[19].1 * slack, "{algorithm:?}: {history:?}");
     }
 }
@@ -222,9 +241,7 @@ fn heavy_words_keep_their_mass() {
     let corpus = write_corpus(&folder.path().join("heavy.tlc"), 7, &documents);
     let totals = corpus.word_totals().unwrap().tokens;
     assert!(totals[0] > 1 << 24);
-    for (algorithm, topics) in
-        [(Algorithm::Stbp, 4), (Algorithm::Atbp, 4), (Algorithm::Stbp, 1), (Algorithm::Atbp, 1)]
-    {
+    for (algorithm, topics) in Algorithm::ALL.into_iter().flat_map(|a| [(a, 1), (a, 4)]) {
         let trained =
             Trainer::new(topics).algorithm(algorithm).passes(8).tolerance(0.0).train(&corpus, go_on).unwrap();
         for (w, &total) in (0u32..).zip(&totals) {

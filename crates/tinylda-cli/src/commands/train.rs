@@ -10,7 +10,7 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::{Algorithm, Corpus, PassReport, Stop, Trainer};
 
-use super::{check_output, grouped, print, shown};
+use super::{check_output, grouped, print, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
 
@@ -18,6 +18,12 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
     if a.json && log_to_stdout {
         return Err(super::export::both_to_stdout("--log -"));
+    }
+    for (option, given) in [("--threads", a.threads.is_some()), ("--exclude", a.exclude.is_some())] {
+        if given && a.algorithm != args::Algorithm::Tbp {
+            let found = format!("given with {}", name(a.algorithm).name());
+            return Err(usage(option, found, "it only with --algorithm tbp", "Leave it out, or choose tbp."));
+        }
     }
     let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref()];
     check_output("-o", &a.output, &inputs)?;
@@ -78,6 +84,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "seconds": trained.seconds,
         "train_perplexity": trained.train_perplexity,
         "peak_rss_bytes": machine::peak_rss_bytes(),
+        "threads": threads(a),
         "model": shown(&a.output),
     });
     let line = format!(
@@ -98,7 +105,14 @@ fn name(algorithm: args::Algorithm) -> Algorithm {
     match algorithm {
         args::Algorithm::Stbp => Algorithm::Stbp,
         args::Algorithm::Atbp => Algorithm::Atbp,
+        args::Algorithm::Tbp => Algorithm::Tbp,
     }
+}
+
+/// The paper's algorithms run on one thread.
+fn threads(a: &args::Train) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    if a.algorithm == args::Algorithm::Tbp { a.threads.map_or_else(cores, usize::from) } else { 1 }
 }
 
 fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
@@ -107,6 +121,8 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
         .beta(a.beta)
         .passes(a.passes)
         .tolerance(a.tol)
+        .threads(threads(a))
+        .exclude(a.exclude != Some(args::Exclude::None))
         .seed(a.seed);
     if let Some(alpha) = a.alpha.or(a.alpha_sum.map(|sum| sum / f64::from(a.topics))) {
         trainer = trainer.alpha(alpha);

@@ -46,6 +46,26 @@ impl Block {
         let range = self.starts[i] as usize..self.starts[i + 1] as usize;
         Document { words: &self.words[range.clone()], counts: &self.counts[range] }
     }
+    /// The block in pieces of at most `nonzeros` non-zeros (a longer document is one) and 4096 documents.
+    pub(crate) fn pieces(&self, nonzeros: u64) -> Vec<Block> {
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        while from < self.documents() {
+            let start = self.starts[from];
+            let most = u64::from(start).saturating_add(nonzeros);
+            let fitting = self.starts.partition_point(|&s| u64::from(s) <= most).saturating_sub(1);
+            let to = fitting.clamp(from + 1, self.documents().min(from + 4096));
+            let range = start as usize..self.starts[to] as usize;
+            pieces.push(Block {
+                first_document: self.first_document + from as u64,
+                starts: self.starts[from..=to].iter().map(|s| s - start).collect(),
+                words: self.words[range.clone()].to_vec(),
+                counts: self.counts[range].to_vec(),
+            });
+            from = to;
+        }
+        pieces
+    }
     /// All documents in order.
     pub fn iter(&self) -> impl Iterator<Item = Document<'_>> {
         (0..self.documents()).map(|i| self.document(i))
@@ -151,6 +171,11 @@ mod tests {
             prop_assert_eq!(&block.words, &words);
             prop_assert_eq!(&block.counts, &counts);
             prop_assert_eq!(&block.starts, &starts);
+            for nonzeros in [1, 7, 50, 100_000] {
+                let pieces = block.pieces(nonzeros);
+                prop_assert_eq!(pieces.iter().flat_map(Block::iter).collect::<Vec<_>>(), block.iter().collect::<Vec<_>>());
+                prop_assert!(pieces.iter().all(|p| p.nonzeros() as u64 <= nonzeros || p.documents() == 1));
+            }
             for cut in 0..bytes.len() {
                 prop_assert!(decode(&bytes[..cut], documents.len(), words.len(), tokens, 5000, &mut block).is_err());
             }

@@ -83,6 +83,21 @@ macro_rules! dispatch {
     };
 }
 
+/// The same for operations that need no vector.
+macro_rules! dispatch_plain {
+    ($self:ident, $name:ident ( $($argument:expr),* )) => {
+        match $self.0 {
+            Isa::Plain => rows::$name($($argument),*),
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::avx2::$name($($argument),*) },
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::avx512::$name($($argument),*) },
+        }
+    };
+}
+
 impl Kernel {
     /// All that this processor can run, plain Rust first, the fastest last.
     pub(crate) fn all() -> Vec<Kernel> {
@@ -140,29 +155,64 @@ impl Kernel {
         beta: f32,
         beta_sum: f64,
     ) {
-        match self.0 {
-            Isa::Plain => rows::fade(eta, rows, factors, alpha, beta, beta_sum),
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { x86::avx2::fade(eta, rows, factors, alpha, beta, beta_sum) },
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { x86::avx512::fade(eta, rows, factors, alpha, beta, beta_sum) },
-        }
+        dispatch_plain!(self, fade(eta, rows, factors, alpha, beta, beta_sum));
     }
 
     /// `theta[K]`, `phi[K]` and `lambda[K]` plus r * `eta[K]`.
     #[inline]
     pub(crate) fn deposit<C: Cell>(self, r: f32, eta: &[f32], rows: Rows<'_, C>) {
-        match self.0 {
-            Isa::Plain => rows::deposit(r, eta, rows),
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { x86::avx2::deposit(r, eta, rows) },
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { x86::avx512::deposit(r, eta, rows) },
-        }
+        dispatch_plain!(self, deposit(r, eta, rows));
+    }
+
+    /// With b = `phi[K]` + beta: (b . t, b*b . u).
+    #[inline]
+    pub(crate) fn excluded_sums(self, phi: &[Lanes], beta: f32, t: &[Lanes], u: &[Lanes]) -> (f32, f32) {
+        dispatch!(self, excluded_sums(phi, beta, t, u))
+    }
+
+    /// With b = `phi[K]` + beta: `one[K]` += r1 * b and `two[K]` += r2 * b*b.
+    #[inline]
+    pub(crate) fn excluded_gather(
+        self,
+        ratios: (f32, f32),
+        phi: &[Lanes],
+        beta: f32,
+        one: &mut [Lanes],
+        two: &mut [Lanes],
+    ) {
+        dispatch!(self, excluded_gather(ratios, phi, beta, one, two));
+    }
+
+    /// `one[K]` += r1 * `t[K]` and `two[K]` += r2 * `t[K]`.
+    #[inline]
+    pub(crate) fn spread(self, ratios: (f32, f32), t: &[Lanes], one: &mut [Lanes], two: &mut [Lanes]) {
+        dispatch!(self, spread(ratios, t, one, two));
+    }
+
+    /// With b = `row[K]` + beta: `one[K]` = max(b * (one - factor * two), 0), factor = b * inverse where `square` is set
+    /// and `inverse` alone otherwise; returns the sum.
+    #[inline]
+    pub(crate) fn excluded_counts(
+        self,
+        (row, beta): (&[Lanes], f32),
+        square: bool,
+        inverse: &[Lanes],
+        one: &mut [Lanes],
+        two: &[Lanes],
+    ) -> f32 {
+        dispatch!(self, excluded_counts(row, beta, square, inverse, one, two))
+    }
+
+    /// `t[K]` = (theta + alpha) * inverse and `u[K]` = t * inverse.
+    #[inline]
+    pub(crate) fn weigh(self, theta: &[f32], alpha: &[f32], inverse: &[f32], t: &mut [f32], u: &mut [f32]) {
+        dispatch_plain!(self, weigh(theta, alpha, inverse, t, u));
+    }
+
+    /// `phi[K]` = phi * keep + counts * scale; `delta[K]` += the change.
+    #[inline]
+    pub(crate) fn renew(self, phi: &mut [f32], keep: f32, counts: &[f32], scale: f32, delta: &mut [f64]) {
+        dispatch_plain!(self, renew(phi, keep, counts, scale, delta));
     }
 }
 
@@ -201,8 +251,18 @@ mod tests {
             kernel.fade(&mut eta, rows, (0.9, 0.8, 0.7), &flat(&y)[..n], 0.5, 3.0);
             let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
             kernel.deposit(r, &eta, rows);
+            let (mut t, mut u) = (x.clone(), y.clone());
+            kernel.weigh(&flat(&x)[..n], flat(&y), flat(&y), flat_mut(&mut t), flat_mut(&mut u));
+            let (s, q) = kernel.excluded_sums(&x, 0.3, &t, &u);
+            kernel.excluded_gather((r, 0.1 * r), &x, 0.3, &mut t, &mut u);
+            kernel.spread((r, 0.2), &y, &mut t, &mut u);
+            let (mut counts, mut plain) = (t.clone(), t.clone());
+            let sums = kernel.excluded_counts((&x, 0.3), true, &y, &mut counts, &u)
+                + kernel.excluded_counts((&x, 0.3), false, &y, &mut plain, &u);
+            assert!(flat(&counts).iter().chain(flat(&plain)).all(|&c| c >= 0.0));
+            kernel.renew(&mut flat_mut(&mut two)[..n], 0.9, flat(&counts), s + q + sums, &mut lambda);
             for i in 0..n {
-                flat_mut(&mut three)[i] += eta[i] + theta[i] as f32 + lambda[i] as f32;
+                flat_mut(&mut three)[i] += flat(&plain)[i] + eta[i] + theta[i] as f32 + lambda[i] as f32;
             }
             let got = (dot, kernel.sum(&x), two, three);
             match &first {

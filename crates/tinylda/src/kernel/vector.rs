@@ -1,4 +1,4 @@
-//! Sixteen lanes, and what can be done with them: the seven operations that an instruction set must bring.
+//! Sixteen lanes, and what can be done with them: the nine operations that an instruction set must bring.
 
 use super::{LANES, Lanes};
 
@@ -12,6 +12,9 @@ pub(super) trait Vector: Copy {
     unsafe fn load(from: &Lanes) -> Self;
     unsafe fn store(self, to: &mut Lanes);
     unsafe fn add(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    /// The larger of the two; `other` where self is no number.
+    unsafe fn max(self, other: Self) -> Self;
     /// self * a + b, rounded once.
     unsafe fn fma(self, a: Self, b: Self) -> Self;
     /// Lanes i and i+8, then i and i+4, i+2, i+1: always this tree.
@@ -42,6 +45,14 @@ impl Vector for Plain {
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         Plain(std::array::from_fn(|i| self.0[i] + other.0[i]))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Plain(std::array::from_fn(|i| self.0[i] * other.0[i]))
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        Plain(std::array::from_fn(|i| if self.0[i] > other.0[i] { self.0[i] } else { other.0[i] }))
     }
     #[inline(always)]
     unsafe fn fma(self, a: Self, b: Self) -> Self {

@@ -58,6 +58,16 @@ impl Vector for Avx2 {
         unsafe { Avx2(_mm256_add_ps(self.0, other.0), _mm256_add_ps(self.1, other.1)) }
     }
     #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_max_ps(self.0, other.0), _mm256_max_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
     unsafe fn fma(self, a: Self, b: Self) -> Self {
         // SAFETY: see `zero`.
         unsafe { Avx2(_mm256_fmadd_ps(self.0, a.0, b.0), _mm256_fmadd_ps(self.1, a.1, b.1)) }
@@ -94,6 +104,16 @@ impl Vector for Avx512 {
     unsafe fn add(self, other: Self) -> Self {
         // SAFETY: see `zero`.
         unsafe { Avx512(_mm512_add_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_mul_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_max_ps(self.0, other.0)) }
     }
     #[inline(always)]
     unsafe fn fma(self, a: Self, b: Self) -> Self {
@@ -142,6 +162,69 @@ macro_rules! compile {
             ) {
                 // SAFETY: see `dot`.
                 unsafe { rows::axpy_two::<$vector>(r, x, y, u, v) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn excluded_sums(
+                phi: &[Lanes],
+                beta: f32,
+                t: &[Lanes],
+                u: &[Lanes],
+            ) -> (f32, f32) {
+                // SAFETY: see `dot`.
+                unsafe { rows::excluded_sums::<$vector>(phi, beta, t, u) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn excluded_gather(
+                ratios: (f32, f32),
+                phi: &[Lanes],
+                beta: f32,
+                one: &mut [Lanes],
+                two: &mut [Lanes],
+            ) {
+                // SAFETY: see `dot`.
+                unsafe { rows::excluded_gather::<$vector>(ratios, phi, beta, one, two) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn spread(
+                ratios: (f32, f32),
+                t: &[Lanes],
+                one: &mut [Lanes],
+                two: &mut [Lanes],
+            ) {
+                // SAFETY: see `dot`.
+                unsafe { rows::spread::<$vector>(ratios, t, one, two) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn excluded_counts(
+                row: &[Lanes],
+                beta: f32,
+                square: bool,
+                inverse: &[Lanes],
+                one: &mut [Lanes],
+                two: &[Lanes],
+            ) -> f32 {
+                // SAFETY: see `dot`.
+                unsafe { rows::excluded_counts::<$vector>(row, beta, square, inverse, one, two) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn weigh(
+                theta: &[f32],
+                alpha: &[f32],
+                inverse: &[f32],
+                t: &mut [f32],
+                u: &mut [f32],
+            ) {
+                rows::weigh(theta, alpha, inverse, t, u);
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn renew(
+                phi: &mut [f32],
+                keep: f32,
+                counts: &[f32],
+                scale: f32,
+                delta: &mut [f64],
+            ) {
+                rows::renew(phi, keep, counts, scale, delta);
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn fade<C: Cell>(
