@@ -8,10 +8,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::algo::document::NotANumber;
-use crate::algo::tbp::{self, Frozen, Scratch};
+use crate::algo::tbp::{self, Constants, Scratch};
 use crate::corpus::Block;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, LANES, Lanes};
+use crate::store::Visited;
 use crate::topics::{Topics, stride};
 
 /// Chunks of a phase: enough for many threads, and few enough that their sums cost nothing.
@@ -148,10 +149,16 @@ impl Engine {
     pub(crate) fn block(
         &mut self,
         topics: &mut Topics,
-        block: &Block,
-        columns: &Columns,
-        theta: &mut [f32],
+        visit: Visited<'_>,
     ) -> Result<f64, (u64, NotANumber)> {
+        let Visited { block, columns, theta, .. } = visit;
+        let sorted;
+        let columns = if let Some(columns) = columns {
+            columns
+        } else {
+            sorted = Columns::of(block, topics.words());
+            &sorted
+        };
         topics.inverse(&mut self.inverse);
         self.t.resize(block.documents() * stride(topics.count), Lanes::ZERO);
         self.ratios.resize(block.nonzeros(), (0.0, 0.0));
@@ -168,8 +175,12 @@ impl Engine {
         mut theta: &mut [f32],
     ) -> Result<f64, (u64, NotANumber)> {
         let (k, width) = (topics.count as usize, stride(topics.count));
-        let frozen =
-            Frozen { kernel: self.kernel, beta: topics.beta, inverse: &self.inverse, exclude: self.exclude };
+        let constants = Constants {
+            kernel: self.kernel,
+            beta: topics.beta,
+            inverse: &self.inverse,
+            exclude: self.exclude,
+        };
         let (mut t, mut ratios) = (&mut self.t[..], &mut self.ratios[..]);
         let chunks: Vec<_> = cut(&block.starts)
             .into_iter()
@@ -187,7 +198,7 @@ impl Engine {
                     let document = block.document(d);
                     let own = take(&mut ratios, document.words.len());
                     if !document.words.is_empty() {
-                        sum += tbp::document(frozen, topics, document, theta, t, own, scratch)
+                        sum += tbp::document(constants, topics, document, theta, t, own, scratch)
                             .map_err(|bad| (block.first_document() + d as u64, bad))?;
                     }
                 }
@@ -209,8 +220,12 @@ impl Engine {
     /// Words read t and ratios, and write phi; lambda follows.
     fn word_phase(&mut self, topics: &mut Topics, columns: &Columns) {
         let (count, width) = (topics.count, stride(topics.count));
-        let frozen =
-            Frozen { kernel: self.kernel, beta: topics.beta, inverse: &self.inverse, exclude: self.exclude };
+        let constants = Constants {
+            kernel: self.kernel,
+            beta: topics.beta,
+            inverse: &self.inverse,
+            exclude: self.exclude,
+        };
         let (t, ratios, word_tokens) = (&self.t[..], &self.ratios[..], &self.word_tokens[..]);
         let mut rest = topics.phi.all_rows_mut();
         let mut row = 0u32;
@@ -240,7 +255,7 @@ impl Engine {
                     .map(|&(d, n)| (&t[d as usize * width..(d as usize + 1) * width], ratios[n as usize]));
                 let tokens = columns.tokens[i];
                 let share = tokens as f64 / word_tokens[w as usize] as f64;
-                tbp::word(frozen, &mut rows[at..at + width], uses, (tokens, share), delta, scratch);
+                tbp::word(constants, &mut rows[at..at + width], uses, (tokens, share), delta, scratch);
             }
         };
         self.pool.install(|| {

@@ -2,7 +2,7 @@
 
 use crate::algo::document::{DocumentStep, Frozen};
 use crate::corpus::Document;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::{Kernel, Lanes};
 use crate::model::Model;
 use crate::topics::Topics;
@@ -49,7 +49,7 @@ impl<'m> Inferencer<'m> {
             self.before.copy_from_slice(&self.theta);
             self.step
                 .update(&frozen, document, &mut self.theta, None)
-                .map_err(|bad| out_of_range(d, bad.0))?;
+                .map_err(|bad| bad.in_document(d, "inference"))?;
             let moved: f64 = self.theta.iter().zip(&self.before).map(|(a, b)| f64::from((a - b).abs())).sum();
             if moved < STILL * tokens {
                 break;
@@ -61,15 +61,8 @@ impl<'m> Inferencer<'m> {
     /// The log-likelihood of words under the theta that was found last, for a document of `tokens` tokens.
     pub(crate) fn log_likelihood(&mut self, d: u64, scored: Document<'_>, tokens: u64) -> Result<f64> {
         let frozen = Frozen::new(self.topics, &self.inverse);
-        self.step.log_likelihood(&frozen, scored, &self.theta, tokens).map_err(|bad| out_of_range(d, bad.0))
-    }
-}
-
-fn out_of_range(document: u64, found: f32) -> Error {
-    Error::Numeric {
-        document: document + 1,
-        phase: "inference",
-        found: found.to_string(),
-        remedy: "Train the model with larger values of --alpha and --beta, or leave extreme counts out.",
+        self.step
+            .log_likelihood(&frozen, scored, &self.theta, tokens)
+            .map_err(|bad| bad.in_document(d, "inference"))
     }
 }

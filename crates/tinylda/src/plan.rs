@@ -34,7 +34,12 @@ impl Plan {
                 .saturating_add(24 * u64::from(shape.words))
                 .saturating_add(strings.saturating_mul(2))
                 .saturating_add(shape.documents.saturating_mul(8))
-                .saturating_add(row.saturating_mul(8)),
+                .saturating_add(row.saturating_mul(8))
+                .saturating_add(if algorithm.by_words() {
+                    row.saturating_mul(shape.documents.min(4096))
+                } else {
+                    0
+                }),
         }
     }
 

@@ -23,6 +23,32 @@ pub(crate) struct Visited<'a> {
     pub(crate) theta: &'a mut [f32],
     /// The order of the documents, where it is not the file's.
     pub(crate) order: Option<&'a [u32]>,
+    topics: usize,
+}
+
+impl Visited<'_> {
+    /// Calls `each(document, theta)` for every document with words, in order, and adds up what it returns.
+    /// An error comes with the document's number.
+    pub(crate) fn sum<E>(
+        self,
+        mut each: impl FnMut(Document<'_>, &mut [f32]) -> Result<f64, E>,
+    ) -> Result<f64, (u64, E)> {
+        let Visited { block, theta, order, topics, .. } = self;
+        let mut sum = 0f64;
+        let mut one = |d: usize| {
+            let document = block.document(d);
+            if !document.words.is_empty() {
+                sum += each(document, &mut theta[d * topics..(d + 1) * topics])
+                    .map_err(|e| (block.first_document() + d as u64, e))?;
+            }
+            Ok(())
+        };
+        match order {
+            None => (0..block.documents()).try_for_each(&mut one)?,
+            Some(order) => order.iter().try_for_each(|&d| one(d as usize))?,
+        }
+        Ok(sum)
+    }
 }
 
 /// All documents of a corpus, each with `theta[K]`.
@@ -44,7 +70,11 @@ impl Store {
         for i in 0..corpus.blocks() {
             let mut block = Block::default();
             reader.read(i, &mut block)?;
-            for block in pieces.map_or_else(|| vec![block.clone()], |nonzeros| block.pieces(nonzeros)) {
+            let parts = match pieces {
+                Some(nonzeros) => block.pieces(nonzeros),
+                None => vec![block],
+            };
+            for block in parts {
                 let length = block.documents().saturating_mul(topics);
                 let mut rows = Vec::new();
                 rows.try_reserve_exact(length).map_err(|_| Error::Memory {
@@ -72,9 +102,10 @@ impl Store {
         visits: Option<&[Visit]>,
         mut each: impl FnMut(Visited<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Store { blocks, theta, columns, .. } = self;
+        let Store { blocks, theta, columns, topics } = self;
+        let topics = *topics;
         let mut one = |i: usize, order| {
-            each(Visited { block: &blocks[i], columns: columns.get(i), theta: &mut theta[i], order })
+            each(Visited { block: &blocks[i], columns: columns.get(i), theta: &mut theta[i], order, topics })
         };
         match visits {
             None => (0..blocks.len()).try_for_each(|i| one(i, None)),

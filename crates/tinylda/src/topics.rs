@@ -70,7 +70,12 @@ impl Matrix {
 
 /// A word with more tokens than this is *heavy*: sums of its small shares would stall in the 24 bits of an f32, so they
 /// are taken in f64. There are few such words, at most one per million tokens of the corpus.
-pub(crate) const HEAVY: u64 = 1 << 20;
+const HEAVY: u64 = 1 << 20;
+
+/// The heavy words, from the tokens of each word.
+pub(crate) fn heavy_words(word_tokens: &[u64]) -> impl Iterator<Item = u32> {
+    (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| w)
+}
 
 /// phi, lambda, alpha and beta.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use crate::algo::document::{DocumentStep, Frozen, NotANumber};
+use crate::algo::document::{DocumentStep, Frozen};
 use crate::algo::{Algorithm, Sweep};
 use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::model::{CorpusName, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
 use crate::store::{Store, Visit};
-use crate::topics::{HEAVY, Topics};
+use crate::topics::{Topics, heavy_words};
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
 pub const DEFAULT_TOLERANCE: f64 = 1.0;
@@ -268,7 +268,7 @@ impl Trainer {
         corpus: &Corpus,
         each: impl FnMut(&PassReport) -> ControlFlow<()>,
     ) -> Result<Trained> {
-        self.run(corpus, each, false)
+        self.run(corpus, each, false, Kernel::best())
     }
 
     /// Trains and gives theta too: D x K numbers.
@@ -277,7 +277,7 @@ impl Trainer {
         corpus: &Corpus,
         each: impl FnMut(&PassReport) -> ControlFlow<()>,
     ) -> Result<Trained> {
-        self.run(corpus, each, true)
+        self.run(corpus, each, true, Kernel::best())
     }
 
     fn run(
@@ -285,10 +285,10 @@ impl Trainer {
         corpus: &Corpus,
         mut each: impl FnMut(&PassReport) -> ControlFlow<()>,
         keep_theta: bool,
+        kernel: Kernel,
     ) -> Result<Trained> {
         self.check(corpus)?;
         let clock = Instant::now();
-        let kernel = Kernel::best();
         let shape = corpus.shape();
         let word_tokens = corpus.word_totals()?.tokens;
         let alpha = vec![self.alpha_value() as f32; self.topics as usize];
@@ -311,7 +311,7 @@ impl Trainer {
             let mut before = Some(0f64);
             store.for_each_block(visits.as_deref(), |visit| {
                 let got =
-                    sweep.block(&mut topics, visit).map_err(|(d, bad)| out_of_range(d, "training", bad))?;
+                    sweep.block(&mut topics, visit).map_err(|(d, bad)| bad.in_document(d, "training"))?;
                 before = before.zip(got).map(|(sum, one)| sum + one);
                 Ok(())
             })?;
@@ -344,6 +344,7 @@ impl Trainer {
         let theta = if keep_theta { Some(collect_theta(&mut store, corpus, self.topics)?) } else { None };
         let settings = Settings {
             algorithm: self.algorithm.name().into(),
+            exclude: self.algorithm.by_words().then(|| if self.exclude { "own" } else { "none" }.into()),
             seed: self.seed,
             passes: pass,
             tolerance: self.tolerance,
@@ -396,8 +397,7 @@ impl Trainer {
     fn scatter(&self, topics: &mut Topics, store: &mut Store, word_tokens: &[u64]) -> Result<()> {
         let mut given = self.start.as_deref().unwrap_or_default().iter();
         let row = || vec![0f64; self.topics as usize];
-        let mut heavy: HashMap<u32, Vec<f64>> =
-            (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| (w, row())).collect();
+        let mut heavy: HashMap<u32, Vec<f64>> = heavy_words(word_tokens).map(|w| (w, row())).collect();
         store.for_each(|d, document, theta| {
             let mut random = Random::new(self.seed, Purpose::Start, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
@@ -454,15 +454,6 @@ impl Trainer {
     }
 }
 
-fn out_of_range(document: u64, phase: &'static str, NotANumber(found): NotANumber) -> Error {
-    Error::Numeric {
-        document: document + 1,
-        phase,
-        found: found.to_string(),
-        remedy: "Use larger values of --alpha and --beta, or leave extreme counts out.",
-    }
-}
-
 /// exp(-log-likelihood per token).
 fn perplexity(log_likelihood: f64, tokens: f64) -> f64 {
     libm::exp(-log_likelihood / tokens)
@@ -478,7 +469,7 @@ fn log_likelihood(topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<
     store.for_each(|d, document, theta| {
         sum += step
             .log_likelihood(&frozen, document, theta, document.tokens())
-            .map_err(|bad| out_of_range(d, "the training perplexity", bad))?;
+            .map_err(|bad| bad.in_document(d, "the training perplexity"))?;
         Ok(())
     })?;
     Ok(sum)
@@ -492,4 +483,31 @@ fn collect_theta(store: &mut Store, corpus: &Corpus, topics: u32) -> Result<Vec<
         Ok(())
     })?;
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Synth;
+
+    /// A model does not depend on the processor it was trained on.
+    #[test]
+    fn instruction_sets_do_not_change_a_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("synth.tlc");
+        let settings = Synth { documents: 800, words: 300, topics: 5, mean_length: 30.0, ..Synth::default() };
+        let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+        synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let corpus = Corpus::open(&path).unwrap();
+        for algorithm in Algorithm::ALL {
+            let trainer = Trainer::new(37).algorithm(algorithm).passes(4);
+            let models: Vec<Model> = Kernel::all()
+                .into_iter()
+                .map(|kernel| {
+                    trainer.run(&corpus, |_| ControlFlow::Continue(()), false, kernel).unwrap().model
+                })
+                .collect();
+            assert!(models.iter().all(|model| *model == models[0]), "{algorithm:?}");
+        }
+    }
 }

@@ -104,6 +104,7 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         "alpha_sum": alpha_sum,
         "beta": plain(model.beta()),
         "algorithm": s.algorithm,
+        "exclude": s.exclude,
         "seed": s.seed,
         "passes": s.passes,
         "tolerance": s.tolerance,
@@ -125,7 +126,12 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         ("words", grouped(u64::from(model.words()))),
         ("alpha", format!("{alpha}, {alpha_sum:.4} in all")),
         ("beta", model.beta().to_string()),
-        ("algorithm", s.algorithm.clone()),
+        (
+            "algorithm",
+            s.exclude
+                .as_ref()
+                .map_or_else(|| s.algorithm.clone(), |e| format!("{}, exclude {e}", s.algorithm)),
+        ),
         ("seed", s.seed.to_string()),
         ("passes", s.passes.to_string()),
         ("training perplexity", format!("{:.2}", s.train_perplexity)),

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use super::document::NotANumber;
 use crate::corpus::Document;
 use crate::kernel::{Cell, Kernel, Lanes, Rows, flat, flat_mut};
-use crate::topics::{HEAVY, Topics, stride};
+use crate::topics::{Topics, heavy_words, stride};
 
 #[derive(Debug)]
 pub(crate) struct Atbp {
@@ -36,8 +36,7 @@ impl Atbp {
     pub(crate) fn new(topics: &Topics, word_tokens: Vec<u64>, kernel: Kernel) -> Atbp {
         let tokens = word_tokens.iter().sum();
         let row = |w| flat(topics.phi.row(w)).iter().map(|&v| f64::from(v)).collect();
-        let heavy =
-            (0u32..).zip(&word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| (w, row(w))).collect();
+        let heavy = heavy_words(&word_tokens).map(|w| (w, row(w))).collect();
         let theta = vec![0.0; topics.count as usize];
         Atbp { kernel, word_tokens, tokens, eta: vec![Lanes::ZERO; stride(topics.count)], theta, heavy }
     }

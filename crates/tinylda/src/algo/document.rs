@@ -13,11 +13,12 @@
 //! Legend: K topics, W words; x a count; n_d a document's tokens; `phi[W,K]`, `theta[D,K]` counts; `lambda[K]` column sums.
 
 use crate::corpus::Document;
+use crate::error::Error;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut, prefetch};
 use crate::topics::{Matrix, Topics, stride};
 
 /// How many words ahead rows are asked for.
-const AHEAD: usize = 2;
+pub(crate) const AHEAD: usize = 2;
 
 /// Topics that do not change for a while, with what is computed from them once.
 #[derive(Debug)]
@@ -36,6 +37,18 @@ impl<'a> Frozen<'a> {
 /// A value that is no usable number, in the words' loop of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NotANumber(pub(crate) f32);
+
+impl NotANumber {
+    /// As the error that a user sees; documents are counted from 0 here and from 1 there.
+    pub(crate) fn in_document(self, document: u64, phase: &'static str) -> Error {
+        Error::Numeric {
+            document: document + 1,
+            phase,
+            found: self.0.to_string(),
+            remedy: "Train with larger values of --alpha and --beta, or leave extreme counts out.",
+        }
+    }
+}
 
 /// The update and its scratch rows.
 #[derive(Debug, Clone)]

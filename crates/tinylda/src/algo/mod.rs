@@ -90,40 +90,20 @@ impl Sweep {
         }
     }
 
-    /// Documents of one block, in the given order or as they lie; their log-likelihood before the pass where the
-    /// algorithm knows it. An error comes with the document's number.
+    /// Documents of one block; their log-likelihood before the pass where the algorithm knows it. An error comes with the
+    /// document's number.
     pub(crate) fn block(
         &mut self,
         topics: &mut Topics,
         visit: Visited<'_>,
     ) -> Result<Option<f64>, (u64, NotANumber)> {
-        let Visited { block, columns, theta, order } = visit;
-        let k = topics.count as usize;
-        let mut sum = Some(0f64);
-        let mut one = |d: usize| {
-            let document = block.document(d);
-            if document.words.is_empty() {
-                return Ok(());
+        match self {
+            Sweep::Stbp(s) => visit.sum(|document, theta| s.document(topics, document, theta)).map(Some),
+            Sweep::Atbp(a) => {
+                visit.sum(|document, theta| a.document(topics, document, theta).map(|()| 0.0)).map(|_| None)
             }
-            let row = &mut theta[d * k..(d + 1) * k];
-            let got = match self {
-                Sweep::Stbp(s) => s.document(topics, document, row).map(Some),
-                Sweep::Atbp(a) => a.document(topics, document, row).map(|()| None),
-                Sweep::Tbp(_) => Ok(None),
-            };
-            let got = got.map_err(|bad| (block.first_document() + d as u64, bad))?;
-            sum = sum.zip(got).map(|(sum, one)| sum + one);
-            Ok(())
-        };
-        match order {
-            Some(order) => order.iter().try_for_each(|&d| one(d as usize))?,
-            None if columns.is_none() => (0..block.documents()).try_for_each(&mut one)?,
-            None => {}
+            Sweep::Tbp(engine) => engine.block(topics, visit).map(Some),
         }
-        if let (Sweep::Tbp(engine), Some(columns)) = (self, columns) {
-            return engine.block(topics, block, columns, theta).map(Some);
-        }
-        Ok(sum)
     }
 
     /// After the last document of a pass.

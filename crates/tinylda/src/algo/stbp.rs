@@ -13,7 +13,7 @@ use super::document::{DocumentStep, Frozen, NotANumber};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut};
-use crate::topics::{HEAVY, Matrix, Topics};
+use crate::topics::{Matrix, Topics, heavy_words};
 
 #[derive(Debug)]
 pub(crate) struct Stbp {
@@ -31,8 +31,7 @@ const EMPTY_EVERY: u64 = 1 << 12;
 impl Stbp {
     pub(crate) fn new(topics: &Topics, word_tokens: &[u64], kernel: Kernel) -> Result<Stbp> {
         let width = topics.lambda.len();
-        let heavy =
-            (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| (w, vec![0.0; width]));
+        let heavy = heavy_words(word_tokens).map(|w| (w, vec![0.0; width]));
         Ok(Stbp {
             step: DocumentStep::new(topics.count, kernel),
             inverse: Vec::new(),

@@ -20,14 +20,14 @@
 //!
 //! Legend: as in `document`; c tokens of a word in a block, n_w in the corpus.
 
-use super::document::NotANumber;
+use super::document::{AHEAD, NotANumber};
 use crate::corpus::Document;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut, prefetch};
 use crate::topics::{Topics, stride};
 
 /// What the update of a document or a word needs beside its own rows: the same for a whole block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frozen<'a> {
+pub(crate) struct Constants<'a> {
     pub(crate) kernel: Kernel,
     pub(crate) beta: f32,
     /// 1 / (lambda + W*beta).
@@ -51,12 +51,10 @@ impl Scratch {
     }
 }
 
-const AHEAD: usize = 2;
-
 /// The document phase: renews `theta[K]`, leaves `t[K]` of the old theta and (r1, r2) of every non-zero for the word phase.
 /// Returns the log-likelihood under the old theta.
 pub(crate) fn document(
-    frozen: Frozen<'_>,
+    constants: Constants<'_>,
     topics: &Topics,
     document: Document<'_>,
     theta: &mut [f32],
@@ -64,7 +62,7 @@ pub(crate) fn document(
     ratios: &mut [(f32, f32)],
     scratch: &mut Scratch,
 ) -> Result<f64, NotANumber> {
-    let Frozen { kernel, beta, inverse, exclude } = frozen;
+    let Constants { kernel, beta, inverse, exclude } = constants;
     let Scratch { u, one, two } = scratch;
     kernel.weigh(theta, flat(&topics.alpha), flat(inverse), flat_mut(t), flat_mut(u));
     if !exclude {
@@ -119,14 +117,14 @@ pub(crate) fn document(
 /// The word phase: renews a row of phi from the block's documents. `uses` are (t row, (r1, r2)) of the word's documents,
 /// `share` = c/n_w and `tokens` = c. Adds to `delta[K]` what the row's change does to lambda.
 pub(crate) fn word<'t>(
-    frozen: Frozen<'_>,
+    constants: Constants<'_>,
     phi: &mut [Lanes],
     uses: impl Iterator<Item = (&'t [Lanes], (f32, f32))>,
     (tokens, share): (u64, f64),
     delta: &mut [f64],
     scratch: &mut Scratch,
 ) {
-    let Frozen { kernel, beta, inverse, exclude } = frozen;
+    let Constants { kernel, beta, inverse, exclude } = constants;
     let Scratch { one, two, .. } = scratch;
     one.fill(Lanes::ZERO);
     two.fill(Lanes::ZERO);

@@ -68,7 +68,7 @@ pub(crate) fn unpack(bytes: &[u8], n: usize, out: &mut Vec<u32>) -> Option<usize
     Some(at)
 }
 
-/// Strings one after another: their lengths in bytes, packed, then the bytes. `lengths` is scratch.
+/// Strings one after another: their lengths in bytes, packed, then the bytes.
 pub(crate) fn pack_strings<'a>(strings: impl Iterator<Item = &'a str> + Clone, out: &mut Vec<u8>) {
     let lengths: Vec<u32> = strings.clone().map(|s| s.len() as u32).collect();
     pack(&lengths, out);

@@ -113,8 +113,7 @@ impl Corpus {
         let d = &self.directory;
         let bytes =
             self.section(16 * u64::from(d.shape.words), d.words_offset, d.words_crc, "the word totals")?;
-        let mut numbers =
-            bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b)));
+        let mut numbers = bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b));
         let tokens: Vec<u64> = numbers.by_ref().take(d.shape.words as usize).collect();
         let documents = numbers.collect();
         if tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) != d.shape.tokens {

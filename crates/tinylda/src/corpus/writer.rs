@@ -1,7 +1,6 @@
 //! Writing a corpus: documents in, blocks out, in memory that does not grow with the number of documents
 //! (48 bytes of index per block of a megabyte apart).
 
-use std::io::Write;
 use std::path::Path;
 
 use super::block::encode;
@@ -13,11 +12,10 @@ use crate::files::AtomicFile;
 
 /// Collects documents and writes a block whenever enough are there.
 #[derive(Debug)]
-pub(crate) struct BlockWriter<W> {
-    pub(crate) out: W,
+pub(crate) struct BlockWriter {
+    pub(crate) out: AtomicFile,
     pub(crate) path: std::path::PathBuf,
     pub(crate) entries: Vec<Entry>,
-    target: u64,
     offset: u64,
     documents: u64,
     starts: Vec<u32>,
@@ -30,14 +28,13 @@ pub(crate) struct BlockWriter<W> {
     coded: Vec<u8>,
 }
 
-impl<W: Write> BlockWriter<W> {
-    /// Blocks of about `target` decoded bytes, the first at `offset` of `out`; errors name `path`.
-    pub(crate) fn new(out: W, path: &Path, offset: u64, target: u64) -> BlockWriter<W> {
+impl BlockWriter {
+    /// The first block is at `offset` of `out`; errors name `path`, as the user gave it.
+    pub(crate) fn new(out: AtomicFile, path: &Path, offset: u64) -> BlockWriter {
         BlockWriter {
             out,
             path: path.to_path_buf(),
             entries: Vec::new(),
-            target,
             offset,
             documents: 0,
             starts: vec![0],
@@ -69,7 +66,7 @@ impl<W: Write> BlockWriter<W> {
         self.documents += 1;
         let nonzeros = u32::try_from(self.words.len()).map_err(|_| self.too_long())?;
         self.starts.push(nonzeros);
-        if 8 * (u64::from(nonzeros) + self.starts.len() as u64) + self.names_bytes >= self.target {
+        if 8 * (u64::from(nonzeros) + self.starts.len() as u64) + self.names_bytes >= BLOCK_BYTES {
             self.close_block()?;
         }
         Ok(())
@@ -108,7 +105,7 @@ impl<W: Write> BlockWriter<W> {
             names_bytes: length(names.len())?,
             names_crc: crc32fast::hash(names),
         };
-        self.out.write_all(&self.coded).map_err(Error::io("write", &self.path))?;
+        self.out.put(&self.coded)?;
         self.offset += self.coded.len() as u64;
         self.entries.push(entry);
         self.starts.truncate(1);
@@ -124,7 +121,7 @@ impl<W: Write> BlockWriter<W> {
 /// Writes a corpus file, document by document. The file appears when [`finish`](CorpusWriter::finish) is done.
 #[derive(Debug)]
 pub struct CorpusWriter {
-    pub(crate) blocks: BlockWriter<AtomicFile>,
+    pub(crate) blocks: BlockWriter,
     word_tokens: Vec<u64>,
     word_documents: Vec<u64>,
     has_names: bool,
@@ -136,7 +133,7 @@ impl CorpusWriter {
         let mut out = AtomicFile::create(path)?;
         out.put(&format::header())?;
         Ok(CorpusWriter {
-            blocks: BlockWriter::new(out, path, HEADER_BYTES, BLOCK_BYTES),
+            blocks: BlockWriter::new(out, path, HEADER_BYTES),
             word_tokens: Vec::new(),
             word_documents: Vec::new(),
             has_names: names,

@@ -176,7 +176,7 @@ impl Reader<'_> {
         if start.get(8) != Some(&b'{') {
             return Err(self.wrong_kind(&start));
         }
-        let header_length = start[..8].iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b));
+        let header_length = u64::from_le_bytes(std::array::from_fn(|i| start[i]));
         if header_length > LONGEST_HEADER || header_length > self.length - 8 {
             return Err(self.damaged(0, "its header is longer than the file"));
         }

@@ -14,6 +14,9 @@ use crate::topics::Topics;
 pub struct Settings {
     /// The algorithm's name.
     pub algorithm: String,
+    /// What `tbp` took out of the messages: `own` or `none`; nothing for the other algorithms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<String>,
     /// The seed.
     pub seed: u64,
     /// Passes done.

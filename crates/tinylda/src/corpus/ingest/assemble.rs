@@ -198,13 +198,18 @@ impl Collector {
     }
 }
 
+/// Whether the documents have come in order so far.
+enum State {
+    InOrder(Box<Collector>),
+    Sorting(Sorter),
+}
+
 /// Takes entries in any order.
 pub(crate) struct Assembler {
     output: PathBuf,
     names: Option<PathBuf>,
     source: PathBuf,
-    collector: Option<Collector>,
-    sorter: Option<Sorter>,
+    state: State,
     limits: SortLimits,
     /// The largest document number so far, plus one.
     documents: u64,
@@ -221,11 +226,10 @@ impl Assembler {
         limits: SortLimits,
     ) -> Result<Assembler> {
         Ok(Assembler {
-            collector: Some(Collector::new(output, source, names)?),
+            state: State::InOrder(Box::new(Collector::new(output, source, names)?)),
             output: output.to_path_buf(),
             names: names.map(Path::to_path_buf),
             source: source.to_path_buf(),
-            sorter: None,
             limits,
             documents: 0,
             words: 0,
@@ -245,7 +249,7 @@ impl Assembler {
 
     /// Whether the input had to be sorted.
     pub(crate) fn sorted(&self) -> bool {
-        self.sorter.is_some()
+        matches!(self.state, State::Sorting(_))
     }
 
     /// Adds one non-zero.
@@ -254,15 +258,15 @@ impl Assembler {
         self.documents = self.documents.max(document + 1);
         self.words = self.words.max(u64::from(word) + 1);
         self.entries += 1;
-        if let Some(collector) = &mut self.collector {
+        if let State::InOrder(collector) = &mut self.state {
             if document >= collector.document && document - collector.document < GAP {
                 return collector.push((document, word, count));
             }
             self.start_sorting()?;
         }
-        match &mut self.sorter {
-            Some(sorter) => sorter.push((document, word, count)),
-            None => Ok(()),
+        match &mut self.state {
+            State::InOrder(collector) => collector.push((document, word, count)),
+            State::Sorting(sorter) => sorter.push((document, word, count)),
         }
     }
 
@@ -271,9 +275,11 @@ impl Assembler {
         self.documents = self.documents.max(documents);
     }
 
+    /// What has been collected becomes the first runs.
     fn start_sorting(&mut self) -> Result<()> {
-        let mut sorter = Sorter::new(&folder_of(&self.output), self.limits);
-        if let Some(mut collector) = self.collector.take() {
+        let sorter = Sorter::new(&folder_of(&self.output), self.limits);
+        let before = std::mem::replace(&mut self.state, State::Sorting(sorter));
+        if let (State::InOrder(mut collector), State::Sorting(sorter)) = (before, &mut self.state) {
             let document = collector.document;
             for (word, count) in std::mem::take(&mut collector.entries) {
                 sorter.push((document, word, count))?;
@@ -284,33 +290,32 @@ impl Assembler {
             file.flush().map_err(Error::io("write", &self.output))?;
             sorter.add(Run::Blocks { file, entries: blocks.entries }, 0)?;
         }
-        self.sorter = Some(sorter);
         Ok(())
     }
 
     /// Writes what is left and completes the corpus file. Returns its shape and the number of empty documents.
     pub(crate) fn finish(
-        mut self,
+        self,
         words: u32,
         vocabulary: Option<&Vocabulary>,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<(Shape, u64)> {
-        if let Some(sorter) = self.sorter.take() {
-            let mut collector = Collector::new(&self.output, &self.source, self.names.as_deref())?;
-            let (total, mut done) = (self.entries, 0u64);
-            sorter.finish(&mut |entry| {
-                done += 1;
-                if done.is_multiple_of(1 << 16) && progress(done, total).is_break() {
-                    return Err(Error::Interrupted);
-                }
-                collector.push(entry)
-            })?;
-            return collector.finish(self.documents, words, vocabulary);
-        }
-        match self.collector {
-            Some(collector) => collector.finish(self.documents, words, vocabulary),
-            None => Err(Error::Interrupted),
-        }
+        let collector = match self.state {
+            State::InOrder(collector) => *collector,
+            State::Sorting(sorter) => {
+                let mut collector = Collector::new(&self.output, &self.source, self.names.as_deref())?;
+                let (total, mut done) = (self.entries, 0u64);
+                sorter.finish(&mut |entry| {
+                    done += 1;
+                    if done.is_multiple_of(1 << 16) && progress(done, total).is_break() {
+                        return Err(Error::Interrupted);
+                    }
+                    collector.push(entry)
+                })?;
+                collector
+            }
+        };
+        collector.finish(self.documents, words, vocabulary)
     }
 }
 
@@ -391,10 +396,8 @@ impl RunWriter {
     }
 
     fn push(&mut self, (document, word, count): Entry) -> Result<()> {
-        let mut bytes = [0; ENTRY_BYTES];
-        bytes[..8].copy_from_slice(&document.to_le_bytes());
-        bytes[8..12].copy_from_slice(&word.to_le_bytes());
-        bytes[12..].copy_from_slice(&count.to_le_bytes());
+        let packed = u128::from(document) | u128::from(word) << 64 | u128::from(count) << 96;
+        let bytes: [u8; ENTRY_BYTES] = packed.to_le_bytes();
         self.out.write_all(&bytes).map_err(Error::io("write a temporary file in", &self.folder))
     }
 
@@ -424,10 +427,9 @@ impl RunReader<'_> {
                     Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
                     Err(e) => return Err(Error::io("read a temporary file in", folder)(e)),
                 }
-                let number = |range: std::ops::Range<usize>| {
-                    bytes[range].iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b))
-                };
-                Ok(Some((number(0..8), number(8..12) as u32, number(12..16) as u32)))
+                // As `RunWriter::push` wrote them: the document in eight bytes, word and count in four each.
+                let packed = u128::from_le_bytes(bytes);
+                Ok(Some((packed as u64, (packed >> 64) as u32, (packed >> 96) as u32)))
             }
             RunReader::Blocks { reader, block, next_block, document, entry } => loop {
                 if *document < block.documents() {
