@@ -40,7 +40,7 @@ mod store;
 mod topics;
 mod train;
 
-pub use algo::Algorithm;
+pub use algo::{Active, Algorithm};
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result};
 pub use files::{check_writable, kind_of_file, same_file};

@@ -59,6 +59,11 @@ impl Matrix {
     }
 
     /// All rows, one after another.
+    pub(crate) fn all_rows(&self) -> &[Lanes] {
+        &self.data
+    }
+
+    /// All rows, to write.
     pub(crate) fn all_rows_mut(&mut self) -> &mut [Lanes] {
         &mut self.data
     }

@@ -5,14 +5,15 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::algo::document::{DocumentStep, Frozen};
-use crate::algo::{Algorithm, Sweep};
+use crate::algo::{Active, Algorithm, Sweep};
 use crate::corpus::{Corpus, Shape};
+use crate::engine::{LEAP_EVERY, Rules};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, flat_mut};
 use crate::model::{CorpusName, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
-use crate::store::{Store, Visit};
+use crate::store::{Keep, Store, Visit};
 use crate::topics::{Topics, heavy_words};
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
@@ -39,6 +40,7 @@ pub struct Trainer {
     memory: Option<u64>,
     threads: usize,
     exclude: bool,
+    active: Active,
     nonzeros_per_update: Option<u64>,
 }
 
@@ -54,6 +56,19 @@ pub struct PassReport {
     /// exp(-sum x log sum_k p(w|k)p(k|d) / N) on the training documents, after this pass. `tbp` takes it on its way
     /// through the next pass, when the topics have already moved on a little; that of the last pass is exact.
     pub train_perplexity: f64,
+    /// Topics in use per document: K, but with `tbp` those that the documents have kept.
+    pub active_topics: f64,
+    /// Documents visited per second in this pass.
+    pub documents_per_second: f64,
+}
+
+/// What is known of the passes so far.
+struct Journal {
+    /// (pass, training perplexity).
+    history: Vec<(u32, f64)>,
+    /// When each began and ended, and the topics in use per document after it.
+    passes: Vec<(f64, f64, f64)>,
+    documents: u64,
 }
 
 /// Why training ended.
@@ -78,6 +93,8 @@ pub struct Trained {
     pub train_perplexity: f64,
     /// Seconds of training.
     pub seconds: f64,
+    /// Topics in use per document at the end.
+    pub active_topics: f64,
     /// Why it ended.
     pub stop: Stop,
     /// theta, D rows of K counts, where it was asked for.
@@ -101,6 +118,7 @@ impl Trainer {
             memory: None,
             threads: 1,
             exclude: true,
+            active: Active::Auto,
             nonzeros_per_update: None,
         }
     }
@@ -150,12 +168,17 @@ impl Trainer {
     pub fn threads(self, threads: usize) -> Trainer {
         Trainer { threads, ..self }
     }
+    /// How many topics a document may use with `tbp`.
+    #[must_use]
+    pub fn active(self, active: Active) -> Trainer {
+        Trainer { active, ..self }
+    }
     /// Whether `tbp` takes a document's own share out of the messages to it (as it does unless told otherwise).
     #[must_use]
     pub fn exclude(self, exclude: bool) -> Trainer {
         Trainer { exclude, ..self }
     }
-    /// After how many non-zeros `tbp` renews the topics, in place of its own rule: a 32nd of the corpus, at most 131072.
+    /// After how many non-zeros `tbp` renews the topics, in place of its own rule: a 32nd of the corpus, at most 65536.
     /// As many as there are makes it synchronous.
     #[must_use]
     pub fn nonzeros_per_update(self, nonzeros: u64) -> Trainer {
@@ -293,20 +316,36 @@ impl Trainer {
         let word_tokens = corpus.word_totals()?.tokens;
         let alpha = vec![self.alpha_value() as f32; self.topics as usize];
         let mut topics = Topics::new(shape.words, self.topics, &alpha, self.beta as f32)?;
-        let mut store = Store::load(corpus, self.topics, self.update_size(shape))?;
-        self.scatter(&mut topics, &mut store, &word_tokens)?;
-        let visits = self.visits(corpus);
-        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, kernel, self.threads, self.exclude)?;
-        if self.algorithm.by_words() {
-            store.add_columns(shape.words);
+        // `tbp` grows its topics in the first pass, unless it is told where to start.
+        let growing = self.algorithm.by_words() && self.start.is_none();
+        let keep = match self.algorithm.by_words() {
+            true if growing => Keep::Lists(self.active),
+            true => Keep::Lists(Active::All),
+            false => Keep::Rows,
+        };
+        let mut store = Store::load(corpus, self.topics, self.update_size(shape), keep)?;
+        if !growing {
+            self.scatter(&mut topics, &mut store, &word_tokens)?;
         }
+        let visits = self.visits(corpus);
+        let rules = Rules {
+            threads: self.threads,
+            kernel,
+            exclude: self.exclude,
+            active: self.active,
+            seed: self.seed,
+            growing,
+            passes: self.passes,
+        };
+        let columns = if self.algorithm.by_words() { store.add_columns(shape.words) } else { &[] };
+        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, columns, rules)?;
 
         let tokens = shape.tokens as f64;
-        let mut history: Vec<(u32, f64)> = Vec::new();
-        let mut finished_at = vec![clock.elapsed().as_secs_f64()];
+        let mut journal = Journal { history: Vec::new(), passes: Vec::new(), documents: shape.documents };
         let mut stop = Stop::Passes;
         let mut pass = 0;
         while pass < self.passes && stop == Stop::Passes {
+            let began = clock.elapsed().as_secs_f64();
             sweep.begin(&topics);
             let mut before = Some(0f64);
             store.for_each_block(visits.as_deref(), |visit| {
@@ -317,29 +356,26 @@ impl Trainer {
             })?;
             sweep.end(&mut topics);
             pass += 1;
-            finished_at.push(clock.elapsed().as_secs_f64());
+            journal.passes.push((began, clock.elapsed().as_secs_f64(), store.active_topics()));
             // A sweep that gets the likelihood for free gets that of the state it began with: report one pass later.
             let (of_pass, log_likelihood) = match before {
                 Some(sum) => (pass - 1, sum),
                 None => (pass, log_likelihood(&topics, &mut store, kernel)?),
             };
             if of_pass > 0 {
-                stop = self.note(
-                    of_pass,
-                    perplexity(log_likelihood, tokens),
-                    &finished_at,
-                    &mut history,
-                    &mut each,
-                );
+                stop = self.note(of_pass, perplexity(log_likelihood, tokens), &mut journal, &mut each);
             }
         }
-        if history.last().map(|&(p, _)| p) != Some(pass) {
+        sweep.finish(&mut topics);
+        if journal.history.last().map(|&(p, _)| p) != Some(pass) {
             let last = perplexity(log_likelihood(&topics, &mut store, kernel)?, tokens);
-            let asked = self.note(pass, last, &finished_at, &mut history, &mut each);
+            let asked = self.note(pass, last, &mut journal, &mut each);
             if stop == Stop::Passes {
                 stop = asked;
             }
         }
+        let history = journal.history;
+        let active_topics = store.active_topics();
         let train_perplexity = history.last().map_or(f64::NAN, |&(_, p)| p);
         let theta = if keep_theta { Some(collect_theta(&mut store, corpus, self.topics)?) } else { None };
         let settings = Settings {
@@ -358,6 +394,7 @@ impl Trainer {
             passes: pass,
             train_perplexity,
             seconds: clock.elapsed().as_secs_f64(),
+            active_topics,
             stop,
             theta,
         })
@@ -367,7 +404,7 @@ impl Trainer {
     /// the pieces are part of the result. With one piece, own shares excluded, all messages would change at once and swing
     /// back at the next pass; with ten or more they settle.
     fn update_size(&self, shape: Shape) -> Option<u64> {
-        let own = (shape.nonzeros / 32).clamp(1, 1 << 17);
+        let own = (shape.nonzeros / 32).clamp(1, 1 << 16);
         self.algorithm.by_words().then(|| self.nonzeros_per_update.unwrap_or(own))
     }
 
@@ -376,17 +413,28 @@ impl Trainer {
         &self,
         pass: u32,
         train_perplexity: f64,
-        finished_at: &[f64],
-        history: &mut Vec<(u32, f64)>,
+        journal: &mut Journal,
         each: &mut impl FnMut(&PassReport) -> ControlFlow<()>,
     ) -> Stop {
-        let change = history.last().map(|&(_, last)| (last - train_perplexity).abs());
-        history.push((pass, train_perplexity));
-        let seconds = finished_at.get(pass as usize).copied().unwrap_or(f64::NAN);
-        let asked = each(&PassReport { pass, passes: self.passes, seconds, train_perplexity }).is_break();
-        if asked {
-            Stop::Asked
-        } else if pass >= LEAST_PASSES && change.is_some_and(|change| change < self.tolerance) {
+        journal.history.push((pass, train_perplexity));
+        let none = (f64::NAN, f64::NAN, f64::NAN);
+        let (began, seconds, active_topics) = journal.passes.get(pass as usize - 1).copied().unwrap_or(none);
+        let report = PassReport {
+            pass,
+            passes: self.passes,
+            seconds,
+            train_perplexity,
+            active_topics,
+            documents_per_second: journal.documents as f64 / (seconds - began).max(1e-9),
+        };
+        if each(&report).is_break() {
+            return Stop::Asked;
+        }
+        // Where phi is moved on now and then, a pass is compared with that at the same place of the last round.
+        let round = if self.algorithm.by_words() { LEAP_EVERY } else { 1 };
+        let before = journal.history.len().checked_sub(1 + round as usize).map(|at| journal.history[at].1);
+        let still = |before: f64| (before - train_perplexity).abs() < self.tolerance * f64::from(round);
+        if pass >= LEAST_PASSES && (pass + 1).is_multiple_of(round) && before.is_some_and(still) {
             Stop::Converged
         } else {
             Stop::Passes

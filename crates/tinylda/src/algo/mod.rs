@@ -8,12 +8,12 @@ pub(crate) mod document;
 mod stbp;
 pub(crate) mod tbp;
 
-use crate::engine::Engine;
+use crate::engine::{Columns, Engine, Rules};
 use crate::error::Result;
-use crate::kernel::Kernel;
 use crate::store::Visited;
 use crate::topics::Topics;
 use document::NotANumber;
+pub use tbp::Active;
 
 /// The algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,14 +71,13 @@ impl Sweep {
         algorithm: Algorithm,
         topics: &Topics,
         word_tokens: Vec<u64>,
-        kernel: Kernel,
-        threads: usize,
-        exclude: bool,
+        columns: &[Columns],
+        rules: Rules,
     ) -> Result<Sweep> {
         Ok(match algorithm {
-            Algorithm::Stbp => Sweep::Stbp(stbp::Stbp::new(topics, &word_tokens, kernel)?),
-            Algorithm::Atbp => Sweep::Atbp(atbp::Atbp::new(topics, word_tokens, kernel)),
-            Algorithm::Tbp => Sweep::Tbp(Box::new(Engine::new(threads, kernel, exclude, word_tokens)?)),
+            Algorithm::Stbp => Sweep::Stbp(stbp::Stbp::new(topics, &word_tokens, rules.kernel)?),
+            Algorithm::Atbp => Sweep::Atbp(atbp::Atbp::new(topics, word_tokens, rules.kernel)),
+            Algorithm::Tbp => Sweep::Tbp(Box::new(Engine::new(rules, word_tokens, columns)?)),
         })
     }
 
@@ -86,7 +85,8 @@ impl Sweep {
     pub(crate) fn begin(&mut self, topics: &Topics) {
         match self {
             Sweep::Stbp(s) => s.begin(topics),
-            Sweep::Atbp(_) | Sweep::Tbp(_) => {}
+            Sweep::Atbp(_) => {}
+            Sweep::Tbp(engine) => engine.begin(),
         }
     }
 
@@ -110,7 +110,15 @@ impl Sweep {
     pub(crate) fn end(&mut self, topics: &mut Topics) {
         match self {
             Sweep::Stbp(s) => s.end(topics),
-            Sweep::Atbp(_) | Sweep::Tbp(_) => {}
+            Sweep::Atbp(_) => {}
+            Sweep::Tbp(engine) => engine.end(topics),
+        }
+    }
+
+    /// After the last pass.
+    pub(crate) fn finish(&mut self, topics: &mut Topics) {
+        if let Sweep::Tbp(engine) = self {
+            engine.finish(topics);
         }
     }
 }

@@ -1,138 +1,299 @@
-//! Tiny belief propagation in blocks, the document's own share excluded: TBP's memory, BP's accuracy.
+//! Tiny belief propagation in blocks, own shares excluded, over the topics that a document uses.
 //!
-//! TBP leaves the message of (w, d) inside theta_d when it renews it, and overfits short documents. BP takes it out, and
-//! must store K numbers per non-zero for that. Here it is recomputed and then taken out:
+//! TBP leaves the message of (w, d) inside theta_d and phi_w when it renews it, and overfits. BP takes it out, and must
+//! store K numbers per non-zero for that. Here it is recomputed, and a part of it taken out:
 //! ```text
-//! m[k]  = b[k]*t[k]/s                                  TBP's message, from what is in memory
-//! mu[k] = b[k]*inv[k]*(theta[k]+alpha[k]-x*m[k]) / s2  the own share taken out, then normalised
-//! with b = phi[w,:]+beta, inv = 1/(lambda+W*beta), t = (theta+alpha)*inv, u = t*inv,
-//!      s = dot(b, t), q = dot(b*b, u), s2 = s - x*q/s, r1 = x/s2, r2 = x*r1/s:
-//! x*mu[k] = r1*b[k]*t[k] - r2*b[k]^2*u[k]
+//! m[k]  = p[k]*t[k]/s                           TBP's message, from what is in memory
+//! mu[k] = p[k]*t[k]*f[k] / sum                  f = 1 - e*x*m/t - e*v_w*x*m/b, not below FLOOR
+//! with b = phi[w,:]+beta, inverse = 1/(lambda+W*beta), p = b*inverse, t = theta+alpha, s = sum p*t
 //! ```
-//! Summed over a document's words that is t*acc1 - u*acc2 with acc1 += r1*b, acc2 += r2*b*b; summed over a word's documents
-//! b*(G1 - b*inv*G2) with G1 += r1*t, G2 += r2*t. So a block of documents goes in two phases, each output row with one
-//! writer and a fixed order of summation: first the documents (they write theta, t and the two numbers r1, r2 per
-//! non-zero), then the words (they read these and write phi):
+//! x*m/t and x*m/b are the shares of theta and of phi that are the word's own; e = 1/2; v_w is how much of a word's last
+//! messages is still in phi when their block comes again (see `shares`).
+//!
+//! A document keeps the topics with theta above [`THRESHOLD`] alphas, at most [`Active::cap`] of them; the others get no
+//! message. So a document costs (non-zeros) x (topics in use), whatever K is.
+//!
+//! A block of documents goes in two phases, each output row with one writer and a fixed order of summation: first the
+//! documents (they write theta and their messages), then the words (they add the messages up):
 //! ```text
 //! phi[w,:] <- phi[w,:]*(1 - c/n_w) + counts[w,:]       c = tokens of w in the block
 //! ```
-//! Negative sums are cut to 0 and the row is brought to its known total.
+//! phi is kept as scale[w] * row[w,:], so that the first factor costs one multiplication.
+//! and lambda alike: lambda <- lambda*(1 - n/N) + sum of the block's theta, n = tokens of the block.
 //!
-//! Legend: as in `document`; c tokens of a word in a block, n_w in the corpus.
+//! Legend: K topics, W words; x a count; n_w tokens of a word; `phi[W,K]`, `theta[D,K]` counts; `lambda[K]` column sums.
 
-use super::document::{AHEAD, NotANumber};
-use crate::corpus::Document;
-use crate::kernel::{Kernel, Lanes, flat, flat_mut, prefetch};
+use super::document::NotANumber;
+use crate::corpus;
+use crate::kernel::{Document, Kernel, LANES, Lanes, Places, flat, flat_mut, flat_places, flat_places_mut};
 use crate::topics::{Topics, stride};
 
-/// What the update of a document or a word needs beside its own rows: the same for a whole block.
+/// e: how much of the own share is taken out.
+pub(crate) const EXCLUDE: f32 = 0.5;
+/// In units of alpha: a topic with less of a document's tokens than that is dropped from it.
+pub(crate) const THRESHOLD: f32 = 2.0;
+/// How often a new document is gone through with all topics before its own are chosen.
+const ROUNDS: usize = 4;
+
+/// How many topics a document may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Active {
+    /// As many as it needs: half its tokens, 32 to 128, and fewer as they fall below two alphas.
+    #[default]
+    Auto,
+    /// All of them, always.
+    All,
+    /// So many, and fewer as they fall below two alphas.
+    AtMost(u32),
+}
+
+impl Active {
+    /// The most topics for a document of so many tokens.
+    pub(crate) fn cap(self, tokens: u64, topics: u32) -> usize {
+        let most = match self {
+            Active::Auto => (tokens / 2).next_multiple_of(LANES as u64).clamp(32, 128) as usize,
+            Active::All => usize::MAX,
+            Active::AtMost(n) => (n as usize).max(1),
+        };
+        most.min(topics as usize)
+    }
+
+    fn threshold(self) -> f32 {
+        if self == Active::All { 0.0 } else { THRESHOLD }
+    }
+}
+
+/// What is the same for a whole block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Constants<'a> {
     pub(crate) kernel: Kernel,
-    pub(crate) beta: f32,
+    pub(crate) topics: &'a Topics,
+    pub(crate) scales: &'a [f32],
+    pub(crate) shares: &'a [f32],
     /// 1 / (lambda + W*beta).
     pub(crate) inverse: &'a [Lanes],
-    /// Whether the own share is taken out (plain TBP otherwise).
-    pub(crate) exclude: bool,
+    /// e for theta and phi, or 0 for plain TBP.
+    pub(crate) exclude: (f32, f32),
+    pub(crate) active: Active,
+}
+
+/// A document's topics in use and their counts; the first `length` of each are meant.
+#[derive(Debug)]
+pub(crate) struct List<'a> {
+    pub(crate) topics: &'a mut [u32],
+    pub(crate) counts: &'a mut [f32],
+    pub(crate) length: &'a mut u32,
 }
 
 /// Scratch rows of one thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
-    u: Vec<Lanes>,
-    one: Vec<Lanes>,
-    two: Vec<Lanes>,
+    t: Vec<Lanes>,
+    inverse: Vec<Lanes>,
+    smooth: Vec<Lanes>,
+    own: Vec<Lanes>,
+    sums: Vec<Lanes>,
+    spare: Vec<Lanes>,
+    chosen: Vec<u32>,
 }
 
 impl Scratch {
     pub(crate) fn new(topics: u32) -> Scratch {
         let row = vec![Lanes::ZERO; stride(topics)];
-        Scratch { u: row.clone(), one: row.clone(), two: row }
+        Scratch {
+            t: row.clone(),
+            inverse: row.clone(),
+            smooth: row.clone(),
+            own: row.clone(),
+            spare: [&row[..], &row[..]].concat(),
+            sums: row,
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Sets the rows for topics at `places` (for all of them, where there are none) with these counts.
+    fn prepare(&mut self, constants: Constants<'_>, topics: &[u32], counts: &[f32]) {
+        let Constants { topics: model, inverse, .. } = constants;
+        let (alpha, inverse, beta) = (flat(&model.alpha), flat(inverse), model.beta);
+        let n = counts.len();
+        let padded = n.next_multiple_of(LANES);
+        let (t, inv) = (&mut flat_mut(&mut self.t)[..padded], &mut flat_mut(&mut self.inverse)[..padded]);
+        let (smooth, own) = (&mut flat_mut(&mut self.smooth)[..padded], &mut flat_mut(&mut self.own)[..padded]);
+        for i in 0..padded {
+            // Padding weighs nothing.
+            let (weight, inverse) = if i < n {
+                let k = topics.get(i).map_or(i, |&k| k as usize);
+                (counts[i] + alpha[k], inverse[k])
+            } else {
+                (0.0, 0.0)
+            };
+            t[i] = weight;
+            inv[i] = inverse;
+            smooth[i] = beta * inverse;
+            own[i] = weight * inverse;
+        }
+    }
+
+    fn messages(
+        &mut self,
+        constants: Constants<'_>,
+        document: corpus::Document<'_>,
+        (places, n): (&[Places], usize),
+        messages: Option<&mut [Lanes]>,
+    ) -> Result<f64, NotANumber> {
+        let Constants { kernel, topics, scales, shares, exclude, .. } = constants;
+        let document = Document {
+            words: document.words,
+            counts: document.counts,
+            rows: topics.phi.all_rows(),
+            stride: stride(topics.count),
+            scales,
+            exclude,
+            shares,
+            places,
+            t: &self.t[..n],
+            inverse: &self.inverse[..n],
+            smooth: &self.smooth[..n],
+            own: &self.own[..n],
+        };
+        kernel.messages(&document, &mut self.sums, messages, &mut self.spare).map_err(NotANumber)
+    }
+
+    /// Puts the topics into `chosen` that are to stay: above the threshold, and the largest where that is too many.
+    /// At least one stays. `topics` names them, in rising order; they are all topics where it is empty.
+    fn choose(&mut self, constants: Constants<'_>, topics: &[u32], n: usize, cap: usize) {
+        let sums = flat(&self.sums);
+        let alpha = flat(&constants.topics.alpha);
+        let threshold = constants.active.threshold();
+        self.chosen.clear();
+        self.chosen.extend((0..n as u32).filter(|&i| {
+            let k = topics.get(i as usize).copied().unwrap_or(i);
+            sums[i as usize] >= threshold * alpha[k as usize]
+        }));
+        // The largest first; of equals that with the lower number.
+        let order = |a: &u32, b: &u32| sums[*b as usize].total_cmp(&sums[*a as usize]).then(a.cmp(b));
+        if self.chosen.is_empty() {
+            self.chosen.extend((0..n as u32).min_by(order));
+        }
+        if self.chosen.len() > cap {
+            self.chosen.select_nth_unstable_by(cap - 1, order);
+            self.chosen.truncate(cap);
+            self.chosen.sort_unstable();
+        }
     }
 }
 
-/// The document phase: renews `theta[K]`, leaves `t[K]` of the old theta and (r1, r2) of every non-zero for the word phase.
-/// Returns the log-likelihood under the old theta.
+/// The first topics of a document, from the topics there are so far: `theta[K]` is gone through a few times with all of
+/// them, and the strongest are its list.
+pub(crate) fn first_list(
+    constants: Constants<'_>,
+    document: corpus::Document<'_>,
+    theta: &mut [f32],
+    list: List<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), NotANumber> {
+    let (k, n) = (theta.len(), stride(constants.topics.count));
+    for _ in 0..ROUNDS {
+        scratch.prepare(constants, &[], theta);
+        scratch.messages(constants, document, (&[], n), None)?;
+        theta.copy_from_slice(&flat(&scratch.sums)[..k]);
+    }
+    scratch.choose(constants, &[], k, list.topics.len());
+    for ((topic, count), &chosen) in list.topics.iter_mut().zip(list.counts).zip(&scratch.chosen) {
+        *topic = chosen;
+        *count = theta[chosen as usize];
+    }
+    *list.length = scratch.chosen.len() as u32;
+    Ok(())
+}
+
+/// The document phase: renews a document's list, leaves its topics as they were in `places` and its messages for the word
+/// phase. Adds theta to `lambda[K]`. Returns the log-likelihood under the old theta.
 pub(crate) fn document(
     constants: Constants<'_>,
-    topics: &Topics,
-    document: Document<'_>,
-    theta: &mut [f32],
-    t: &mut [Lanes],
-    ratios: &mut [(f32, f32)],
+    document: corpus::Document<'_>,
+    list: List<'_>,
+    (places, messages): (&mut [Places], &mut [Lanes]),
+    lambda: &mut [f64],
     scratch: &mut Scratch,
 ) -> Result<f64, NotANumber> {
-    let Constants { kernel, beta, inverse, exclude } = constants;
-    let Scratch { u, one, two } = scratch;
-    kernel.weigh(theta, flat(&topics.alpha), flat(inverse), flat_mut(t), flat_mut(u));
-    if !exclude {
-        u.fill(Lanes::ZERO);
-    }
-    one.fill(Lanes::ZERO);
-    two.fill(Lanes::ZERO);
-    let (mut log_likelihood, mut product, mut tokens) = (0f64, 1f64, 0u64);
-    for (i, ((&w, &count), ratio)) in document.words.iter().zip(document.counts).zip(ratios).enumerate() {
-        if let Some(&ahead) = document.words.get(i + AHEAD) {
-            prefetch(topics.phi.row(ahead));
-        }
-        let phi = topics.phi.row(w);
-        let x = count as f32;
-        let (s, q) = kernel.excluded_sums(phi, beta, t, u);
-        // Where a word is nearly all of its document the own share may leave next to nothing: keep a little.
-        let rest = (s - x * q / s).max(1e-3 * s);
-        let r1 = x / rest;
-        let r2 = x * r1 / s;
-        if !(r1.is_finite() && r2.is_finite() && s > 0.0) {
-            return Err(NotANumber(s));
-        }
-        *ratio = (r1, r2);
-        kernel.excluded_gather((r1, r2), phi, beta, one, two);
-        // A logarithm per non-zero would take a tenth of the time: take it of products instead.
-        let s = f64::from(s);
-        match count {
-            1 => product *= s,
-            2 => product *= s * s,
-            _ => log_likelihood += f64::from(count) * libm::log(s),
-        }
-        if !(1e-200..1e200).contains(&product) {
-            log_likelihood += libm::log(product);
-            product = 1.0;
-        }
-        tokens += u64::from(count);
-    }
-    log_likelihood += libm::log(product);
-    let factor = if exclude { inverse } else { u };
-    let sum = kernel.excluded_counts((t, 0.0), false, factor, one, two);
-    let total = tokens as f64;
-    let scale = total as f32 / sum;
+    let length = *list.length as usize;
+    let n = length.div_ceil(LANES);
+    let (topics, counts) = (&mut list.topics[..length], &mut list.counts[..length]);
+    let padded = flat_places_mut(&mut places[..n]);
+    padded[..length].copy_from_slice(topics);
+    padded[length..].fill(0);
+    scratch.prepare(constants, topics, counts);
+    let messages = &mut messages[..n * document.words.len()];
+    let log_likelihood =
+        scratch.messages(constants, document, (&places[..n], n), Some(messages))?;
+    let tokens = document.tokens() as f64;
+    scratch.choose(constants, topics, length, constants.active.cap(document.tokens(), constants.topics.count));
+    let sums = flat(&scratch.sums);
+    let kept: f64 = scratch.chosen.iter().map(|&i| f64::from(sums[i as usize])).sum();
+    let scale = (tokens / kept) as f32;
     if !scale.is_finite() {
-        return Err(NotANumber(sum));
+        return Err(NotANumber(scale));
     }
-    for (theta, &count) in theta.iter_mut().zip(flat(one)) {
-        *theta = count * scale;
+    for (to, &i) in scratch.chosen.iter().enumerate() {
+        topics[to] = topics[i as usize];
+        counts[to] = sums[i as usize] * scale;
+        lambda[topics[to] as usize] += f64::from(counts[to]);
     }
-    Ok(log_likelihood - total * libm::log(total + topics.alpha_sum))
+    *list.length = scratch.chosen.len() as u32;
+    Ok(log_likelihood - tokens * libm::log(tokens + constants.topics.alpha_sum))
 }
 
-/// The word phase: renews a row of phi from the block's documents. `uses` are (t row, (r1, r2)) of the word's documents,
-/// `share` = c/n_w and `tokens` = c. Adds to `delta[K]` what the row's change does to lambda.
-pub(crate) fn word<'t>(
-    constants: Constants<'_>,
-    phi: &mut [Lanes],
-    uses: impl Iterator<Item = (&'t [Lanes], (f32, f32))>,
-    (tokens, share): (u64, f64),
-    delta: &mut [f64],
-    scratch: &mut Scratch,
+/// One use of a word in a block: the document's topics in use, how many they are, and the message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Use<'a> {
+    pub(crate) places: &'a [Places],
+    pub(crate) length: usize,
+    pub(crate) message: &'a [Lanes],
+}
+
+/// The word phase: renews a word's scale and row of phi from its uses in the block (`again`: the same once more). `keep` = 1 - c/n_w. `counts[K]` is
+/// zero before and after.
+pub(crate) fn word<'a>(
+    kernel: Kernel,
+    (row, scale): (&mut [Lanes], &mut f32),
+    (uses, again): (impl Iterator<Item = Use<'a>>, impl Iterator<Item = Use<'a>>),
+    keep: f32,
+    counts: &mut [f32],
 ) {
-    let Constants { kernel, beta, inverse, exclude } = constants;
-    let Scratch { one, two, .. } = scratch;
-    one.fill(Lanes::ZERO);
-    two.fill(Lanes::ZERO);
-    for (t, (r1, r2)) in uses {
-        kernel.spread((r1, if exclude { r2 } else { 0.0 }), t, one, two);
+    /// A scale below this is multiplied out, before products of it leave the range of 32-bit floats.
+    const LEAST: f32 = 1e-12;
+    let mut touched = 0;
+    for Use { places, length, message } in uses {
+        for (&k, &count) in flat_places(places)[..length].iter().zip(flat(message)) {
+            counts[k as usize] += count;
+        }
+        touched += length;
     }
-    let sum = kernel.excluded_counts((phi, beta), true, inverse, one, two);
-    let keep = (1.0 - share) as f32;
-    let scale = if sum > 0.0 { tokens as f32 / sum } else { 0.0 };
-    kernel.renew(flat_mut(phi), keep, flat(one), scale, delta);
+    *scale *= keep;
+    let row = flat_mut(row);
+    if *scale < LEAST {
+        let left = *scale;
+        row.iter_mut().for_each(|phi| *phi *= left);
+        *scale = 1.0;
+    }
+    let factor = 1.0 / *scale;
+    // Either way gives the same bits.
+    if touched * 2 > row.len() {
+        kernel.settle(row, counts, factor);
+        return;
+    }
+    for Use { places, length, .. } in again {
+        for &k in &flat_places(places)[..length] {
+            row[k as usize] += counts[k as usize] * factor;
+            counts[k as usize] = 0.0;
+        }
+    }
+}
+
+/// v_w: how much of a word's last messages from a block is in phi when the block comes again. Each block in between has
+/// multiplied phi by 1 - c/n_w; the passes before left their part too. `faded` is the product of all these factors of a
+/// pass, without those that are 0.
+pub(crate) fn share(faded: f64) -> f32 {
+    (faded / (1.0 - 0.97 * faded)).min(1.0) as f32
 }

@@ -8,11 +8,13 @@
 #![allow(unsafe_code)] // the instruction-set calls; each with its proof
 #![allow(clippy::inline_always)] // what is written once must become part of each instruction set's own function
 
+mod active;
 mod rows;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use active::Document;
 pub(crate) use rows::{Cell, Rows};
 
 /// Sixteen numbers of a row: one cache line.
@@ -25,6 +27,23 @@ pub(crate) const LANES: usize = 16;
 
 impl Lanes {
     pub(crate) const ZERO: Lanes = Lanes([0.0; LANES]);
+}
+
+/// Sixteen places in a row.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Places(pub(crate) [u32; LANES]);
+
+/// The places of a list, padding included.
+pub(crate) fn flat_places(list: &[Places]) -> &[u32] {
+    // SAFETY: Places is repr(C) around [u32; 16] and 64 bytes long, so n of them are 16 n numbers without gaps.
+    unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), list.len() * LANES) }
+}
+
+/// The places of a list, padding included, to write.
+pub(crate) fn flat_places_mut(list: &mut [Places]) -> &mut [u32] {
+    // SAFETY: as in `flat_places`; the borrow is exclusive.
+    unsafe { std::slice::from_raw_parts_mut(list.as_mut_ptr().cast(), list.len() * LANES) }
 }
 
 /// The numbers of a row, padding included.
@@ -51,6 +70,19 @@ pub(crate) fn prefetch(row: &[Lanes]) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = row;
+}
+
+/// The same for the cache line of one number.
+#[inline(always)]
+pub(crate) fn prefetch_number(number: &f32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: as in `prefetch`.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(number).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = number;
 }
 
 /// A set of instructions.
@@ -164,55 +196,48 @@ impl Kernel {
         dispatch_plain!(self, deposit(r, eta, rows));
     }
 
-    /// With b = `phi[K]` + beta: (b . t, b*b . u).
+    /// A document's messages: see `active`. `spare` has room for 2 A numbers.
     #[inline]
-    pub(crate) fn excluded_sums(self, phi: &[Lanes], beta: f32, t: &[Lanes], u: &[Lanes]) -> (f32, f32) {
-        dispatch!(self, excluded_sums(phi, beta, t, u))
-    }
-
-    /// With b = `phi[K]` + beta: `one[K]` += r1 * b and `two[K]` += r2 * b*b.
-    #[inline]
-    pub(crate) fn excluded_gather(
+    pub(crate) fn messages(
         self,
-        ratios: (f32, f32),
-        phi: &[Lanes],
-        beta: f32,
-        one: &mut [Lanes],
-        two: &mut [Lanes],
-    ) {
-        dispatch!(self, excluded_gather(ratios, phi, beta, one, two));
+        document: &Document<'_>,
+        sums: &mut [Lanes],
+        wanted: Option<&mut [Lanes]>,
+        spare: &mut [Lanes],
+    ) -> Result<f64, f32> {
+        let end = (document.stride * LANES).min(i32::MAX as usize) as u32;
+        // The proof for the gathers.
+        assert!(flat_places(document.places).iter().all(|&place| place < end), "a place outside the row");
+        match self.0 {
+            // SAFETY: plain Rust, needs nothing; the places were checked.
+            Isa::Plain => unsafe {
+                active::messages::<vector::Plain>(document, sums, wanted, spare)
+            },
+            // SAFETY: as in `dispatch!`; the places were checked.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::avx2::messages(document, sums, wanted, spare) },
+            // SAFETY: as in `dispatch!`; the places were checked.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::avx512::messages(document, sums, wanted, spare) },
+        }
     }
 
-    /// `one[K]` += r1 * `t[K]` and `two[K]` += r2 * `t[K]`.
+    /// `row[K]` += factor * `counts[K]`, and the counts are 0 again.
     #[inline]
-    pub(crate) fn spread(self, ratios: (f32, f32), t: &[Lanes], one: &mut [Lanes], two: &mut [Lanes]) {
-        dispatch!(self, spread(ratios, t, one, two));
+    pub(crate) fn settle(self, row: &mut [f32], counts: &mut [f32], factor: f32) {
+        dispatch_plain!(self, settle(row, counts, factor));
     }
 
-    /// With b = `row[K]` + beta: `one[K]` = max(b * (one - factor * two), 0), factor = b * inverse where `square` is set
-    /// and `inverse` alone otherwise; returns the sum.
+    /// `row[K]` = scale * row, and on by `step` times its way from `saved[K]`.
     #[inline]
-    pub(crate) fn excluded_counts(
-        self,
-        (row, beta): (&[Lanes], f32),
-        square: bool,
-        inverse: &[Lanes],
-        one: &mut [Lanes],
-        two: &[Lanes],
-    ) -> f32 {
-        dispatch!(self, excluded_counts(row, beta, square, inverse, one, two))
+    pub(crate) fn leap(self, row: &mut [f32], scale: f32, saved: &[u16], step: f32) {
+        dispatch_plain!(self, leap(row, scale, saved, step));
     }
 
-    /// `t[K]` = (theta + alpha) * inverse and `u[K]` = t * inverse.
+    /// `row[K]` *= scale, and a copy in 16 bits.
     #[inline]
-    pub(crate) fn weigh(self, theta: &[f32], alpha: &[f32], inverse: &[f32], t: &mut [f32], u: &mut [f32]) {
-        dispatch_plain!(self, weigh(theta, alpha, inverse, t, u));
-    }
-
-    /// `phi[K]` = phi * keep + counts * scale; `delta[K]` += the change.
-    #[inline]
-    pub(crate) fn renew(self, phi: &mut [f32], keep: f32, counts: &[f32], scale: f32, delta: &mut [f64]) {
-        dispatch_plain!(self, renew(phi, keep, counts, scale, delta));
+    pub(crate) fn keep(self, row: &mut [f32], scale: f32, saved: &mut [u16]) {
+        dispatch_plain!(self, keep(row, scale, saved));
     }
 }
 
@@ -251,18 +276,14 @@ mod tests {
             kernel.fade(&mut eta, rows, (0.9, 0.8, 0.7), &flat(&y)[..n], 0.5, 3.0);
             let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
             kernel.deposit(r, &eta, rows);
-            let (mut t, mut u) = (x.clone(), y.clone());
-            kernel.weigh(&flat(&x)[..n], flat(&y), flat(&y), flat_mut(&mut t), flat_mut(&mut u));
-            let (s, q) = kernel.excluded_sums(&x, 0.3, &t, &u);
-            kernel.excluded_gather((r, 0.1 * r), &x, 0.3, &mut t, &mut u);
-            kernel.spread((r, 0.2), &y, &mut t, &mut u);
-            let (mut counts, mut plain) = (t.clone(), t.clone());
-            let sums = kernel.excluded_counts((&x, 0.3), true, &y, &mut counts, &u)
-                + kernel.excluded_counts((&x, 0.3), false, &y, &mut plain, &u);
-            assert!(flat(&counts).iter().chain(flat(&plain)).all(|&c| c >= 0.0));
-            kernel.renew(&mut flat_mut(&mut two)[..n], 0.9, flat(&counts), s + q + sums, &mut lambda);
+            let mut saved = vec![0u16; n];
+            kernel.keep(&mut flat_mut(&mut two)[..n], 0.7, &mut saved);
+            kernel.leap(&mut flat_mut(&mut two)[..n], 1.1, &saved, 0.5);
+            let mut counts = y.clone();
+            kernel.settle(&mut flat_mut(&mut two)[..n], &mut flat_mut(&mut counts)[..n], r);
+            assert!(flat(&counts)[..n].iter().all(|&c| c == 0.0));
             for i in 0..n {
-                flat_mut(&mut three)[i] += flat(&plain)[i] + eta[i] + theta[i] as f32 + lambda[i] as f32;
+                flat_mut(&mut three)[i] += eta[i] + theta[i] as f32 + lambda[i] as f32;
             }
             let got = (dot, kernel.sum(&x), two, three);
             match &first {

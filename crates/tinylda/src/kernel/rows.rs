@@ -61,122 +61,34 @@ pub(super) unsafe fn axpy_two<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes], u
     }
 }
 
-/// With b = `phi[K]` + beta: (b . t, b*b . u). Even and odd chunks go to accumulators of their own.
-#[inline(always)]
-pub(super) unsafe fn excluded_sums<V: Vector>(
-    phi: &[Lanes],
-    beta: f32,
-    t: &[Lanes],
-    u: &[Lanes],
-) -> (f32, f32) {
-    // SAFETY: see `dot`.
-    unsafe {
-        let beta = V::splat(beta);
-        let (mut s0, mut s1, mut q0, mut q1) = (V::zero(), V::zero(), V::zero(), V::zero());
-        let ((phi_twos, phi_rest), (t_twos, t_rest), (u_twos, u_rest)) =
-            (phi.as_chunks::<2>(), t.as_chunks::<2>(), u.as_chunks::<2>());
-        for ((phi, t), u) in phi_twos.iter().zip(t_twos).zip(u_twos) {
-            let (b0, b1) = (V::load(&phi[0]).add(beta), V::load(&phi[1]).add(beta));
-            s0 = b0.fma(V::load(&t[0]), s0);
-            s1 = b1.fma(V::load(&t[1]), s1);
-            q0 = b0.mul(b0).fma(V::load(&u[0]), q0);
-            q1 = b1.mul(b1).fma(V::load(&u[1]), q1);
-        }
-        for ((phi, t), u) in phi_rest.iter().zip(t_rest).zip(u_rest) {
-            let b = V::load(phi).add(beta);
-            s0 = b.fma(V::load(t), s0);
-            q0 = b.mul(b).fma(V::load(u), q0);
-        }
-        (s0.add(s1).sum(), q0.add(q1).sum())
-    }
-}
-
-/// With b = `phi[K]` + beta: `one[K]` += r1 * b and `two[K]` += r2 * b*b.
-#[inline(always)]
-pub(super) unsafe fn excluded_gather<V: Vector>(
-    (r1, r2): (f32, f32),
-    phi: &[Lanes],
-    beta: f32,
-    one: &mut [Lanes],
-    two: &mut [Lanes],
-) {
-    // SAFETY: see `dot`.
-    unsafe {
-        let (r1, r2, beta) = (V::splat(r1), V::splat(r2), V::splat(beta));
-        for ((phi, one), two) in phi.iter().zip(one).zip(two) {
-            let b = V::load(phi).add(beta);
-            b.fma(r1, V::load(one)).store(one);
-            b.mul(b).fma(r2, V::load(two)).store(two);
-        }
-    }
-}
-
-/// `one[K]` += r1 * `t[K]` and `two[K]` += r2 * `t[K]`.
-#[inline(always)]
-pub(super) unsafe fn spread<V: Vector>(
-    (r1, r2): (f32, f32),
-    t: &[Lanes],
-    one: &mut [Lanes],
-    two: &mut [Lanes],
-) {
-    // SAFETY: see `dot`.
-    unsafe {
-        let (r1, r2) = (V::splat(r1), V::splat(r2));
-        for ((t, one), two) in t.iter().zip(one).zip(two) {
-            let t = V::load(t);
-            t.fma(r1, V::load(one)).store(one);
-            t.fma(r2, V::load(two)).store(two);
-        }
-    }
-}
-
-/// With b = `row[K]` + beta: `one[K]` = max(b * (one - factor * two), 0), factor = b * inverse where `square` is set and
-/// `inverse` alone otherwise; returns the sum. The first makes a word's counts, the second a document's.
-#[inline(always)]
-pub(super) unsafe fn excluded_counts<V: Vector>(
-    row: &[Lanes],
-    beta: f32,
-    square: bool,
-    inverse: &[Lanes],
-    one: &mut [Lanes],
-    two: &[Lanes],
-) -> f32 {
-    // SAFETY: see `dot`.
-    unsafe {
-        let (beta, minus) = (V::splat(beta), V::splat(-1.0));
-        let mut sum = V::zero();
-        for (((row, inverse), one), two) in row.iter().zip(inverse).zip(one).zip(two) {
-            let b = V::load(row).add(beta);
-            let factor = if square { b.mul(V::load(inverse)) } else { V::load(inverse) };
-            let counts = b.mul(factor.mul(V::load(two)).fma(minus, V::load(one))).max(V::zero());
-            sum = sum.add(counts);
-            counts.store(one);
-        }
-        sum.sum()
-    }
-}
-
-/// `t[K]` = (theta + alpha) * inverse and `u[K]` = t * inverse.
+/// `row[K]` += factor * `counts[K]`, and the counts are 0 again.
 /// Number by number, without a sum: whatever the instructions, the compiler may not change the bits; likewise below.
 #[inline(always)]
-pub(super) fn weigh(theta: &[f32], alpha: &[f32], inverse: &[f32], t: &mut [f32], u: &mut [f32]) {
-    let n = theta.len();
-    let (alpha, inverse, t, u) = (&alpha[..n], &inverse[..n], &mut t[..n], &mut u[..n]);
-    for k in 0..n {
-        t[k] = (theta[k] + alpha[k]) * inverse[k];
-        u[k] = t[k] * inverse[k];
+pub(super) fn settle(row: &mut [f32], counts: &mut [f32], factor: f32) {
+    for (row, count) in row.iter_mut().zip(counts) {
+        *row += *count * factor;
+        *count = 0.0;
     }
 }
 
-/// `phi[K]` = phi * keep + counts * scale; `delta[K]` += the change.
+/// `row[K]` = max(row + step * (row - saved), row/10) for row = scale * row; saved are the upper 16 bits of numbers.
 #[inline(always)]
-pub(super) fn renew(phi: &mut [f32], keep: f32, counts: &[f32], scale: f32, delta: &mut [f64]) {
-    let n = phi.len();
-    let (counts, delta) = (&counts[..n], &mut delta[..n]);
-    for k in 0..n {
-        let new = phi[k] * keep + counts[k] * scale;
-        delta[k] += f64::from(new) - f64::from(phi[k]);
-        phi[k] = new;
+pub(super) fn leap(row: &mut [f32], scale: f32, saved: &[u16], step: f32) {
+    for (row, &saved) in row.iter_mut().zip(saved) {
+        let now = *row * scale;
+        let before = f32::from_bits(u32::from(saved) << 16);
+        let next = now + step * (now - before);
+        let least = now * 0.1;
+        *row = if next > least { next } else { least };
+    }
+}
+
+/// `saved[K]` = the upper 16 bits of `row[K]` * scale, rounded; the row keeps the product.
+#[inline(always)]
+pub(super) fn keep(row: &mut [f32], scale: f32, saved: &mut [u16]) {
+    for (row, saved) in row.iter_mut().zip(saved) {
+        *row *= scale;
+        *saved = (row.to_bits().wrapping_add(0x8000) >> 16) as u16;
     }
 }
 

@@ -1,6 +1,6 @@
-//! Sixteen lanes, and what can be done with them: the nine operations that an instruction set must bring.
+//! Sixteen lanes, and what can be done with them: the ten operations that an instruction set must bring.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Places};
 
 /// Sixteen 32-bit floats. Every operation is exactly rounded per lane, so all implementations agree to the bit.
 ///
@@ -11,6 +11,11 @@ pub(super) trait Vector: Copy {
     unsafe fn splat(value: f32) -> Self;
     unsafe fn load(from: &Lanes) -> Self;
     unsafe fn store(self, to: &mut Lanes);
+    /// The numbers of a row at sixteen places.
+    ///
+    /// # Safety
+    /// Every place lies inside the row that starts at `row`.
+    unsafe fn gather(row: *const f32, places: &Places) -> Self;
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
     /// The larger of the two; `other` where self is no number.
@@ -41,6 +46,11 @@ impl Vector for Plain {
     #[inline(always)]
     unsafe fn store(self, to: &mut Lanes) {
         to.0 = self.0;
+    }
+    #[inline(always)]
+    unsafe fn gather(row: *const f32, places: &Places) -> Self {
+        // SAFETY: promised by the caller.
+        Plain(std::array::from_fn(|i| unsafe { *row.add(places.0[i] as usize) }))
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
