@@ -137,20 +137,39 @@ pub(crate) struct Split {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Algorithm {
+    /// Ours: tiny belief propagation in blocks, own shares excluded, few topics per document, on all cores
+    Tbp,
     /// Synchronous tiny belief propagation (the paper's sTBP)
     Stbp,
     /// Asynchronous tiny belief propagation (the paper's aTBP)
     Atbp,
-    /// Tiny belief propagation in blocks, a document's own share excluded, on all cores
-    Tbp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Exclude {
-    /// The document's own share, as belief propagation has it
+    /// Half of the word's own share in the document and in the topics
     Own,
     /// Nothing, as the paper's TBP has it
     None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Instructions {
+    Plain,
+    Avx2,
+    Avx512,
+}
+
+/// How many topics a document may use.
+fn active(text: &str) -> Result<tinylda::Active, String> {
+    match text {
+        "auto" => Ok(tinylda::Active::Auto),
+        "all" => Ok(tinylda::Active::All),
+        number => match number.parse() {
+            Ok(n) if n > 0 => Ok(tinylda::Active::AtMost(n)),
+            _ => Err("expected auto, all or a whole number from 1".into()),
+        },
+    }
 }
 
 /// Find topics in a corpus
@@ -158,7 +177,7 @@ pub(crate) enum Exclude {
 /// The same seed gives the same model file, byte for byte.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
-    tinylda train pubmed.tlc -k 100 --algorithm tbp --threads 2 -o pubmed.model\n  \
+    tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
     tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
 pub(crate) struct Train {
     /// The corpus file
@@ -167,7 +186,7 @@ pub(crate) struct Train {
     #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
     /// How topics are found
-    #[arg(long, value_enum, default_value_t = Algorithm::Atbp)]
+    #[arg(long, value_enum, default_value_t = Algorithm::Tbp)]
     pub(crate) algorithm: Algorithm,
     /// Dirichlet parameter of a document's topics, per topic [default: 2/K]
     #[arg(long, allow_negative_numbers = true, value_parser = positive, conflicts_with = "alpha_sum")]
@@ -190,6 +209,12 @@ pub(crate) struct Train {
     /// tbp: what is taken out of the messages to a document [default: own]
     #[arg(long, value_enum)]
     pub(crate) exclude: Option<Exclude>,
+    /// tbp: how many topics a document may use: auto, all or a number [default: auto]
+    #[arg(long, value_name = "auto|all|N", value_parser = active)]
+    pub(crate) active: Option<tinylda::Active>,
+    /// Use these instructions in place of the best that the processor has; the result does not depend on them
+    #[arg(long, value_enum, hide = true)]
+    pub(crate) instructions: Option<Instructions>,
     /// The same seed gives the same topics
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -380,11 +380,12 @@ fn wrong_usage_is_2() {
         ("train small.tlc -k 3 -o -", vec!["-o", "name of a file"]),
         ("train small.tlc -k 3 --tol -1 -o m", vec!["from 0"]),
         ("train small.tlc -k 3 --threads 0 --algorithm tbp -o m", vec!["--threads"]),
+        ("train small.tlc -k 3 --active some -o m", vec!["--active", "auto, all or a whole number"]),
         (
             "train small.tlc -k 3 --threads 2 --algorithm stbp -o m",
             vec!["--threads", "only with --algorithm tbp"],
         ),
-        ("train small.tlc -k 3 --exclude none -o m", vec!["--exclude", "only with --algorithm tbp"]),
+        ("train small.tlc -k 3 --algorithm atbp --exclude none -o m", vec!["--exclude", "only with --algorithm tbp"]),
         ("import docword.small.txt -o -", vec!["-o", "name of a file"]),
         ("import - --vocab - -o x", vec!["standard input once"]),
         ("split small.tlc", vec!["TRAIN"]),

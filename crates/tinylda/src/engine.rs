@@ -8,10 +8,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::algo::document::NotANumber;
-use crate::algo::tbp::{self, Active, Constants, List, Scratch, Use};
+use crate::algo::tbp::{self, Active, Constants, List, Scratch, Use, Visit, Word};
 use crate::corpus::{Block, Document};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, LANES, Lanes, Places, flat, flat_mut, prefetch};
+use crate::kernel::{Kernel, LANES, Lanes, Places, Ratio, SHORT, Short, flat, flat_mut, prefetch};
 use crate::random::{Purpose, Random};
 use crate::store::{Lists, Visited};
 use crate::topics::{Topics, stride};
@@ -150,9 +150,14 @@ pub(crate) struct Engine {
     /// See `tbp::share`.
     shares: Vec<f32>,
     inverse: Vec<Lanes>,
+    smooth: Vec<Lanes>,
     rows: Vec<Row>,
+    /// For long rows: topics in use of every document of the block, and every message.
     places: Vec<Places>,
     messages: Vec<Lanes>,
+    /// For short rows: t of every document, and what it takes to make every message again.
+    t: Vec<Lanes>,
+    ratios: Vec<Ratio>,
     /// theta of every chunk of documents, added up.
     deltas: Vec<Vec<f64>>,
     /// phi at the last leap, in 16 bits.
@@ -166,14 +171,13 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(rules: Rules, word_tokens: Vec<u64>, pieces: &[Columns]) -> Result<Engine> {
         let threads = rules.threads.max(1);
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| {
-            Error::Setting {
+        let pool =
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
                 option: "--threads",
                 found: threads.to_string(),
                 expected: "threads that the system can start".into(),
                 remedy: format!("Choose fewer ({e})."),
-            }
-        })?;
+            })?;
         let mut faded = vec![1f64; word_tokens.len()];
         for columns in pieces {
             for (&w, &tokens) in columns.words.iter().zip(&columns.tokens) {
@@ -193,9 +197,12 @@ impl Engine {
             tokens: word_tokens.iter().sum(),
             word_tokens,
             inverse: Vec::new(),
+            smooth: Vec::new(),
             rows: Vec::new(),
             places: Vec::new(),
             messages: Vec::new(),
+            t: Vec::new(),
+            ratios: Vec::new(),
             deltas: vec![Vec::new(); CHUNKS],
             saved: Vec::new(),
             leap: LEAP,
@@ -231,7 +238,9 @@ impl Engine {
             &sorted
         };
         topics.inverse(&mut self.inverse);
-        self.lay_out(block, lists);
+        self.smooth.clone_from(&self.inverse);
+        flat_mut(&mut self.smooth).iter_mut().for_each(|inverse| *inverse *= topics.beta);
+        self.lay_out(block, lists, stride(topics.count));
         let log_likelihood = self.document_phase(topics, block, lists)?;
         self.word_phase(topics, block, columns);
         self.block += 1;
@@ -240,14 +249,20 @@ impl Engine {
     }
 
     /// Where each document's places and messages go.
-    fn lay_out(&mut self, block: &Block, lists: &Lists) {
+    fn lay_out(&mut self, block: &Block, lists: &Lists, stride: usize) {
         let (mut places, mut messages) = (0, 0);
+        let short = stride <= SHORT;
         self.rows.clear();
         for (d, &length) in lists.lengths.iter().enumerate() {
-            let lanes = (length as usize).div_ceil(LANES);
+            let lanes = if short { 0 } else { (length as usize).div_ceil(LANES) };
             self.rows.push(Row { room: length as usize, places, messages, length: 0 });
             places += lanes;
             messages += lanes * (block.starts[d + 1] - block.starts[d]) as usize;
+        }
+        if short {
+            self.t.resize(block.documents() * stride, Lanes::ZERO);
+            self.ratios.resize(block.nonzeros(), Ratio::default());
+            return;
         }
         // They shrink from pass to pass: give back what is not needed any more.
         if messages * 2 < self.messages.len() {
@@ -278,6 +293,7 @@ impl Engine {
             scales: &self.scales,
             shares: &self.shares,
             inverse: &self.inverse,
+            smooth: &self.smooth,
             // In the first pass nothing of a document is in phi yet.
             exclude: (e, if grows { 0.0 } else { e }),
             active,
@@ -287,26 +303,36 @@ impl Engine {
         let random = self.block == 0;
         let first_document = block.first_document();
         let Lists { lengths, topics: list_topics, counts } = lists;
-        let (mut list_topics, mut counts, mut rest) = (&mut list_topics[..], &mut counts[..], &mut lengths[..]);
+        let (mut list_topics, mut counts, mut rest) =
+            (&mut list_topics[..], &mut counts[..], &mut lengths[..]);
         let (mut places, mut messages) = (&mut self.places[..], &mut self.messages[..]);
+        let (mut t, mut ratios) = (&mut self.t[..], &mut self.ratios[..]);
+        let width = stride(topics.count);
+        let short = width <= SHORT;
         let mut rows = &mut self.rows[..];
         let chunks: Vec<_> = cut(&block.starts)
             .into_iter()
             .zip(&mut self.deltas)
             .map(|(range, delta)| {
-                let mut sizes = (0, 0, 0);
                 let own = take(&mut rows, range.len());
+                let mut sizes = (0, 0, 0);
                 for (d, row) in range.clone().zip(own.iter()) {
-                    let lanes = row.room.div_ceil(LANES);
+                    let lanes = if short { 0 } else { row.room.div_ceil(LANES) };
                     let words = (block.starts[d + 1] - block.starts[d]) as usize;
                     sizes = (sizes.0 + row.room, sizes.1 + lanes, sizes.2 + lanes * words);
                 }
+                let nonzeros = (block.starts[range.end] - block.starts[range.start]) as usize;
+                let visits = if short {
+                    Visit::Short { t: take(&mut t, range.len() * width), ratios: take(&mut ratios, nonzeros) }
+                } else {
+                    Visit::Long { places: take(&mut places, sizes.1), messages: take(&mut messages, sizes.2) }
+                };
                 let lists = (
                     take(&mut list_topics, sizes.0),
                     take(&mut counts, sizes.0),
                     take(&mut rest, range.len()),
                 );
-                (range, own, lists, (take(&mut places, sizes.1), take(&mut messages, sizes.2)), delta)
+                (range, own, lists, visits, delta)
             })
             .collect();
         let used = chunks.len();
@@ -314,16 +340,26 @@ impl Engine {
                          range: Range<usize>,
                          rows: &mut [Row],
                          (mut all_topics, mut all_counts, lengths): (&mut [u32], &mut [f32], &mut [u32]),
-                         (mut places, mut messages): (&mut [Places], &mut [Lanes]),
+                         mut visits: Visit<'_>,
                          delta: &mut Vec<f64>| {
             delta.clear();
             delta.resize(stride(k as u32) * LANES, 0.0);
             let mut sum = 0f64;
             for ((d, row), length) in range.zip(rows).zip(lengths) {
                 let document = block.document(d);
-                let lanes = row.room.div_ceil(LANES);
                 let (topics, counts) = (take(&mut all_topics, row.room), take(&mut all_counts, row.room));
-                let own = (take(&mut places, lanes), take(&mut messages, lanes * document.words.len()));
+                let visit = match &mut visits {
+                    Visit::Short { t, ratios } => {
+                        Visit::Short { t: take(t, width), ratios: take(ratios, document.words.len()) }
+                    }
+                    Visit::Long { places, messages } => {
+                        let lanes = row.room.div_ceil(LANES);
+                        Visit::Long {
+                            places: take(places, lanes),
+                            messages: take(messages, lanes * document.words.len()),
+                        }
+                    }
+                };
                 if document.words.is_empty() {
                     continue;
                 }
@@ -336,7 +372,7 @@ impl Engine {
                 }
                 row.length = *length as usize;
                 let list = List { topics, counts, length };
-                sum += tbp::document(constants, document, list, own, delta, scratch).map_err(failed)?;
+                sum += tbp::document(constants, document, list, visit, delta, scratch).map_err(failed)?;
             }
             Ok(sum)
         };
@@ -345,8 +381,8 @@ impl Engine {
                 .into_par_iter()
                 .map_init(
                     || (Scratch::new(k as u32), vec![0f32; if grows { k } else { 0 }]),
-                    |scratch, (range, rows, lists, buffers, delta)| {
-                        one_chunk(scratch, range, rows, lists, buffers, delta)
+                    |scratch, (range, rows, lists, visits, delta)| {
+                        one_chunk(scratch, range, rows, lists, visits, delta)
                     },
                 )
                 .collect()
@@ -370,6 +406,8 @@ impl Engine {
         let (width, kernel, grows) = (stride(topics.count), self.rules.kernel, self.grows());
         let (rows, word_tokens) = (&self.rows[..], &self.word_tokens[..]);
         let (places, messages) = (&self.places[..], &self.messages[..]);
+        let visited = (&self.t[..], &self.ratios[..]);
+        let shared = Short { inverse: &self.inverse, smooth: &self.smooth };
         let (mut phi, mut scales) = (topics.phi.all_rows_mut(), &mut self.scales[..]);
         let mut next = 0u32;
         let chunks: Vec<_> = cut(&columns.starts)
@@ -383,7 +421,7 @@ impl Engine {
                 (range, first, take(&mut phi, own * width), take(&mut scales, own))
             })
             .collect();
-        let one_chunk = |counts: &mut Vec<f32>,
+        let one_chunk = |counts: &mut Vec<Lanes>,
                          range: Range<usize>,
                          first: u32,
                          phi: &mut [Lanes],
@@ -402,22 +440,26 @@ impl Engine {
             for i in range {
                 let w = columns.words[i];
                 let at = (w - first) as usize;
-                let uses = columns.uses[columns.starts[i] as usize..columns.starts[i + 1] as usize].iter();
-                let uses = (uses.clone().map(|used| {
+                let uses = &columns.uses[columns.starts[i] as usize..columns.starts[i + 1] as usize];
+                let share = columns.tokens[i] as f64 / word_tokens[w as usize] as f64;
+                let keep = if grows { 1.0 } else { (1.0 - share) as f32 };
+                let word = Word { row: &mut phi[at * width..(at + 1) * width], scale: &mut scales[at] };
+                if width <= SHORT {
+                    word.renew_short((kernel, shared), uses, visited, keep, counts);
+                    continue;
+                }
+                let asking = uses.iter().map(|used| {
                     if let Some(coming) = ahead.next() {
                         prefetch(find(coming).message);
                     }
                     find(used)
-                }), uses.map(find));
-                let share = columns.tokens[i] as f64 / word_tokens[w as usize] as f64;
-                let keep = if grows { 1.0 } else { (1.0 - share) as f32 };
-                let row = (&mut phi[at * width..(at + 1) * width], &mut scales[at]);
-                tbp::word(kernel, row, uses, keep, counts);
+                });
+                word.renew(kernel, (asking, uses.iter().map(find)), keep, flat_mut(counts));
             }
         };
         self.pool.install(|| {
             chunks.into_par_iter().for_each_init(
-                || vec![0f32; width * LANES],
+                || vec![Lanes::ZERO; width],
                 |counts, (range, first, phi, scales)| one_chunk(counts, range, first, phi, scales),
             );
         });

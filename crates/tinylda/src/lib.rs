@@ -12,7 +12,7 @@
 //! use tinylda::{Algorithm, Corpus, Trainer};
 //!
 //! let corpus = Corpus::open(Path::new("train.tlc"))?;
-//! let trained = Trainer::new(100).algorithm(Algorithm::Atbp).seed(1).train(&corpus, |report| {
+//! let trained = Trainer::new(100).algorithm(Algorithm::Tbp).threads(2).seed(1).train(&corpus, |report| {
 //!     println!("{} {}", report.pass, report.train_perplexity);
 //!     ControlFlow::Continue(())
 //! })?;
@@ -45,6 +45,7 @@ pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result};
 pub use files::{check_writable, kind_of_file, same_file};
 pub use infer::Inferencer;
+pub use kernel::Instructions;
 pub use model::Model;
 pub use plan::{Plan, human_bytes};
 pub use train::{

@@ -9,7 +9,7 @@ use crate::algo::{Active, Algorithm, Sweep};
 use crate::corpus::{Corpus, Shape};
 use crate::engine::{LEAP_EVERY, Rules};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, flat_mut};
+use crate::kernel::{Instructions, Kernel, flat_mut};
 use crate::model::{CorpusName, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
@@ -41,6 +41,7 @@ pub struct Trainer {
     threads: usize,
     exclude: bool,
     active: Active,
+    instructions: Option<Instructions>,
     nonzeros_per_update: Option<u64>,
 }
 
@@ -107,7 +108,7 @@ impl Trainer {
     pub fn new(topics: u32) -> Trainer {
         Trainer {
             topics,
-            algorithm: Algorithm::Atbp,
+            algorithm: Algorithm::Tbp,
             alpha: None,
             beta: DEFAULT_BETA,
             passes: DEFAULT_PASSES,
@@ -119,6 +120,7 @@ impl Trainer {
             threads: 1,
             exclude: true,
             active: Active::Auto,
+            instructions: None,
             nonzeros_per_update: None,
         }
     }
@@ -168,6 +170,11 @@ impl Trainer {
     pub fn threads(self, threads: usize) -> Trainer {
         Trainer { threads, ..self }
     }
+    /// Use these instructions in place of the best that the processor has. The result does not depend on it.
+    #[must_use]
+    pub fn instructions(self, instructions: Instructions) -> Trainer {
+        Trainer { instructions: Some(instructions), ..self }
+    }
     /// How many topics a document may use with `tbp`.
     #[must_use]
     pub fn active(self, active: Active) -> Trainer {
@@ -188,6 +195,16 @@ impl Trainer {
     #[must_use]
     pub fn memory(self, bytes: u64) -> Trainer {
         Trainer { memory: Some(bytes), ..self }
+    }
+
+    fn kernel(&self) -> Result<Kernel> {
+        let Some(wanted) = self.instructions else { return Ok(Kernel::best()) };
+        Kernel::of(wanted).ok_or_else(|| Error::Setting {
+            option: "--instructions",
+            found: format!("{wanted:?}"),
+            expected: "instructions that this processor has".into(),
+            remedy: "Leave it out: the best are chosen.".into(),
+        })
     }
 
     fn alpha_value(&self) -> f64 {
@@ -291,7 +308,7 @@ impl Trainer {
         corpus: &Corpus,
         each: impl FnMut(&PassReport) -> ControlFlow<()>,
     ) -> Result<Trained> {
-        self.run(corpus, each, false, Kernel::best())
+        self.run(corpus, each, false)
     }
 
     /// Trains and gives theta too: D x K numbers.
@@ -300,7 +317,7 @@ impl Trainer {
         corpus: &Corpus,
         each: impl FnMut(&PassReport) -> ControlFlow<()>,
     ) -> Result<Trained> {
-        self.run(corpus, each, true, Kernel::best())
+        self.run(corpus, each, true)
     }
 
     fn run(
@@ -308,9 +325,9 @@ impl Trainer {
         corpus: &Corpus,
         mut each: impl FnMut(&PassReport) -> ControlFlow<()>,
         keep_theta: bool,
-        kernel: Kernel,
     ) -> Result<Trained> {
         self.check(corpus)?;
+        let kernel = self.kernel()?;
         let clock = Instant::now();
         let shape = corpus.shape();
         let word_tokens = corpus.word_totals()?.tokens;
@@ -547,12 +564,15 @@ mod tests {
         let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
         synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&path).unwrap();
-        for algorithm in Algorithm::ALL {
-            let trainer = Trainer::new(37).algorithm(algorithm).passes(4);
-            let models: Vec<Model> = Kernel::all()
+        for (algorithm, topics) in Algorithm::ALL.into_iter().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
+        {
+            let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);
+            let models: Vec<Model> = [Instructions::Plain, Instructions::Avx2, Instructions::Avx512]
                 .into_iter()
-                .map(|kernel| {
-                    trainer.run(&corpus, |_| ControlFlow::Continue(()), false, kernel).unwrap().model
+                .filter(|&instructions| Kernel::of(instructions).is_some())
+                .map(|instructions| {
+                    let trainer = trainer.clone().instructions(instructions);
+                    trainer.train(&corpus, |_| ControlFlow::Continue(())).unwrap().model
                 })
                 .collect();
             assert!(models.iter().all(|model| *model == models[0]), "{algorithm:?}");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use reference::Reference;
 use tinylda::corpus::ingest::Import;
-use tinylda::{Algorithm, Corpus, Trained, Trainer};
+use tinylda::{Active, Algorithm, Corpus, Trained, Trainer};
 
 const K: usize = 6;
 const DOCUMENTS: usize = 80;
@@ -122,7 +122,7 @@ fn tbp_in_one_piece_is_stbp() {
     let corpus = Corpus::open(&file).unwrap();
     let start = whole("small.init.txt").into_iter().map(|k| k as u32).collect();
     let trainer = Trainer::new(K as u32).algorithm(Algorithm::Tbp).alpha(0.25).tolerance(0.0).start(start);
-    let plain = trainer.exclude(false).nonzeros_per_update(1_000_000).threads(2);
+    let plain = trainer.exclude(false).active(Active::All).nonzeros_per_update(1_000_000).threads(2);
     for (pass, perplexity) in perplexities("tbp-sync") {
         let got = plain.clone().passes(pass as u32).train(&corpus, |_| ControlFlow::Continue(())).unwrap();
         let got = got.train_perplexity;

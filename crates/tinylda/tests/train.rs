@@ -97,15 +97,18 @@ fn threads_do_not_change_a_bit() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
     let corpus = synthetic(folder.path(), &settings);
-    let bytes = |threads| {
-        let path = folder.path().join("m");
-        let trainer = Trainer::new(20).algorithm(Algorithm::Tbp).threads(threads).passes(5);
-        trainer.train(&corpus, go_on).unwrap().model.save(&path).unwrap();
-        std::fs::read(path).unwrap()
-    };
-    let one = bytes(1);
-    for threads in [2, 3, 16] {
-        assert!(bytes(threads) == one, "{threads} threads");
+    // Short rows and long ones, with and without a leap.
+    for (topics, passes) in [(20, 5), (150, 24)] {
+        let bytes = |threads| {
+            let path = folder.path().join("m");
+            let trainer = Trainer::new(topics).algorithm(Algorithm::Tbp).threads(threads).passes(passes);
+            trainer.train(&corpus, go_on).unwrap().model.save(&path).unwrap();
+            std::fs::read(path).unwrap()
+        };
+        let one = bytes(1);
+        for threads in [2, 3, 16] {
+            assert!(bytes(threads) == one, "{threads} threads");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
-use tinylda::{Algorithm, Corpus, PassReport, Stop, Trainer};
+use tinylda::{Algorithm, Corpus, Instructions, PassReport, Stop, Trainer};
 
 use super::{check_output, grouped, print, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
@@ -19,7 +19,12 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     if a.json && log_to_stdout {
         return Err(super::export::both_to_stdout("--log -"));
     }
-    for (option, given) in [("--threads", a.threads.is_some()), ("--exclude", a.exclude.is_some())] {
+    let ours = [
+        ("--threads", a.threads.is_some()),
+        ("--exclude", a.exclude.is_some()),
+        ("--active", a.active.is_some()),
+    ];
+    for (option, given) in ours {
         if given && a.algorithm != args::Algorithm::Tbp {
             let found = format!("given with {}", name(a.algorithm).name());
             return Err(usage(option, found, "it only with --algorithm tbp", "Leave it out, or choose tbp."));
@@ -85,6 +90,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "train_perplexity": trained.train_perplexity,
         "peak_rss_bytes": machine::peak_rss_bytes(),
         "threads": threads(a),
+        "active_topics": trained.active_topics,
         "model": shown(&a.output),
     });
     let line = format!(
@@ -124,6 +130,16 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
         .threads(threads(a))
         .exclude(a.exclude != Some(args::Exclude::None))
         .seed(a.seed);
+    if let Some(active) = a.active {
+        trainer = trainer.active(active);
+    }
+    if let Some(instructions) = a.instructions {
+        trainer = trainer.instructions(match instructions {
+            args::Instructions::Plain => Instructions::Plain,
+            args::Instructions::Avx2 => Instructions::Avx2,
+            args::Instructions::Avx512 => Instructions::Avx512,
+        });
+    }
     if let Some(alpha) = a.alpha.or(a.alpha_sum.map(|sum| sum / f64::from(a.topics))) {
         trainer = trainer.alpha(alpha);
     }
@@ -170,6 +186,8 @@ fn log_line(out: &mut dyn Write, report: &PassReport) -> std::io::Result<()> {
         "pass": report.pass,
         "seconds": report.seconds,
         "train_perplexity": report.train_perplexity,
+        "active_topics": report.active_topics,
+        "documents_per_second": report.documents_per_second,
         "peak_rss_bytes": machine::peak_rss_bytes(),
     });
     writeln!(out, "{line}")?;

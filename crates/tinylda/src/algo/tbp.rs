@@ -25,7 +25,9 @@
 
 use super::document::NotANumber;
 use crate::corpus;
-use crate::kernel::{Document, Kernel, LANES, Lanes, Places, flat, flat_mut, flat_places, flat_places_mut};
+use crate::kernel::{
+    Document, Kernel, LANES, Lanes, Places, Ratio, Short, flat, flat_mut, flat_places, flat_places_mut,
+};
 use crate::topics::{Topics, stride};
 
 /// e: how much of the own share is taken out.
@@ -72,6 +74,8 @@ pub(crate) struct Constants<'a> {
     pub(crate) shares: &'a [f32],
     /// 1 / (lambda + W*beta).
     pub(crate) inverse: &'a [Lanes],
+    /// beta times that.
+    pub(crate) smooth: &'a [Lanes],
     /// e for theta and phi, or 0 for plain TBP.
     pub(crate) exclude: (f32, f32),
     pub(crate) active: Active,
@@ -83,6 +87,15 @@ pub(crate) struct List<'a> {
     pub(crate) topics: &'a mut [u32],
     pub(crate) counts: &'a mut [f32],
     pub(crate) length: &'a mut u32,
+}
+
+/// What a document leaves for the word phase.
+#[derive(Debug)]
+pub(crate) enum Visit<'a> {
+    /// Short rows: `t[K]`, and what it takes to make each message again.
+    Short { t: &'a mut [Lanes], ratios: &'a mut [Ratio] },
+    /// Long rows: its topics as they were, and its messages.
+    Long { places: &'a mut [Places], messages: &'a mut [Lanes] },
 }
 
 /// Scratch rows of one thread.
@@ -118,7 +131,8 @@ impl Scratch {
         let n = counts.len();
         let padded = n.next_multiple_of(LANES);
         let (t, inv) = (&mut flat_mut(&mut self.t)[..padded], &mut flat_mut(&mut self.inverse)[..padded]);
-        let (smooth, own) = (&mut flat_mut(&mut self.smooth)[..padded], &mut flat_mut(&mut self.own)[..padded]);
+        let (smooth, own) =
+            (&mut flat_mut(&mut self.smooth)[..padded], &mut flat_mut(&mut self.own)[..padded]);
         for i in 0..padded {
             // Padding weighs nothing.
             let (weight, inverse) = if i < n {
@@ -157,6 +171,46 @@ impl Scratch {
             own: &self.own[..n],
         };
         kernel.messages(&document, &mut self.sums, messages, &mut self.spare).map_err(NotANumber)
+    }
+
+    /// The messages with short rows; `sums` are put in the order of the list.
+    fn short_messages(
+        &mut self,
+        constants: Constants<'_>,
+        document: corpus::Document<'_>,
+        (list, counts): (&[u32], &[f32]),
+        t: &mut [Lanes],
+        ratios: &mut [Ratio],
+    ) -> Result<f64, NotANumber> {
+        let Constants { kernel, topics, scales, shares, inverse, smooth, exclude, .. } = constants;
+        let alpha = flat(&topics.alpha);
+        t.fill(Lanes::ZERO);
+        self.own.fill(Lanes::ZERO);
+        for (&k, &count) in list.iter().zip(counts) {
+            let k = k as usize;
+            flat_mut(t)[k] = count + alpha[k];
+            flat_mut(&mut self.own)[k] = (count + alpha[k]) * flat(inverse)[k];
+        }
+        let document = Document {
+            words: document.words,
+            counts: document.counts,
+            rows: topics.phi.all_rows(),
+            stride: t.len(),
+            scales,
+            exclude,
+            shares,
+            places: &[],
+            t,
+            inverse,
+            smooth,
+            own: &self.own,
+        };
+        let log_likelihood = kernel.short_messages(&document, &mut self.spare, ratios).map_err(NotANumber)?;
+        let (sums, all) = (flat_mut(&mut self.sums), flat(&self.spare));
+        for (sum, &k) in sums.iter_mut().zip(list) {
+            *sum = all[k as usize];
+        }
+        Ok(log_likelihood)
     }
 
     /// Puts the topics into `chosen` that are to stay: above the threshold, and the largest where that is too many.
@@ -207,28 +261,38 @@ pub(crate) fn first_list(
     Ok(())
 }
 
-/// The document phase: renews a document's list, leaves its topics as they were in `places` and its messages for the word
-/// phase. Adds theta to `lambda[K]`. Returns the log-likelihood under the old theta.
+/// The document phase: renews a document's list, and leaves the visit for the word phase. Adds theta to `lambda[K]`. Returns the log-likelihood under the old theta.
 pub(crate) fn document(
     constants: Constants<'_>,
     document: corpus::Document<'_>,
     list: List<'_>,
-    (places, messages): (&mut [Places], &mut [Lanes]),
+    visit: Visit<'_>,
     lambda: &mut [f64],
     scratch: &mut Scratch,
 ) -> Result<f64, NotANumber> {
     let length = *list.length as usize;
-    let n = length.div_ceil(LANES);
     let (topics, counts) = (&mut list.topics[..length], &mut list.counts[..length]);
-    let padded = flat_places_mut(&mut places[..n]);
-    padded[..length].copy_from_slice(topics);
-    padded[length..].fill(0);
-    scratch.prepare(constants, topics, counts);
-    let messages = &mut messages[..n * document.words.len()];
-    let log_likelihood =
-        scratch.messages(constants, document, (&places[..n], n), Some(messages))?;
+    let log_likelihood = match visit {
+        Visit::Short { t, ratios } => {
+            scratch.short_messages(constants, document, (topics, counts), t, ratios)?
+        }
+        Visit::Long { places, messages } => {
+            let n = length.div_ceil(LANES);
+            let padded = flat_places_mut(&mut places[..n]);
+            padded[..length].copy_from_slice(topics);
+            padded[length..].fill(0);
+            scratch.prepare(constants, topics, counts);
+            let messages = &mut messages[..n * document.words.len()];
+            scratch.messages(constants, document, (&places[..n], n), Some(messages))?
+        }
+    };
     let tokens = document.tokens() as f64;
-    scratch.choose(constants, topics, length, constants.active.cap(document.tokens(), constants.topics.count));
+    scratch.choose(
+        constants,
+        topics,
+        length,
+        constants.active.cap(document.tokens(), constants.topics.count),
+    );
     let sums = flat(&scratch.sums);
     let kept: f64 = scratch.chosen.iter().map(|&i| f64::from(sums[i as usize])).sum();
     let scale = (tokens / kept) as f32;
@@ -252,41 +316,69 @@ pub(crate) struct Use<'a> {
     pub(crate) message: &'a [Lanes],
 }
 
-/// The word phase: renews a word's scale and row of phi from its uses in the block (`again`: the same once more). `keep` = 1 - c/n_w. `counts[K]` is
-/// zero before and after.
-pub(crate) fn word<'a>(
-    kernel: Kernel,
-    (row, scale): (&mut [Lanes], &mut f32),
-    (uses, again): (impl Iterator<Item = Use<'a>>, impl Iterator<Item = Use<'a>>),
-    keep: f32,
-    counts: &mut [f32],
-) {
-    /// A scale below this is multiplied out, before products of it leave the range of 32-bit floats.
-    const LEAST: f32 = 1e-12;
-    let mut touched = 0;
-    for Use { places, length, message } in uses {
-        for (&k, &count) in flat_places(places)[..length].iter().zip(flat(message)) {
-            counts[k as usize] += count;
+/// A word's row of phi and its scale.
+#[derive(Debug)]
+pub(crate) struct Word<'a> {
+    pub(crate) row: &'a mut [Lanes],
+    pub(crate) scale: &'a mut f32,
+}
+
+impl Word<'_> {
+    /// What a block leaves of the row: `keep` = 1 - c/n_w of it. Returns the factor for what is added.
+    fn fade(&mut self, keep: f32) -> f32 {
+        /// A scale below this is multiplied out, before products of it leave the range of 32-bit floats.
+        const LEAST: f32 = 1e-12;
+        *self.scale *= keep;
+        if *self.scale < LEAST {
+            let left = *self.scale;
+            flat_mut(self.row).iter_mut().for_each(|phi| *phi *= left);
+            *self.scale = 1.0;
         }
-        touched += length;
+        1.0 / *self.scale
     }
-    *scale *= keep;
-    let row = flat_mut(row);
-    if *scale < LEAST {
-        let left = *scale;
-        row.iter_mut().for_each(|phi| *phi *= left);
-        *scale = 1.0;
+
+    /// The word phase with short rows: see [`Kernel::short_counts`].
+    pub(crate) fn renew_short(
+        mut self,
+        (kernel, shared): (Kernel, Short<'_>),
+        uses: &[(u32, u32)],
+        visited: (&[Lanes], &[Ratio]),
+        keep: f32,
+        counts: &mut [Lanes],
+    ) {
+        kernel.short_counts(shared, (self.row, *self.scale), uses, visited, counts);
+        let factor = self.fade(keep);
+        kernel.settle(flat_mut(self.row), flat_mut(counts), factor);
     }
-    let factor = 1.0 / *scale;
-    // Either way gives the same bits.
-    if touched * 2 > row.len() {
-        kernel.settle(row, counts, factor);
-        return;
-    }
-    for Use { places, length, .. } in again {
-        for &k in &flat_places(places)[..length] {
-            row[k as usize] += counts[k as usize] * factor;
-            counts[k as usize] = 0.0;
+
+    /// The word phase: renews the row from its uses in the block (`again`: the same once more). `counts[K]` is zero before
+    /// and after.
+    pub(crate) fn renew<'a>(
+        mut self,
+        kernel: Kernel,
+        (uses, again): (impl Iterator<Item = Use<'a>>, impl Iterator<Item = Use<'a>>),
+        keep: f32,
+        counts: &mut [f32],
+    ) {
+        let mut touched = 0;
+        for Use { places, length, message } in uses {
+            for (&k, &count) in flat_places(places)[..length].iter().zip(flat(message)) {
+                counts[k as usize] += count;
+            }
+            touched += length;
+        }
+        let factor = self.fade(keep);
+        let row = flat_mut(self.row);
+        // Either way gives the same bits.
+        if touched * 2 > row.len() {
+            kernel.settle(row, counts, factor);
+            return;
+        }
+        for Use { places, length, .. } in again {
+            for &k in &flat_places(places)[..length] {
+                row[k as usize] += counts[k as usize] * factor;
+                counts[k as usize] = 0.0;
+            }
         }
     }
 }

@@ -227,3 +227,156 @@ unsafe fn many<V: Vector>(
         Ok(log.sum + libm::log(log.product))
     }
 }
+
+/// What the word phase needs of a non-zero to make its message again: r, and what is taken out of theta and of phi.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Ratio {
+    r: f32,
+    of_theta: f32,
+    of_phi: f32,
+}
+
+/// The most [`Lanes`] of a row for which all topics are gone through at once, those not in use with t = 0: up to there
+/// this is faster than picking those in use out of their rows.
+pub(crate) const SHORT: usize = 8;
+
+/// What short rows share: phi of word w is `scales[w] * rows[w,:]`, each of N lanes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Short<'a> {
+    pub(crate) inverse: &'a [Lanes],
+    pub(crate) smooth: &'a [Lanes],
+}
+
+/// The same as [`messages`] for short rows: `document.t` has all topics, and there are no places. Leaves `ratios` in place
+/// of the messages.
+#[inline(always)]
+pub(super) unsafe fn short_messages<V: Vector>(
+    document: &Document<'_>,
+    sums: &mut [Lanes],
+    ratios: &mut [Ratio],
+) -> Result<f64, f32> {
+    // SAFETY: see `messages`.
+    unsafe {
+        match document.stride {
+            1 => short::<V, 1>(document, sums, ratios),
+            2 => short::<V, 2>(document, sums, ratios),
+            3 => short::<V, 3>(document, sums, ratios),
+            4 => short::<V, 4>(document, sums, ratios),
+            5 => short::<V, 5>(document, sums, ratios),
+            6 => short::<V, 6>(document, sums, ratios),
+            7 => short::<V, 7>(document, sums, ratios),
+            _ => short::<V, SHORT>(document, sums, ratios),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn short<V: Vector, const N: usize>(
+    document: &Document<'_>,
+    sums: &mut [Lanes],
+    ratios: &mut [Ratio],
+) -> Result<f64, f32> {
+    // SAFETY: see `messages`.
+    unsafe {
+        let row_of = |row: &[Lanes]| -> [Lanes; N] { std::array::from_fn(|i| row[i]) };
+        let (t, inverse) = (row_of(document.t), row_of(document.inverse));
+        let (smooth, own) = (row_of(document.smooth), row_of(document.own));
+        let (one, floor) = (V::splat(1.0), V::splat(FLOOR));
+        let mut total = [Lanes::ZERO; N];
+        let mut log = Logarithm { sum: 0.0, product: 1.0 };
+        let (rows, _) = document.rows.as_chunks::<N>();
+        for (i, ((&w, &count), ratio)) in document.words.iter().zip(document.counts).zip(ratios).enumerate() {
+            ask(document, i);
+            let row = &rows[w as usize];
+            let scale = V::splat(document.scales[w as usize]);
+            let (mut p, mut z) = ([V::zero(); N], [V::zero(); N]);
+            // Even and odd lanes apart: half the waiting for sums.
+            let (mut s0, mut s1) = (V::zero(), V::zero());
+            for i in 0..N {
+                p[i] = V::load(&row[i]).mul(scale).fma(V::load(&inverse[i]), V::load(&smooth[i]));
+                z[i] = p[i].mul(V::load(&t[i]));
+                if i % 2 == 0 { s0 = s0.add(z[i]) } else { s1 = s1.add(z[i]) }
+            }
+            let s = s0.add(s1).sum();
+            let x = count as f32;
+            let of_theta = -document.exclude.0 * x / s;
+            let of_phi = -document.exclude.1 * document.shares[w as usize] * x / s;
+            let (share_of_theta, share_of_phi) = (V::splat(of_theta), V::splat(of_phi));
+            let (mut rest0, mut rest1) = (V::zero(), V::zero());
+            for i in 0..N {
+                let f = p[i].fma(share_of_theta, V::load(&own[i]).fma(share_of_phi, one)).max(floor);
+                z[i] = z[i].mul(f);
+                if i % 2 == 0 { rest0 = rest0.add(z[i]) } else { rest1 = rest1.add(z[i]) }
+            }
+            let r = x / rest0.add(rest1).sum();
+            if !(r.is_finite() && s > 0.0 && s.is_finite()) {
+                return Err(s);
+            }
+            *ratio = Ratio { r, of_theta, of_phi };
+            let r = V::splat(r);
+            for i in 0..N {
+                z[i].fma(r, V::load(&total[i])).store(&mut total[i]);
+            }
+            log.times(s, count);
+        }
+        sums[..N].copy_from_slice(&total);
+        Ok(log.sum + libm::log(log.product))
+    }
+}
+
+/// Sets `counts[K]` to the sum of a word's messages in a block, made again: `uses` are (document, non-zero), `t` has a row
+/// for every document.
+#[inline(always)]
+pub(super) unsafe fn short_counts<V: Vector>(
+    shared: Short<'_>,
+    (row, scale): (&[Lanes], f32),
+    uses: &[(u32, u32)],
+    (t, ratios): (&[Lanes], &[Ratio]),
+    counts: &mut [Lanes],
+) {
+    // SAFETY: see `messages`.
+    unsafe {
+        match row.len() {
+            1 => counts_of::<V, 1>(shared, (row, scale), uses, (t, ratios), counts),
+            2 => counts_of::<V, 2>(shared, (row, scale), uses, (t, ratios), counts),
+            3 => counts_of::<V, 3>(shared, (row, scale), uses, (t, ratios), counts),
+            4 => counts_of::<V, 4>(shared, (row, scale), uses, (t, ratios), counts),
+            5 => counts_of::<V, 5>(shared, (row, scale), uses, (t, ratios), counts),
+            6 => counts_of::<V, 6>(shared, (row, scale), uses, (t, ratios), counts),
+            7 => counts_of::<V, 7>(shared, (row, scale), uses, (t, ratios), counts),
+            _ => counts_of::<V, SHORT>(shared, (row, scale), uses, (t, ratios), counts),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn counts_of<V: Vector, const N: usize>(
+    Short { inverse, smooth }: Short<'_>,
+    (row, scale): (&[Lanes], f32),
+    uses: &[(u32, u32)],
+    (t, ratios): (&[Lanes], &[Ratio]),
+    counts: &mut [Lanes],
+) {
+    // SAFETY: see `messages`.
+    unsafe {
+        let (scale, one, floor) = (V::splat(scale), V::splat(1.0), V::splat(FLOOR));
+        let inverse: [V; N] = std::array::from_fn(|i| V::load(&inverse[i]));
+        let p: [V; N] =
+            std::array::from_fn(|i| V::load(&row[i]).mul(scale).fma(inverse[i], V::load(&smooth[i])));
+        let mut total = [V::zero(); N];
+        let (t, _) = t.as_chunks::<N>();
+        for &(d, n) in uses {
+            let Ratio { r, of_theta, of_phi } = ratios[n as usize];
+            let (r, of_theta, of_phi) = (V::splat(r), V::splat(of_theta), V::splat(of_phi));
+            let t = &t[d as usize];
+            for i in 0..N {
+                let t = V::load(&t[i]);
+                let f = p[i].fma(of_theta, t.mul(inverse[i]).fma(of_phi, one)).max(floor);
+                total[i] = p[i].mul(t).mul(f).fma(r, total[i]);
+            }
+        }
+        for i in 0..N {
+            total[i].store(&mut counts[i]);
+        }
+    }
+}

@@ -14,7 +14,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use active::Document;
+pub(crate) use active::{Document, Ratio, SHORT, Short};
 pub(crate) use rows::{Cell, Rows};
 
 /// Sixteen numbers of a row: one cache line.
@@ -85,7 +85,18 @@ pub(crate) fn prefetch_number(number: &f32) {
     let _ = number;
 }
 
-/// A set of instructions.
+/// Instructions of a processor. The result does not depend on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instructions {
+    /// Those that every processor has.
+    Plain,
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512F.
+    Avx512,
+}
+
+/// A set of instructions that this program was built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Isa {
     Plain,
@@ -144,6 +155,18 @@ impl Kernel {
             }
         }
         all
+    }
+
+    /// The kernel of given instructions, where the processor has them.
+    pub(crate) fn of(instructions: Instructions) -> Option<Kernel> {
+        let same = |kernel: &Kernel| match kernel.0 {
+            Isa::Plain => instructions == Instructions::Plain,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => instructions == Instructions::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => instructions == Instructions::Avx512,
+        };
+        Kernel::all().into_iter().find(same)
     }
 
     /// The fastest that this processor can run.
@@ -210,15 +233,57 @@ impl Kernel {
         assert!(flat_places(document.places).iter().all(|&place| place < end), "a place outside the row");
         match self.0 {
             // SAFETY: plain Rust, needs nothing; the places were checked.
-            Isa::Plain => unsafe {
-                active::messages::<vector::Plain>(document, sums, wanted, spare)
-            },
+            Isa::Plain => unsafe { active::messages::<vector::Plain>(document, sums, wanted, spare) },
             // SAFETY: as in `dispatch!`; the places were checked.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { x86::avx2::messages(document, sums, wanted, spare) },
             // SAFETY: as in `dispatch!`; the places were checked.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { x86::avx512::messages(document, sums, wanted, spare) },
+        }
+    }
+
+    /// The same for short rows, of at most [`SHORT`] lanes.
+    #[inline]
+    pub(crate) fn short_messages(
+        self,
+        document: &Document<'_>,
+        sums: &mut [Lanes],
+        ratios: &mut [Ratio],
+    ) -> Result<f64, f32> {
+        match self.0 {
+            // SAFETY: plain Rust, needs nothing.
+            Isa::Plain => unsafe { active::short_messages::<vector::Plain>(document, sums, ratios) },
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::avx2::short_messages(document, sums, ratios) },
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::avx512::short_messages(document, sums, ratios) },
+        }
+    }
+
+    /// A word's messages in a block, made again and added up, for short rows.
+    #[inline]
+    pub(crate) fn short_counts(
+        self,
+        shared: Short<'_>,
+        row: (&[Lanes], f32),
+        uses: &[(u32, u32)],
+        visited: (&[Lanes], &[Ratio]),
+        counts: &mut [Lanes],
+    ) {
+        match self.0 {
+            // SAFETY: plain Rust, needs nothing.
+            Isa::Plain => unsafe {
+                active::short_counts::<vector::Plain>(shared, row, uses, visited, counts);
+            },
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::avx2::short_counts(shared, row, uses, visited, counts) },
+            // SAFETY: as in `dispatch!`.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::avx512::short_counts(shared, row, uses, visited, counts) },
         }
     }
 

@@ -3,10 +3,10 @@
 #[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;
 
-use super::active::{self, Document};
-use super::{Lanes, Places};
+use super::active::{self, Document, Ratio, Short};
 use super::rows::{self, Cell, Rows};
 use super::vector::Vector;
+use super::{Lanes, Places};
 
 /// Two AVX registers.
 #[derive(Clone, Copy)]
@@ -70,7 +70,10 @@ impl Vector for Avx2 {
         unsafe {
             Avx2(
                 _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(four(row, places, 0)), four(row, places, 4)),
-                _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(four(row, places, 8)), four(row, places, 12)),
+                _mm256_insertf128_ps::<1>(
+                    _mm256_castps128_ps256(four(row, places, 8)),
+                    four(row, places, 12),
+                ),
             )
         }
     }
@@ -167,7 +170,7 @@ impl Vector for Avx512 {
 macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
-            use super::{Cell, Document, Lanes, Rows, active, rows, $vector};
+            use super::{Cell, Document, Lanes, Ratio, Rows, Short, active, rows, $vector};
 
             #[target_feature(enable = $features)]
             pub(in super::super) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 {
@@ -204,6 +207,26 @@ macro_rules! compile {
             ) -> Result<f64, f32> {
                 // SAFETY: see `dot`; the caller has checked the places.
                 unsafe { active::messages::<$vector>(document, sums, wanted, spare) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn short_messages(
+                document: &Document<'_>,
+                sums: &mut [Lanes],
+                ratios: &mut [Ratio],
+            ) -> Result<f64, f32> {
+                // SAFETY: see `dot`.
+                unsafe { active::short_messages::<$vector>(document, sums, ratios) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn short_counts(
+                shared: Short<'_>,
+                row: (&[Lanes], f32),
+                uses: &[(u32, u32)],
+                visited: (&[Lanes], &[Ratio]),
+                counts: &mut [Lanes],
+            ) {
+                // SAFETY: see `dot`.
+                unsafe { active::short_counts::<$vector>(shared, row, uses, visited, counts) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn settle(row: &mut [f32], counts: &mut [f32], factor: f32) {
