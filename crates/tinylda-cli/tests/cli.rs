@@ -385,7 +385,10 @@ fn wrong_usage_is_2() {
             "train small.tlc -k 3 --threads 2 --algorithm stbp -o m",
             vec!["--threads", "only with --algorithm tbp"],
         ),
-        ("train small.tlc -k 3 --algorithm atbp --exclude none -o m", vec!["--exclude", "only with --algorithm tbp"]),
+        (
+            "train small.tlc -k 3 --algorithm atbp --exclude none -o m",
+            vec!["--exclude", "only with --algorithm tbp"],
+        ),
         ("import docword.small.txt -o -", vec!["-o", "name of a file"]),
         ("import - --vocab - -o x", vec!["standard input once"]),
         ("split small.tlc", vec!["TRAIN"]),

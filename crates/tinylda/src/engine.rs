@@ -1,4 +1,4 @@
-//! A block through the two phases of `tbp`, on threads. No formulas here.
+//! A block through `tbp`, on threads: documents are opened, words go through them, documents are closed. No formulas here.
 //!
 //! Work is cut into chunks by a rule that does not know the number of threads; every chunk writes its own rows and sums,
 //! and the sums are added in the chunks' order. So the result is the same, to the bit, for any number of threads.
@@ -8,19 +8,18 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::algo::document::NotANumber;
-use crate::algo::tbp::{self, Active, Constants, List, Scratch, Use, Visit, Word};
+use crate::algo::tbp::{self, Active, Constants, List, Scratch, Word, WordScratch};
 use crate::corpus::{Block, Document};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, LANES, Lanes, Places, Ratio, SHORT, Short, flat, flat_mut, prefetch};
+use crate::kernel::{
+    CheckedPlaces, Documents, Kernel, LANES, Lanes, Logarithm, Places, SHORT, Slot, flat, flat_mut, prefetch,
+};
 use crate::random::{Purpose, Random};
 use crate::store::{Lists, Visited};
 use crate::topics::{Topics, stride};
 
-/// Chunks of a phase: enough for many threads, and few enough that their sums cost nothing.
-const CHUNKS: usize = 64;
-
-/// How many messages ahead the word phase asks for: they lie in no order that the processor could guess.
-const AHEAD: usize = 8;
+/// Chunks of a phase: enough for many threads, and few enough that their sums cost little.
+const CHUNKS: usize = 32;
 
 /// Every so many passes phi is moved on along its way since the last time,
 pub(crate) const LEAP_EVERY: u32 = 5;
@@ -126,17 +125,7 @@ pub(crate) struct Rules {
     pub(crate) passes: u32,
 }
 
-/// A document of the block: the room its list has, where its places and messages start, and how many topics it uses in
-/// this visit.
-#[derive(Debug, Clone, Copy, Default)]
-struct Row {
-    room: usize,
-    places: usize,
-    messages: usize,
-    length: usize,
-}
-
-/// The two phases, with their buffers.
+/// The engine, with its buffers.
 #[derive(Debug)]
 pub(crate) struct Engine {
     pool: rayon::ThreadPool,
@@ -150,16 +139,15 @@ pub(crate) struct Engine {
     /// See `tbp::share`.
     shares: Vec<f32>,
     inverse: Vec<Lanes>,
-    smooth: Vec<Lanes>,
-    rows: Vec<Row>,
-    /// For long rows: topics in use of every document of the block, and every message.
+    /// Of the block's documents: where their topics in use lie in the next three, and these.
+    slots: Vec<Slot>,
     places: Vec<Places>,
-    messages: Vec<Lanes>,
-    /// For short rows: t of every document, and what it takes to make every message again.
     t: Vec<Lanes>,
-    ratios: Vec<Ratio>,
+    inverses: Vec<Lanes>,
+    /// What every chunk of words has for the documents, one chunk after another.
+    sums: Vec<Lanes>,
     /// theta of every chunk of documents, added up.
-    deltas: Vec<Vec<f64>>,
+    lambdas: Vec<Vec<f64>>,
     /// phi at the last leap, in 16 bits.
     saved: Vec<u16>,
     leap: f32,
@@ -197,13 +185,12 @@ impl Engine {
             tokens: word_tokens.iter().sum(),
             word_tokens,
             inverse: Vec::new(),
-            smooth: Vec::new(),
-            rows: Vec::new(),
+            slots: Vec::new(),
             places: Vec::new(),
-            messages: Vec::new(),
             t: Vec::new(),
-            ratios: Vec::new(),
-            deltas: vec![Vec::new(); CHUNKS],
+            inverses: Vec::new(),
+            sums: Vec::new(),
+            lambdas: vec![Vec::new(); CHUNKS],
             saved: Vec::new(),
             leap: LEAP,
             log_likelihood: 0.0,
@@ -238,231 +225,251 @@ impl Engine {
             &sorted
         };
         topics.inverse(&mut self.inverse);
-        self.smooth.clone_from(&self.inverse);
-        flat_mut(&mut self.smooth).iter_mut().for_each(|inverse| *inverse *= topics.beta);
-        self.lay_out(block, lists, stride(topics.count));
-        let log_likelihood = self.document_phase(topics, block, lists)?;
-        self.word_phase(topics, block, columns);
+        let documents = cut(&block.starts);
+        let number = |(d, bad)| (block.first_document() + d as u64, bad);
+        if self.grows() {
+            self.first_lists(topics, block, lists, &documents).map_err(number)?;
+        }
+        self.open(topics, lists);
+        let words = self.go_through(topics, block, columns).map_err(number)?;
+        self.close(topics, block, lists, &documents).map_err(number)?;
         self.block += 1;
-        self.log_likelihood += log_likelihood;
-        Ok(log_likelihood)
+        let tokens = |d: usize| block.document(d).tokens() as f64;
+        let norms: f64 = (0..block.documents())
+            .map(tokens)
+            .filter(|&n| n > 0.0)
+            .map(|n| n * libm::log(n + topics.alpha_sum))
+            .sum();
+        self.log_likelihood += words - norms;
+        Ok(words - norms)
     }
 
-    /// Where each document's places and messages go.
-    fn lay_out(&mut self, block: &Block, lists: &Lists, stride: usize) {
-        let (mut places, mut messages) = (0, 0);
-        let short = stride <= SHORT;
-        self.rows.clear();
-        for (d, &length) in lists.lengths.iter().enumerate() {
-            let lanes = if short { 0 } else { (length as usize).div_ceil(LANES) };
-            self.rows.push(Row { room: length as usize, places, messages, length: 0 });
-            places += lanes;
-            messages += lanes * (block.starts[d + 1] - block.starts[d]) as usize;
-        }
-        if short {
-            self.t.resize(block.documents() * stride, Lanes::ZERO);
-            self.ratios.resize(block.nonzeros(), Ratio::default());
-            return;
-        }
-        // They shrink from pass to pass: give back what is not needed any more.
-        if messages * 2 < self.messages.len() {
-            self.messages = Vec::new();
-            self.places = Vec::new();
-        }
-        if self.places.len() < places {
-            self.places.resize(places, Places::default());
-        }
-        if self.messages.len() < messages {
-            self.messages.resize(messages, Lanes::ZERO);
+    fn constants<'a>(&'a self, topics: &'a Topics) -> Constants<'a> {
+        Constants {
+            kernel: self.rules.kernel,
+            topics,
+            scales: &self.scales,
+            inverse: &self.inverse,
+            exclude: if self.rules.exclude { tbp::EXCLUDE } else { 0.0 },
+            active: self.rules.active,
         }
     }
 
-    /// Documents write theta, places and messages; lambda follows.
-    fn document_phase(
+    /// Gives every document its first list. There is room for the longest; they are closed up.
+    fn first_lists(
+        &self,
+        topics: &Topics,
+        block: &Block,
+        lists: &mut Lists,
+        documents: &[Range<usize>],
+    ) -> Result<(), (usize, NotANumber)> {
+        let constants = self.constants(topics);
+        // The first block has no topics to go by: its documents start at random, and so break the symmetry.
+        let random = (self.block == 0).then_some(self.rules.seed);
+        let k = topics.count as usize;
+        let rooms: Vec<usize> = lists.lengths.iter().map(|&n| n as usize).collect();
+        let one = |(scratch, theta): &mut (Scratch, Vec<f32>), d: usize, list: List<'_>| {
+            let document = block.document(d);
+            if document.words.is_empty() {
+                return Ok(());
+            }
+            start(theta, document, random.map(|seed| (seed, block.first_document() + d as u64)));
+            tbp::first_list(constants, document, theta, list, scratch).map_err(|bad| (d, bad))
+        };
+        let chunks = list_chunks(lists, documents);
+        let done: Vec<_> = self.pool.install(|| {
+            let new = || (Scratch::new(k as u32), vec![0f32; k]);
+            chunks
+                .into_par_iter()
+                .map_init(new, |scratch, chunk| chunk.for_each(|d, list| one(scratch, d, list)))
+                .collect()
+        });
+        done.into_iter().collect::<Result<(), _>>()?;
+        lists.close_up(rooms.into_iter());
+        Ok(())
+    }
+
+    /// Lays out the documents' topics in use.
+    fn open(&mut self, topics: &Topics, lists: &Lists) {
+        let width = stride(topics.count);
+        let short = width <= SHORT;
+        let mut at = 0;
+        self.slots.clear();
+        for &length in &lists.lengths {
+            let slot = Slot { at, length: length as usize };
+            at += if short { width } else { slot.lanes() };
+            self.slots.push(slot);
+        }
+        fit(&mut self.t, at, Lanes::ZERO);
+        fit(&mut self.sums, at * CHUNKS, Lanes::ZERO);
+        if !short {
+            fit(&mut self.places, at, Places::default());
+            fit(&mut self.inverses, at, Lanes::ZERO);
+        }
+        let (mut t, mut places, mut inverses) = (
+            std::mem::take(&mut self.t),
+            std::mem::take(&mut self.places),
+            std::mem::take(&mut self.inverses),
+        );
+        let constants = self.constants(topics);
+        let mut from = 0;
+        for slot in &self.slots {
+            let list = (&lists.topics[from..from + slot.length], &lists.counts[from..from + slot.length]);
+            from += slot.length;
+            if short {
+                tbp::open_short(constants, list, &mut t[slot.at..slot.at + width]);
+            } else {
+                let lanes = slot.at..slot.at + slot.lanes();
+                let rows = (&mut t[lanes.clone()], &mut inverses[lanes.clone()]);
+                tbp::open_long(constants, list, &mut places[lanes], rows);
+            }
+        }
+        (self.t, self.places, self.inverses) = (t, places, inverses);
+    }
+
+    /// Words make the messages, and renew phi.
+    fn go_through(
         &mut self,
         topics: &mut Topics,
         block: &Block,
-        lists: &mut Lists,
-    ) -> Result<f64, (u64, NotANumber)> {
+        columns: &Columns,
+    ) -> Result<f64, (usize, NotANumber)> {
+        let (count, width, beta) = (topics.count, stride(topics.count), topics.beta);
+        let Rules { kernel, exclude, .. } = self.rules;
         let grows = self.grows();
-        let Rules { kernel, exclude, active, seed, .. } = self.rules;
         let e = if exclude { tbp::EXCLUDE } else { 0.0 };
-        let constants = Constants {
-            kernel,
-            topics,
-            scales: &self.scales,
-            shares: &self.shares,
-            inverse: &self.inverse,
-            smooth: &self.smooth,
-            // In the first pass nothing of a document is in phi yet.
-            exclude: (e, if grows { 0.0 } else { e }),
-            active,
-        };
-        let k = topics.count as usize;
-        // The first block has no topics to go by: its documents start at random, and so break the symmetry.
-        let random = self.block == 0;
-        let first_document = block.first_document();
-        let Lists { lengths, topics: list_topics, counts } = lists;
-        let (mut list_topics, mut counts, mut rest) =
-            (&mut list_topics[..], &mut counts[..], &mut lengths[..]);
-        let (mut places, mut messages) = (&mut self.places[..], &mut self.messages[..]);
-        let (mut t, mut ratios) = (&mut self.t[..], &mut self.ratios[..]);
-        let width = stride(topics.count);
+        let (word_tokens, shares) = (&self.word_tokens[..], &self.shares[..]);
         let short = width <= SHORT;
-        let mut rows = &mut self.rows[..];
-        let chunks: Vec<_> = cut(&block.starts)
-            .into_iter()
-            .zip(&mut self.deltas)
-            .map(|(range, delta)| {
-                let own = take(&mut rows, range.len());
-                let mut sizes = (0, 0, 0);
-                for (d, row) in range.clone().zip(own.iter()) {
-                    let lanes = if short { 0 } else { row.room.div_ceil(LANES) };
-                    let words = (block.starts[d + 1] - block.starts[d]) as usize;
-                    sizes = (sizes.0 + row.room, sizes.1 + lanes, sizes.2 + lanes * words);
-                }
-                let nonzeros = (block.starts[range.end] - block.starts[range.start]) as usize;
-                let visits = if short {
-                    Visit::Short { t: take(&mut t, range.len() * width), ratios: take(&mut ratios, nonzeros) }
-                } else {
-                    Visit::Long { places: take(&mut places, sizes.1), messages: take(&mut messages, sizes.2) }
-                };
-                let lists = (
-                    take(&mut list_topics, sizes.0),
-                    take(&mut counts, sizes.0),
-                    take(&mut rest, range.len()),
-                );
-                (range, own, lists, visits, delta)
-            })
-            .collect();
-        let used = chunks.len();
-        let one_chunk = |(scratch, theta): &mut (Scratch, Vec<f32>),
-                         range: Range<usize>,
-                         rows: &mut [Row],
-                         (mut all_topics, mut all_counts, lengths): (&mut [u32], &mut [f32], &mut [u32]),
-                         mut visits: Visit<'_>,
-                         delta: &mut Vec<f64>| {
-            delta.clear();
-            delta.resize(stride(k as u32) * LANES, 0.0);
-            let mut sum = 0f64;
-            for ((d, row), length) in range.zip(rows).zip(lengths) {
-                let document = block.document(d);
-                let (topics, counts) = (take(&mut all_topics, row.room), take(&mut all_counts, row.room));
-                let visit = match &mut visits {
-                    Visit::Short { t, ratios } => {
-                        Visit::Short { t: take(t, width), ratios: take(ratios, document.words.len()) }
-                    }
-                    Visit::Long { places, messages } => {
-                        let lanes = row.room.div_ceil(LANES);
-                        Visit::Long {
-                            places: take(places, lanes),
-                            messages: take(messages, lanes * document.words.len()),
-                        }
-                    }
-                };
-                if document.words.is_empty() {
-                    continue;
-                }
-                let number = first_document + d as u64;
-                let failed = |bad| (number, bad);
-                if grows {
-                    start(theta, document.tokens(), random.then(|| (seed, number, document)));
-                    let list = List { topics: &mut *topics, counts: &mut *counts, length: &mut *length };
-                    tbp::first_list(constants, document, theta, list, scratch).map_err(failed)?;
-                }
-                row.length = *length as usize;
-                let list = List { topics, counts, length };
-                sum += tbp::document(constants, document, list, visit, delta, scratch).map_err(failed)?;
-            }
-            Ok(sum)
+        let documents = Documents {
+            slots: &self.slots,
+            places: &self.places,
+            t: &self.t,
+            inverse: if short { &self.inverse } else { &self.inverses },
         };
-        let sums: Vec<Result<f64, (u64, NotANumber)>> = self.pool.install(|| {
-            chunks
-                .into_par_iter()
-                .map_init(
-                    || (Scratch::new(k as u32), vec![0f32; if grows { k } else { 0 }]),
-                    |scratch, (range, rows, lists, visits, delta)| {
-                        one_chunk(scratch, range, rows, lists, visits, delta)
-                    },
-                )
-                .collect()
-        });
-        // In the chunks' order, whoever was first.
-        let log_likelihood = sums.into_iter().try_fold(0f64, |total, sum| Ok(total + sum?))?;
-        let tokens: u64 = block.counts.iter().map(|&x| u64::from(x)).sum();
-        let keep = if grows { 1.0 } else { 1.0 - tokens as f64 / self.tokens as f64 };
-        topics.lambda.iter_mut().for_each(|lambda| *lambda *= keep);
-        for delta in &self.deltas[..used] {
-            for (lambda, &more) in topics.lambda.iter_mut().zip(delta) {
-                *lambda += more;
-            }
-        }
-        lists.close_up(self.rows.iter().map(|row| row.room));
-        Ok(log_likelihood)
-    }
-
-    /// Words add the messages up and write phi.
-    fn word_phase(&mut self, topics: &mut Topics, block: &Block, columns: &Columns) {
-        let (width, kernel, grows) = (stride(topics.count), self.rules.kernel, self.grows());
-        let (rows, word_tokens) = (&self.rows[..], &self.word_tokens[..]);
-        let (places, messages) = (&self.places[..], &self.messages[..]);
-        let visited = (&self.t[..], &self.ratios[..]);
-        let shared = Short { inverse: &self.inverse, smooth: &self.smooth };
+        let checked = CheckedPlaces::new(documents, width);
         let (mut phi, mut scales) = (topics.phi.all_rows_mut(), &mut self.scales[..]);
         let mut next = 0u32;
+        let size = self.t.len().max(1);
         let chunks: Vec<_> = cut(&columns.starts)
             .into_iter()
-            .map(|range| {
+            .zip(self.sums.chunks_mut(size))
+            .map(|(range, sums)| {
                 let (first, last) = (columns.words[range.start], columns.words[range.end - 1]);
                 let (skip, own) = ((first - next) as usize, (last + 1 - first) as usize);
                 take(&mut phi, skip * width);
                 take(&mut scales, skip);
                 next = last + 1;
-                (range, first, take(&mut phi, own * width), take(&mut scales, own))
+                (range, first, take(&mut phi, own * width), take(&mut scales, own), sums)
             })
             .collect();
-        let one_chunk = |counts: &mut Vec<Lanes>,
+        let used = chunks.len();
+        let one_chunk = |scratch: &mut WordScratch,
                          range: Range<usize>,
                          first: u32,
-                         phi: &mut [Lanes],
-                         scales: &mut [f32]| {
-            let find = |&(d, n): &(u32, u32)| {
-                let row = rows[d as usize];
-                let lanes = row.length.div_ceil(LANES);
-                let within = (n - block.starts[d as usize]) as usize;
-                Use {
-                    places: &places[row.places..row.places + lanes],
-                    length: row.length,
-                    message: &messages[row.messages + within * lanes..][..lanes],
-                }
-            };
-            let mut ahead = columns.uses.iter().skip(columns.starts[range.start] as usize + AHEAD);
+                         (phi, scales): (&mut [Lanes], &mut [f32]),
+                         sums: &mut [Lanes]| {
+            sums.fill(Lanes::ZERO);
+            let mut log = Logarithm::ZERO;
             for i in range {
                 let w = columns.words[i];
                 let at = (w - first) as usize;
-                let uses = &columns.uses[columns.starts[i] as usize..columns.starts[i + 1] as usize];
-                let share = columns.tokens[i] as f64 / word_tokens[w as usize] as f64;
-                let keep = if grows { 1.0 } else { (1.0 - share) as f32 };
-                let word = Word { row: &mut phi[at * width..(at + 1) * width], scale: &mut scales[at] };
-                if width <= SHORT {
-                    word.renew_short((kernel, shared), uses, visited, keep, counts);
-                    continue;
-                }
-                let asking = uses.iter().map(|used| {
-                    if let Some(coming) = ahead.next() {
-                        prefetch(find(coming).message);
+                if let Some(row) = columns
+                    .words
+                    .get(i + 1)
+                    .and_then(|&w| phi.get((w - first) as usize * width..(w - first + 1) as usize * width))
+                {
+                    let uses = &columns.uses[columns.starts[i + 1] as usize..columns.starts[i + 2] as usize];
+                    if short || uses.len() * LANES > width {
+                        prefetch(row);
+                    } else {
+                        for &(d, _) in uses {
+                            documents.prefetch(d, row);
+                        }
                     }
-                    find(used)
-                });
-                word.renew(kernel, (asking, uses.iter().map(find)), keep, flat_mut(counts));
+                }
+                let share = columns.tokens[i] as f64 / word_tokens[w as usize] as f64;
+                let word = Word {
+                    row: &mut phi[at * width..(at + 1) * width],
+                    scale: &mut scales[at],
+                    beta,
+                    // In the first pass nothing of a document is in phi yet.
+                    exclude: (e, if grows { 0.0 } else { e * shares[w as usize] }),
+                    uses: &columns.uses[columns.starts[i] as usize..columns.starts[i + 1] as usize],
+                    counts: &block.counts,
+                    keep: if grows { 1.0 } else { (1.0 - share) as f32 },
+                };
+                if short {
+                    word.renew_short(kernel, &documents, sums, scratch, &mut log)
+                } else {
+                    word.renew_long(kernel, (&documents, &checked), sums, scratch, &mut log)
+                }
+                .map_err(|(d, s)| (d as usize, NotANumber(s)))?;
             }
+            Ok(log.value())
         };
-        self.pool.install(|| {
-            chunks.into_par_iter().for_each_init(
-                || vec![Lanes::ZERO; width],
-                |counts, (range, first, phi, scales)| one_chunk(counts, range, first, phi, scales),
+        let logs: Vec<Result<f64, (usize, NotANumber)>> = self.pool.install(|| {
+            let work = chunks.into_par_iter().map_init(
+                || WordScratch::new(count),
+                |scratch, (range, first, phi, scales, sums)| {
+                    one_chunk(scratch, range, first, (phi, scales), sums)
+                },
             );
+            work.collect()
         });
+        self.sums.truncate(used * size);
+        // In the chunks' order, whoever was first.
+        logs.into_iter().try_fold(0f64, |total, log| Ok(total + log?))
+    }
+
+    /// Documents take what their words have for them; lambda follows.
+    fn close(
+        &mut self,
+        topics: &mut Topics,
+        block: &Block,
+        lists: &mut Lists,
+        documents: &[Range<usize>],
+    ) -> Result<(), (usize, NotANumber)> {
+        let width = stride(topics.count);
+        let short = width <= SHORT;
+        let size = self.t.len().max(1);
+        let rooms: Vec<usize> = self.slots.iter().map(|slot| slot.length).collect();
+        let mut lambdas = std::mem::take(&mut self.lambdas);
+        let (slots, sums) = (&self.slots[..], &self.sums[..]);
+        let constants = self.constants(topics);
+        let one = |scratch: &mut Scratch, lambda: &mut [f64], d: usize, list: List<'_>| {
+            let tokens = block.document(d).tokens();
+            if tokens == 0 {
+                return Ok(());
+            }
+            let lanes = if short { width } else { slots[d].lanes() };
+            let parts = sums.chunks(size).map(|chunk| &chunk[slots[d].at..slots[d].at + lanes]);
+            tbp::close(constants, tokens, list, (parts, short), lambda, scratch).map_err(|bad| (d, bad))
+        };
+        let chunks: Vec<_> = list_chunks(lists, documents).into_iter().zip(&mut lambdas).collect();
+        let used = chunks.len();
+        let done: Vec<_> = self.pool.install(|| {
+            let work = chunks.into_par_iter().map_init(
+                || Scratch::new(topics.count),
+                |scratch, (chunk, lambda)| {
+                    lambda.clear();
+                    lambda.resize(width * LANES, 0.0);
+                    chunk.for_each(|d, list| one(scratch, lambda, d, list))
+                },
+            );
+            work.collect()
+        });
+        done.into_iter().collect::<Result<(), _>>()?;
+        let tokens: u64 = block.counts.iter().map(|&x| u64::from(x)).sum();
+        let keep = if self.grows() { 1.0 } else { 1.0 - tokens as f64 / self.tokens as f64 };
+        topics.lambda.iter_mut().for_each(|lambda| *lambda *= keep);
+        for lambda in &lambdas[..used] {
+            for (lambda, &more) in topics.lambda.iter_mut().zip(lambda) {
+                *lambda += more;
+            }
+        }
+        self.lambdas = lambdas;
+        lists.close_up(rooms.into_iter());
+        Ok(())
     }
 
     /// After the last block of a pass: phi is moved on, now and then.
@@ -541,10 +548,55 @@ impl Engine {
     }
 }
 
+/// Sets a buffer's length. They shrink from pass to pass: much more than is needed is given back.
+fn fit<T: Clone>(buffer: &mut Vec<T>, length: usize, value: T) {
+    buffer.truncate(length);
+    if buffer.capacity() > 2 * length {
+        buffer.shrink_to(length);
+    }
+    buffer.resize(length, value);
+}
+
+/// The lists of a run of documents.
+struct ListChunk<'a> {
+    documents: Range<usize>,
+    topics: &'a mut [u32],
+    counts: &'a mut [f32],
+    lengths: &'a mut [u32],
+}
+
+impl ListChunk<'_> {
+    fn for_each<E>(self, mut each: impl FnMut(usize, List<'_>) -> Result<(), E>) -> Result<(), E> {
+        let (mut topics, mut counts) = (self.topics, self.counts);
+        for (d, length) in self.documents.zip(self.lengths) {
+            let room = *length as usize;
+            each(d, List { topics: take(&mut topics, room), counts: take(&mut counts, room), length })?;
+        }
+        Ok(())
+    }
+}
+
+/// The lists by runs of documents.
+fn list_chunks<'a>(lists: &'a mut Lists, documents: &[Range<usize>]) -> Vec<ListChunk<'a>> {
+    let (mut topics, mut counts, mut lengths) =
+        (&mut lists.topics[..], &mut lists.counts[..], &mut lists.lengths[..]);
+    let chunk = |documents: &Range<usize>| {
+        let lengths = take(&mut lengths, documents.len());
+        let total = lengths.iter().map(|&n| n as usize).sum();
+        ListChunk {
+            documents: documents.clone(),
+            topics: take(&mut topics, total),
+            counts: take(&mut counts, total),
+            lengths,
+        }
+    };
+    documents.iter().map(chunk).collect()
+}
+
 /// theta of a document before its first visit: uniform, or a topic at random for each of its words.
-fn start(theta: &mut [f32], tokens: u64, random: Option<(u64, u64, Document<'_>)>) {
-    let Some((seed, number, document)) = random else {
-        theta.fill((tokens as f64 / theta.len() as f64) as f32);
+fn start(theta: &mut [f32], document: Document<'_>, random: Option<(u64, u64)>) {
+    let Some((seed, number)) = random else {
+        theta.fill((document.tokens() as f64 / theta.len() as f64) as f32);
         return;
     };
     theta.fill(0.0);

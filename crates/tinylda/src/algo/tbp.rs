@@ -13,20 +13,21 @@
 //! A document keeps the topics with theta above [`THRESHOLD`] alphas, at most [`Active::cap`] of them; the others get no
 //! message. So a document costs (non-zeros) x (topics in use), whatever K is.
 //!
-//! A block of documents goes in two phases, each output row with one writer and a fixed order of summation: first the
-//! documents (they write theta and their messages), then the words (they add the messages up):
+//! A block goes word by word: each word makes the messages to its documents, adds them up for itself,
 //! ```text
 //! phi[w,:] <- phi[w,:]*(1 - c/n_w) + counts[w,:]       c = tokens of w in the block
 //! ```
-//! phi is kept as scale[w] * row[w,:], so that the first factor costs one multiplication.
-//! and lambda alike: lambda <- lambda*(1 - n/N) + sum of the block's theta, n = tokens of the block.
+//! and for its documents, whose theta they become when all words are done. phi is kept as scale[w] * row[w,:], so that the
+//! first factor costs one multiplication. lambda goes like phi: lambda <- lambda*(1 - n/N) + sum of the block's theta,
+//! n = tokens of the block.
 //!
 //! Legend: K topics, W words; x a count; n_w tokens of a word; `phi[W,K]`, `theta[D,K]` counts; `lambda[K]` column sums.
 
 use super::document::NotANumber;
 use crate::corpus;
 use crate::kernel::{
-    Document, Kernel, LANES, Lanes, Places, Ratio, Short, flat, flat_mut, flat_places, flat_places_mut,
+    Bad, CheckedPlaces, Documents, Kernel, LANES, Lanes, Logarithm, Places, Whole, flat, flat_mut,
+    flat_places, flat_places_mut,
 };
 use crate::topics::{Topics, stride};
 
@@ -71,13 +72,10 @@ pub(crate) struct Constants<'a> {
     pub(crate) kernel: Kernel,
     pub(crate) topics: &'a Topics,
     pub(crate) scales: &'a [f32],
-    pub(crate) shares: &'a [f32],
     /// 1 / (lambda + W*beta).
     pub(crate) inverse: &'a [Lanes],
-    /// beta times that.
-    pub(crate) smooth: &'a [Lanes],
-    /// e for theta and phi, or 0 for plain TBP.
-    pub(crate) exclude: (f32, f32),
+    /// e, or 0 for plain TBP.
+    pub(crate) exclude: f32,
     pub(crate) active: Active,
 }
 
@@ -89,22 +87,10 @@ pub(crate) struct List<'a> {
     pub(crate) length: &'a mut u32,
 }
 
-/// What a document leaves for the word phase.
-#[derive(Debug)]
-pub(crate) enum Visit<'a> {
-    /// Short rows: `t[K]`, and what it takes to make each message again.
-    Short { t: &'a mut [Lanes], ratios: &'a mut [Ratio] },
-    /// Long rows: its topics as they were, and its messages.
-    Long { places: &'a mut [Places], messages: &'a mut [Lanes] },
-}
-
 /// Scratch rows of one thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
     t: Vec<Lanes>,
-    inverse: Vec<Lanes>,
-    smooth: Vec<Lanes>,
-    own: Vec<Lanes>,
     sums: Vec<Lanes>,
     spare: Vec<Lanes>,
     chosen: Vec<u32>,
@@ -115,106 +101,14 @@ impl Scratch {
         let row = vec![Lanes::ZERO; stride(topics)];
         Scratch {
             t: row.clone(),
-            inverse: row.clone(),
-            smooth: row.clone(),
-            own: row.clone(),
-            spare: [&row[..], &row[..]].concat(),
+            spare: [&row[..], &row[..], &row[..]].concat(),
             sums: row,
             chosen: Vec::new(),
         }
     }
 
-    /// Sets the rows for topics at `places` (for all of them, where there are none) with these counts.
-    fn prepare(&mut self, constants: Constants<'_>, topics: &[u32], counts: &[f32]) {
-        let Constants { topics: model, inverse, .. } = constants;
-        let (alpha, inverse, beta) = (flat(&model.alpha), flat(inverse), model.beta);
-        let n = counts.len();
-        let padded = n.next_multiple_of(LANES);
-        let (t, inv) = (&mut flat_mut(&mut self.t)[..padded], &mut flat_mut(&mut self.inverse)[..padded]);
-        let (smooth, own) =
-            (&mut flat_mut(&mut self.smooth)[..padded], &mut flat_mut(&mut self.own)[..padded]);
-        for i in 0..padded {
-            // Padding weighs nothing.
-            let (weight, inverse) = if i < n {
-                let k = topics.get(i).map_or(i, |&k| k as usize);
-                (counts[i] + alpha[k], inverse[k])
-            } else {
-                (0.0, 0.0)
-            };
-            t[i] = weight;
-            inv[i] = inverse;
-            smooth[i] = beta * inverse;
-            own[i] = weight * inverse;
-        }
-    }
-
-    fn messages(
-        &mut self,
-        constants: Constants<'_>,
-        document: corpus::Document<'_>,
-        (places, n): (&[Places], usize),
-        messages: Option<&mut [Lanes]>,
-    ) -> Result<f64, NotANumber> {
-        let Constants { kernel, topics, scales, shares, exclude, .. } = constants;
-        let document = Document {
-            words: document.words,
-            counts: document.counts,
-            rows: topics.phi.all_rows(),
-            stride: stride(topics.count),
-            scales,
-            exclude,
-            shares,
-            places,
-            t: &self.t[..n],
-            inverse: &self.inverse[..n],
-            smooth: &self.smooth[..n],
-            own: &self.own[..n],
-        };
-        kernel.messages(&document, &mut self.sums, messages, &mut self.spare).map_err(NotANumber)
-    }
-
-    /// The messages with short rows; `sums` are put in the order of the list.
-    fn short_messages(
-        &mut self,
-        constants: Constants<'_>,
-        document: corpus::Document<'_>,
-        (list, counts): (&[u32], &[f32]),
-        t: &mut [Lanes],
-        ratios: &mut [Ratio],
-    ) -> Result<f64, NotANumber> {
-        let Constants { kernel, topics, scales, shares, inverse, smooth, exclude, .. } = constants;
-        let alpha = flat(&topics.alpha);
-        t.fill(Lanes::ZERO);
-        self.own.fill(Lanes::ZERO);
-        for (&k, &count) in list.iter().zip(counts) {
-            let k = k as usize;
-            flat_mut(t)[k] = count + alpha[k];
-            flat_mut(&mut self.own)[k] = (count + alpha[k]) * flat(inverse)[k];
-        }
-        let document = Document {
-            words: document.words,
-            counts: document.counts,
-            rows: topics.phi.all_rows(),
-            stride: t.len(),
-            scales,
-            exclude,
-            shares,
-            places: &[],
-            t,
-            inverse,
-            smooth,
-            own: &self.own,
-        };
-        let log_likelihood = kernel.short_messages(&document, &mut self.spare, ratios).map_err(NotANumber)?;
-        let (sums, all) = (flat_mut(&mut self.sums), flat(&self.spare));
-        for (sum, &k) in sums.iter_mut().zip(list) {
-            *sum = all[k as usize];
-        }
-        Ok(log_likelihood)
-    }
-
-    /// Puts the topics into `chosen` that are to stay: above the threshold, and the largest where that is too many.
-    /// At least one stays. `topics` names them, in rising order; they are all topics where it is empty.
+    /// Puts into `chosen` which of the first n `sums` are to stay: those above the threshold, and the largest where that is
+    /// too many. At least one stays. `topics` names them, in rising order; they are all topics where it is empty.
     fn choose(&mut self, constants: Constants<'_>, topics: &[u32], n: usize, cap: usize) {
         let sums = flat(&self.sums);
         let alpha = flat(&constants.topics.alpha);
@@ -246,10 +140,24 @@ pub(crate) fn first_list(
     list: List<'_>,
     scratch: &mut Scratch,
 ) -> Result<(), NotANumber> {
-    let (k, n) = (theta.len(), stride(constants.topics.count));
+    let Constants { kernel, topics, scales, inverse, exclude, .. } = constants;
+    let k = theta.len();
     for _ in 0..ROUNDS {
-        scratch.prepare(constants, &[], theta);
-        scratch.messages(constants, document, (&[], n), None)?;
+        for ((t, &theta), &alpha) in flat_mut(&mut scratch.t).iter_mut().zip(&*theta).zip(flat(&topics.alpha))
+        {
+            *t = theta + alpha;
+        }
+        let whole = Whole {
+            words: document.words,
+            counts: document.counts,
+            rows: topics.phi.all_rows(),
+            scales,
+            beta: topics.beta,
+            exclude,
+            t: &scratch.t,
+            inverse,
+        };
+        kernel.whole(&whole, &mut scratch.sums, &mut scratch.spare).map_err(NotANumber)?;
         theta.copy_from_slice(&flat(&scratch.sums)[..k]);
     }
     scratch.choose(constants, &[], k, list.topics.len());
@@ -261,41 +169,63 @@ pub(crate) fn first_list(
     Ok(())
 }
 
-/// The document phase: renews a document's list, and leaves the visit for the word phase. Adds theta to `lambda[K]`. Returns the log-likelihood under the old theta.
-pub(crate) fn document(
+/// Opens a document for its words, with long rows: sets its lanes of places, t and inverse. Padding weighs nothing.
+pub(crate) fn open_long(
     constants: Constants<'_>,
-    document: corpus::Document<'_>,
+    (topics, counts): (&[u32], &[f32]),
+    places: &mut [Places],
+    (t, inverses): (&mut [Lanes], &mut [Lanes]),
+) {
+    let (alpha, inverse) = (flat(&constants.topics.alpha), flat(constants.inverse));
+    let (places, t, inverses) = (flat_places_mut(places), flat_mut(t), flat_mut(inverses));
+    for (i, ((place, t), own)) in places.iter_mut().zip(t).zip(inverses).enumerate() {
+        let Some((&k, &count)) = topics.get(i).zip(counts.get(i)) else {
+            (*place, *t, *own) = (0, 0.0, 0.0);
+            continue;
+        };
+        (*place, *t, *own) = (k, count + alpha[k as usize], inverse[k as usize]);
+    }
+}
+
+/// The same with short rows: sets `t[K]`, 0 for topics that are not in use.
+pub(crate) fn open_short(constants: Constants<'_>, (topics, counts): (&[u32], &[f32]), t: &mut [Lanes]) {
+    let alpha = flat(&constants.topics.alpha);
+    t.fill(Lanes::ZERO);
+    for (&k, &count) in topics.iter().zip(counts) {
+        flat_mut(t)[k as usize] = count + alpha[k as usize];
+    }
+}
+
+/// Closes a document when its words are done: what they have added up, in parts, is its new theta. `parts` have a number
+/// for each topic of the list, or for all K with short rows. Adds theta to `lambda[K]`.
+pub(crate) fn close<'p>(
+    constants: Constants<'_>,
+    tokens: u64,
     list: List<'_>,
-    visit: Visit<'_>,
+    (parts, short): (impl Iterator<Item = &'p [Lanes]>, bool),
     lambda: &mut [f64],
     scratch: &mut Scratch,
-) -> Result<f64, NotANumber> {
+) -> Result<(), NotANumber> {
     let length = *list.length as usize;
     let (topics, counts) = (&mut list.topics[..length], &mut list.counts[..length]);
-    let log_likelihood = match visit {
-        Visit::Short { t, ratios } => {
-            scratch.short_messages(constants, document, (topics, counts), t, ratios)?
+    let lanes = if short { stride(constants.topics.count) } else { length.div_ceil(LANES) };
+    let total = if short { &mut scratch.spare[..lanes] } else { &mut scratch.sums[..lanes] };
+    total.fill(Lanes::ZERO);
+    for part in parts {
+        for (sum, &more) in flat_mut(total).iter_mut().zip(flat(part)) {
+            *sum += more;
         }
-        Visit::Long { places, messages } => {
-            let n = length.div_ceil(LANES);
-            let padded = flat_places_mut(&mut places[..n]);
-            padded[..length].copy_from_slice(topics);
-            padded[length..].fill(0);
-            scratch.prepare(constants, topics, counts);
-            let messages = &mut messages[..n * document.words.len()];
-            scratch.messages(constants, document, (&places[..n], n), Some(messages))?
+    }
+    if short {
+        let (sums, all) = (flat_mut(&mut scratch.sums), flat(&scratch.spare));
+        for (sum, &k) in sums.iter_mut().zip(topics.iter()) {
+            *sum = all[k as usize];
         }
-    };
-    let tokens = document.tokens() as f64;
-    scratch.choose(
-        constants,
-        topics,
-        length,
-        constants.active.cap(document.tokens(), constants.topics.count),
-    );
+    }
+    scratch.choose(constants, topics, length, constants.active.cap(tokens, constants.topics.count));
     let sums = flat(&scratch.sums);
     let kept: f64 = scratch.chosen.iter().map(|&i| f64::from(sums[i as usize])).sum();
-    let scale = (tokens / kept) as f32;
+    let scale = (tokens as f64 / kept) as f32;
     if !scale.is_finite() {
         return Err(NotANumber(scale));
     }
@@ -305,30 +235,54 @@ pub(crate) fn document(
         lambda[topics[to] as usize] += f64::from(counts[to]);
     }
     *list.length = scratch.chosen.len() as u32;
-    Ok(log_likelihood - tokens * libm::log(tokens + constants.topics.alpha_sum))
+    Ok(())
 }
 
-/// One use of a word in a block: the document's topics in use, how many they are, and the message.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Use<'a> {
-    pub(crate) places: &'a [Places],
-    pub(crate) length: usize,
-    pub(crate) message: &'a [Lanes],
-}
-
-/// A word's row of phi and its scale.
+/// A word at work: its row of phi and its scale, its uses in the block, and 1 - c/n_w.
 #[derive(Debug)]
 pub(crate) struct Word<'a> {
     pub(crate) row: &'a mut [Lanes],
     pub(crate) scale: &'a mut f32,
+    pub(crate) beta: f32,
+    pub(crate) exclude: (f32, f32),
+    /// (document, non-zero).
+    pub(crate) uses: &'a [(u32, u32)],
+    /// x of every non-zero.
+    pub(crate) counts: &'a [u32],
+    pub(crate) keep: f32,
+}
+
+/// What a thread that goes through words needs.
+#[derive(Debug, Clone)]
+pub(crate) struct WordScratch {
+    gained: Vec<Lanes>,
+    spare: Vec<Lanes>,
+}
+
+impl WordScratch {
+    pub(crate) fn new(topics: u32) -> WordScratch {
+        let row = vec![Lanes::ZERO; stride(topics)];
+        WordScratch { spare: [&row[..], &row[..], &row[..]].concat(), gained: row }
+    }
 }
 
 impl Word<'_> {
-    /// What a block leaves of the row: `keep` = 1 - c/n_w of it. Returns the factor for what is added.
-    fn fade(&mut self, keep: f32) -> f32 {
+    fn view(&self) -> crate::kernel::Word<'_> {
+        crate::kernel::Word {
+            row: self.row,
+            scale: *self.scale,
+            beta: self.beta,
+            exclude: self.exclude,
+            uses: self.uses,
+            counts: self.counts,
+        }
+    }
+
+    /// What a block leaves of the row. Returns the factor for what is added.
+    fn fade(&mut self) -> f32 {
         /// A scale below this is multiplied out, before products of it leave the range of 32-bit floats.
         const LEAST: f32 = 1e-12;
-        *self.scale *= keep;
+        *self.scale *= self.keep;
         if *self.scale < LEAST {
             let left = *self.scale;
             flat_mut(self.row).iter_mut().for_each(|phi| *phi *= left);
@@ -337,49 +291,47 @@ impl Word<'_> {
         1.0 / *self.scale
     }
 
-    /// The word phase with short rows: see [`Kernel::short_counts`].
+    /// Makes the messages, adds them to `sums` of the documents, and renews the row; rows are short.
     pub(crate) fn renew_short(
         mut self,
-        (kernel, shared): (Kernel, Short<'_>),
-        uses: &[(u32, u32)],
-        visited: (&[Lanes], &[Ratio]),
-        keep: f32,
-        counts: &mut [Lanes],
-    ) {
-        kernel.short_counts(shared, (self.row, *self.scale), uses, visited, counts);
-        let factor = self.fade(keep);
-        kernel.settle(flat_mut(self.row), flat_mut(counts), factor);
+        kernel: Kernel,
+        documents: &Documents<'_>,
+        sums: &mut [Lanes],
+        scratch: &mut WordScratch,
+        log: &mut Logarithm,
+    ) -> Result<(), Bad> {
+        kernel.short(&self.view(), documents, sums, &mut scratch.gained, log)?;
+        let factor = self.fade();
+        kernel.settle(flat_mut(self.row), flat_mut(&mut scratch.gained), factor);
+        Ok(())
     }
 
-    /// The word phase: renews the row from its uses in the block (`again`: the same once more). `counts[K]` is zero before
-    /// and after.
-    pub(crate) fn renew<'a>(
+    /// The same with long rows.
+    pub(crate) fn renew_long(
         mut self,
         kernel: Kernel,
-        (uses, again): (impl Iterator<Item = Use<'a>>, impl Iterator<Item = Use<'a>>),
-        keep: f32,
-        counts: &mut [f32],
-    ) {
-        let mut touched = 0;
-        for Use { places, length, message } in uses {
-            for (&k, &count) in flat_places(places)[..length].iter().zip(flat(message)) {
-                counts[k as usize] += count;
-            }
-            touched += length;
-        }
-        let factor = self.fade(keep);
+        (documents, checked): (&Documents<'_>, &CheckedPlaces<'_>),
+        sums: &mut [Lanes],
+        scratch: &mut WordScratch,
+        log: &mut Logarithm,
+    ) -> Result<(), Bad> {
+        let gained = flat_mut(&mut scratch.gained);
+        let touched = kernel.long(&self.view(), checked, (sums, gained), &mut scratch.spare, log)?;
+        let factor = self.fade();
         let row = flat_mut(self.row);
         // Either way gives the same bits.
         if touched * 2 > row.len() {
-            kernel.settle(row, counts, factor);
-            return;
+            kernel.settle(row, gained, factor);
+            return Ok(());
         }
-        for Use { places, length, .. } in again {
-            for &k in &flat_places(places)[..length] {
-                row[k as usize] += counts[k as usize] * factor;
-                counts[k as usize] = 0.0;
+        for &(d, _) in self.uses {
+            let slot = documents.slots[d as usize];
+            for &k in &flat_places(&documents.places[slot.at..])[..slot.length] {
+                row[k as usize] += gained[k as usize] * factor;
+                gained[k as usize] = 0.0;
             }
         }
+        Ok(())
     }
 }
 

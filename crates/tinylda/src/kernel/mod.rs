@@ -14,7 +14,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use active::{Document, Ratio, SHORT, Short};
+pub(crate) use active::{Bad, Documents, Logarithm, SHORT, Slot, Whole, Word};
 pub(crate) use rows::{Cell, Rows};
 
 /// Sixteen numbers of a row: one cache line.
@@ -72,19 +72,6 @@ pub(crate) fn prefetch(row: &[Lanes]) {
     let _ = row;
 }
 
-/// The same for the cache line of one number.
-#[inline(always)]
-pub(crate) fn prefetch_number(number: &f32) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: as in `prefetch`.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(number).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = number;
-}
-
 /// Instructions of a processor. The result does not depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instructions {
@@ -112,10 +99,11 @@ pub(crate) struct Kernel(Isa);
 
 /// Sends a call to the variant of the instruction set.
 macro_rules! dispatch {
-    ($self:ident, $name:ident ( $($argument:expr),* )) => {
+    ($self:ident, $name:ident ( $($argument:expr),* )) => { dispatch!($self, rows $name($($argument),*)) };
+    ($self:ident, $room:ident $name:ident ( $($argument:expr),* )) => {
         match $self.0 {
             // SAFETY: plain Rust, needs nothing.
-            Isa::Plain => unsafe { rows::$name::<vector::Plain>($($argument),*) },
+            Isa::Plain => unsafe { $room::$name::<vector::Plain>($($argument),*) },
             // SAFETY: this kernel was made only after the processor was found to have AVX2 and FMA.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { x86::avx2::$name($($argument),*) },
@@ -139,6 +127,23 @@ macro_rules! dispatch_plain {
             Isa::Avx512 => unsafe { x86::avx512::$name($($argument),*) },
         }
     };
+}
+
+/// Documents whose places are known to be below `end`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CheckedPlaces<'a> {
+    documents: Documents<'a>,
+    end: usize,
+}
+
+impl<'a> CheckedPlaces<'a> {
+    /// Looks at every place once; they must lie in rows of `lanes`.
+    pub(crate) fn new(documents: Documents<'a>, lanes: usize) -> CheckedPlaces<'a> {
+        let end = lanes * LANES;
+        let inside = flat_places(documents.places).iter().all(|&place| (place as usize) < end);
+        assert!(inside, "a place outside the row");
+        CheckedPlaces { documents, end }
+    }
 }
 
 impl Kernel {
@@ -219,72 +224,55 @@ impl Kernel {
         dispatch_plain!(self, deposit(r, eta, rows));
     }
 
-    /// A document's messages: see `active`. `spare` has room for 2 A numbers.
+    /// A word's messages, with long rows: see `active`. `spare` has room for 3 A numbers.
+    ///
+    /// The places of the documents were checked for rows of this length.
     #[inline]
-    pub(crate) fn messages(
+    pub(crate) fn long(
         self,
-        document: &Document<'_>,
-        sums: &mut [Lanes],
-        wanted: Option<&mut [Lanes]>,
+        word: &Word<'_>,
+        documents: &CheckedPlaces<'_>,
+        out: (&mut [Lanes], &mut [f32]),
         spare: &mut [Lanes],
-    ) -> Result<f64, f32> {
-        let end = (document.stride * LANES).min(i32::MAX as usize) as u32;
-        // The proof for the gathers.
-        assert!(flat_places(document.places).iter().all(|&place| place < end), "a place outside the row");
+        log: &mut Logarithm,
+    ) -> Result<usize, Bad> {
+        assert!(word.row.len() * LANES >= documents.end, "a place outside the row");
+        let documents = &documents.documents;
+        // SAFETY, besides what `dispatch!` says: every place is below `end`, and so inside the row.
         match self.0 {
-            // SAFETY: plain Rust, needs nothing; the places were checked.
-            Isa::Plain => unsafe { active::messages::<vector::Plain>(document, sums, wanted, spare) },
-            // SAFETY: as in `dispatch!`; the places were checked.
+            // SAFETY: see above.
+            Isa::Plain => unsafe { active::long::<vector::Plain>(word, documents, out, spare, log) },
+            // SAFETY: see above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { x86::avx2::messages(document, sums, wanted, spare) },
-            // SAFETY: as in `dispatch!`; the places were checked.
+            Isa::Avx2 => unsafe { x86::avx2::long(word, documents, out, spare, log) },
+            // SAFETY: see above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { x86::avx512::messages(document, sums, wanted, spare) },
+            Isa::Avx512 => unsafe { x86::avx512::long(word, documents, out, spare, log) },
         }
     }
 
-    /// The same for short rows, of at most [`SHORT`] lanes.
+    /// The same for short rows, of at most [`SHORT`] lanes: sets `gained[K]`.
     #[inline]
-    pub(crate) fn short_messages(
+    pub(crate) fn short(
         self,
-        document: &Document<'_>,
+        word: &Word<'_>,
+        documents: &Documents<'_>,
         sums: &mut [Lanes],
-        ratios: &mut [Ratio],
-    ) -> Result<f64, f32> {
-        match self.0 {
-            // SAFETY: plain Rust, needs nothing.
-            Isa::Plain => unsafe { active::short_messages::<vector::Plain>(document, sums, ratios) },
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { x86::avx2::short_messages(document, sums, ratios) },
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { x86::avx512::short_messages(document, sums, ratios) },
-        }
+        gained: &mut [Lanes],
+        log: &mut Logarithm,
+    ) -> Result<(), Bad> {
+        dispatch!(self, active short(word, documents, sums, gained, log))
     }
 
-    /// A word's messages in a block, made again and added up, for short rows.
+    /// A document's messages over all topics, added up in `sums[K]`. `spare` has room for 2 K numbers.
     #[inline]
-    pub(crate) fn short_counts(
+    pub(crate) fn whole(
         self,
-        shared: Short<'_>,
-        row: (&[Lanes], f32),
-        uses: &[(u32, u32)],
-        visited: (&[Lanes], &[Ratio]),
-        counts: &mut [Lanes],
-    ) {
-        match self.0 {
-            // SAFETY: plain Rust, needs nothing.
-            Isa::Plain => unsafe {
-                active::short_counts::<vector::Plain>(shared, row, uses, visited, counts);
-            },
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { x86::avx2::short_counts(shared, row, uses, visited, counts) },
-            // SAFETY: as in `dispatch!`.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { x86::avx512::short_counts(shared, row, uses, visited, counts) },
-        }
+        document: &Whole<'_>,
+        sums: &mut [Lanes],
+        spare: &mut [Lanes],
+    ) -> Result<(), f32> {
+        dispatch!(self, active whole(document, sums, spare))
     }
 
     /// `row[K]` += factor * `counts[K]`, and the counts are 0 again.

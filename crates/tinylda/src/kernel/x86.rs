@@ -3,7 +3,7 @@
 #[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;
 
-use super::active::{self, Document, Ratio, Short};
+use super::active::{self, Bad, Documents, Logarithm, Whole, Word};
 use super::rows::{self, Cell, Rows};
 use super::vector::Vector;
 use super::{Lanes, Places};
@@ -170,7 +170,7 @@ impl Vector for Avx512 {
 macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
-            use super::{Cell, Document, Lanes, Ratio, Rows, Short, active, rows, $vector};
+            use super::{Bad, Cell, Documents, Lanes, Logarithm, Rows, Whole, Word, active, rows, $vector};
 
             #[target_feature(enable = $features)]
             pub(in super::super) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 {
@@ -199,34 +199,35 @@ macro_rules! compile {
                 unsafe { rows::axpy_two::<$vector>(r, x, y, u, v) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn messages(
-                document: &Document<'_>,
-                sums: &mut [Lanes],
-                wanted: Option<&mut [Lanes]>,
+            pub(in super::super) fn long(
+                word: &Word<'_>,
+                documents: &Documents<'_>,
+                out: (&mut [Lanes], &mut [f32]),
                 spare: &mut [Lanes],
-            ) -> Result<f64, f32> {
+                log: &mut Logarithm,
+            ) -> Result<usize, Bad> {
                 // SAFETY: see `dot`; the caller has checked the places.
-                unsafe { active::messages::<$vector>(document, sums, wanted, spare) }
+                unsafe { active::long::<$vector>(word, documents, out, spare, log) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn short_messages(
-                document: &Document<'_>,
+            pub(in super::super) fn short(
+                word: &Word<'_>,
+                documents: &Documents<'_>,
                 sums: &mut [Lanes],
-                ratios: &mut [Ratio],
-            ) -> Result<f64, f32> {
+                gained: &mut [Lanes],
+                log: &mut Logarithm,
+            ) -> Result<(), Bad> {
                 // SAFETY: see `dot`.
-                unsafe { active::short_messages::<$vector>(document, sums, ratios) }
+                unsafe { active::short::<$vector>(word, documents, sums, gained, log) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn short_counts(
-                shared: Short<'_>,
-                row: (&[Lanes], f32),
-                uses: &[(u32, u32)],
-                visited: (&[Lanes], &[Ratio]),
-                counts: &mut [Lanes],
-            ) {
+            pub(in super::super) fn whole(
+                document: &Whole<'_>,
+                sums: &mut [Lanes],
+                spare: &mut [Lanes],
+            ) -> Result<(), f32> {
                 // SAFETY: see `dot`.
-                unsafe { active::short_counts::<$vector>(shared, row, uses, visited, counts) }
+                unsafe { active::whole::<$vector>(document, sums, spare) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn settle(row: &mut [f32], counts: &mut [f32], factor: f32) {
