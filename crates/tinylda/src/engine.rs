@@ -230,7 +230,7 @@ impl Engine {
         if self.grows() {
             self.first_lists(topics, block, lists, &documents).map_err(number)?;
         }
-        self.open(topics, lists);
+        self.open(topics, lists, &documents);
         let words = self.go_through(topics, block, columns).map_err(number)?;
         self.close(topics, block, lists, &documents).map_err(number)?;
         self.block += 1;
@@ -268,7 +268,7 @@ impl Engine {
         let random = (self.block == 0).then_some(self.rules.seed);
         let k = topics.count as usize;
         let rooms: Vec<usize> = lists.lengths.iter().map(|&n| n as usize).collect();
-        let one = |(scratch, theta): &mut (Scratch, Vec<f32>), d: usize, list: List<'_>| {
+        let one = |(scratch, theta): &mut (Scratch, Vec<f32>), d: usize, list: &mut List<'_>| {
             let document = block.document(d);
             if document.words.is_empty() {
                 return Ok(());
@@ -290,40 +290,58 @@ impl Engine {
     }
 
     /// Lays out the documents' topics in use.
-    fn open(&mut self, topics: &Topics, lists: &Lists) {
+    fn open(&mut self, topics: &Topics, lists: &Lists, documents: &[Range<usize>]) {
         let width = stride(topics.count);
         let short = width <= SHORT;
-        let mut at = 0;
+        let (mut at, mut from) = (0, 0);
+        let mut starts = Vec::with_capacity(lists.lengths.len());
         self.slots.clear();
         for &length in &lists.lengths {
             let slot = Slot { at, length: length as usize };
             at += if short { width } else { slot.lanes() };
             self.slots.push(slot);
+            starts.push(from);
+            from += slot.length;
         }
         fit(&mut self.t, at, Lanes::ZERO);
         fit(&mut self.sums, at * CHUNKS, Lanes::ZERO);
-        if !short {
-            fit(&mut self.places, at, Places::default());
-            fit(&mut self.inverses, at, Lanes::ZERO);
-        }
+        let long = if short { 0 } else { at };
+        fit(&mut self.places, long, Places::default());
+        fit(&mut self.inverses, long, Lanes::ZERO);
         let (mut t, mut places, mut inverses) = (
             std::mem::take(&mut self.t),
             std::mem::take(&mut self.places),
             std::mem::take(&mut self.inverses),
         );
-        let constants = self.constants(topics);
-        let mut from = 0;
-        for slot in &self.slots {
-            let list = (&lists.topics[from..from + slot.length], &lists.counts[from..from + slot.length]);
-            from += slot.length;
-            if short {
-                tbp::open_short(constants, list, &mut t[slot.at..slot.at + width]);
-            } else {
-                let lanes = slot.at..slot.at + slot.lanes();
-                let rows = (&mut t[lanes.clone()], &mut inverses[lanes.clone()]);
-                tbp::open_long(constants, list, &mut places[lanes], rows);
-            }
-        }
+        let (constants, slots) = (self.constants(topics), &self.slots[..]);
+        let (mut rest_t, mut rest_places, mut rest_inverses) =
+            (&mut t[..], &mut places[..], &mut inverses[..]);
+        let chunks: Vec<_> = documents
+            .iter()
+            .map(|range| {
+                let end = slots.get(range.end).map_or(at, |slot| slot.at);
+                let lanes = end - slots[range.start].at;
+                let long = if short { 0 } else { lanes };
+                let rows = (take(&mut rest_t, lanes), take(&mut rest_inverses, long));
+                (range.clone(), take(&mut rest_places, long), rows)
+            })
+            .collect();
+        self.pool.install(|| {
+            chunks.into_par_iter().for_each(|(range, mut places, (mut t, mut inverses))| {
+                for d in range {
+                    let slot = slots[d];
+                    let list = starts[d]..starts[d] + slot.length;
+                    let list = (&lists.topics[list.clone()], &lists.counts[list]);
+                    if short {
+                        tbp::open_short(constants, list, take(&mut t, width));
+                    } else {
+                        let lanes = slot.lanes();
+                        let rows = (take(&mut t, lanes), take(&mut inverses, lanes));
+                        tbp::open_long(constants, list, take(&mut places, lanes), rows);
+                    }
+                }
+            });
+        });
         (self.t, self.places, self.inverses) = (t, places, inverses);
     }
 
@@ -436,7 +454,7 @@ impl Engine {
         let mut lambdas = std::mem::take(&mut self.lambdas);
         let (slots, sums) = (&self.slots[..], &self.sums[..]);
         let constants = self.constants(topics);
-        let one = |scratch: &mut Scratch, lambda: &mut [f64], d: usize, list: List<'_>| {
+        let one = |scratch: &mut Scratch, lambda: &mut [f64], d: usize, list: &mut List<'_>| {
             let tokens = block.document(d).tokens();
             if tokens == 0 {
                 return Ok(());
@@ -540,7 +558,9 @@ impl Engine {
                 let row = flat_mut(row);
                 let sum: f64 = row.iter().map(|&phi| f64::from(phi)).sum();
                 let scale = if sum > 0.0 { total as f64 / sum } else { 0.0 };
-                row.iter_mut().for_each(|phi| *phi = (f64::from(*phi) * scale) as f32);
+                for phi in row {
+                    *phi = (f64::from(*phi) * scale) as f32;
+                }
             });
         });
         self.scales.fill(1.0);
@@ -566,11 +586,11 @@ struct ListChunk<'a> {
 }
 
 impl ListChunk<'_> {
-    fn for_each<E>(self, mut each: impl FnMut(usize, List<'_>) -> Result<(), E>) -> Result<(), E> {
+    fn for_each<E>(self, mut each: impl FnMut(usize, &mut List<'_>) -> Result<(), E>) -> Result<(), E> {
         let (mut topics, mut counts) = (self.topics, self.counts);
         for (d, length) in self.documents.zip(self.lengths) {
             let room = *length as usize;
-            each(d, List { topics: take(&mut topics, room), counts: take(&mut counts, room), length })?;
+            each(d, &mut List { topics: take(&mut topics, room), counts: take(&mut counts, room), length })?;
         }
         Ok(())
     }

@@ -49,5 +49,6 @@ pub use kernel::Instructions;
 pub use model::Model;
 pub use plan::{Plan, human_bytes};
 pub use train::{
-    DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, LEAST_PASSES, PassReport, Stop, Trained, Trainer,
+    DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, LEAST_PASSES, PassReport, Stop,
+    Trained, Trainer,
 };

@@ -18,6 +18,8 @@ use crate::topics::{Topics, heavy_words};
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
 pub const DEFAULT_TOLERANCE: f64 = 1.0;
+/// The same for `tbp`, which is compared over five passes: it goes on to where another pass brings next to nothing.
+pub const DEFAULT_TOLERANCE_TBP: f64 = 0.1;
 /// The paper's number of passes.
 pub const DEFAULT_PASSES: u32 = 500;
 /// The paper's beta.
@@ -33,7 +35,7 @@ pub struct Trainer {
     alpha: Option<f64>,
     beta: f64,
     passes: u32,
-    tolerance: f64,
+    tolerance: Option<f64>,
     seed: u64,
     start: Option<Vec<u32>>,
     order: Option<Vec<u64>>,
@@ -103,8 +105,7 @@ pub struct Trained {
 }
 
 impl Trainer {
-    /// Training of `topics` topics with the paper's settings: alpha 2/K, beta 0.01, at most 500 passes, until the
-    /// perplexity changes by less than 1.
+    /// Training of `topics` topics with `tbp` and the paper's settings: alpha 2/K, beta 0.01, at most 500 passes.
     pub fn new(topics: u32) -> Trainer {
         Trainer {
             topics,
@@ -112,7 +113,7 @@ impl Trainer {
             alpha: None,
             beta: DEFAULT_BETA,
             passes: DEFAULT_PASSES,
-            tolerance: DEFAULT_TOLERANCE,
+            tolerance: None,
             seed: 1,
             start: None,
             order: None,
@@ -144,10 +145,11 @@ impl Trainer {
     pub fn passes(self, passes: u32) -> Trainer {
         Trainer { passes, ..self }
     }
-    /// Stop when the training perplexity changes by less than this in a pass (0: never).
+    /// Stop when the training perplexity changes by less than this in a pass (0: never); [`DEFAULT_TOLERANCE`] or
+    /// [`DEFAULT_TOLERANCE_TBP`] where not set.
     #[must_use]
     pub fn tolerance(self, tolerance: f64) -> Trainer {
-        Trainer { tolerance, ..self }
+        Trainer { tolerance: Some(tolerance), ..self }
     }
     /// The same seed gives the same topics, to the bit.
     #[must_use]
@@ -207,6 +209,11 @@ impl Trainer {
         })
     }
 
+    fn tolerance_value(&self) -> f64 {
+        let own = if self.algorithm.by_words() { DEFAULT_TOLERANCE_TBP } else { DEFAULT_TOLERANCE };
+        self.tolerance.unwrap_or(own)
+    }
+
     fn alpha_value(&self) -> f64 {
         self.alpha.unwrap_or(2.0 / f64::from(self.topics.max(1)))
     }
@@ -240,10 +247,11 @@ impl Trainer {
                 );
             }
         }
-        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+        let tolerance = self.tolerance_value();
+        if !(tolerance >= 0.0 && tolerance.is_finite()) {
             return bad(
                 "--tol",
-                self.tolerance.to_string(),
+                tolerance.to_string(),
                 "a number from 0",
                 "0 means: never stop before the last pass.",
             );
@@ -400,7 +408,7 @@ impl Trainer {
             exclude: self.algorithm.by_words().then(|| if self.exclude { "own" } else { "none" }.into()),
             seed: self.seed,
             passes: pass,
-            tolerance: self.tolerance,
+            tolerance: self.tolerance_value(),
             train_perplexity,
             history,
             corpus: CorpusName::of(corpus),
@@ -447,11 +455,20 @@ impl Trainer {
         if each(&report).is_break() {
             return Stop::Asked;
         }
-        // Where phi is moved on now and then, a pass is compared with that at the same place of the last round.
+        // Where phi is moved on now and then, a pass is compared with that at the same place of the last round; and late in
+        // the round, so that what the move has stirred up has settled in the pass that comes with this report.
         let round = if self.algorithm.by_words() { LEAP_EVERY } else { 1 };
-        let before = journal.history.len().checked_sub(1 + round as usize).map(|at| journal.history[at].1);
-        let still = |before: f64| (before - train_perplexity).abs() < self.tolerance * f64::from(round);
-        if pass >= LEAST_PASSES && (pass + 1).is_multiple_of(round) && before.is_some_and(still) {
+        let back = |rounds: usize| {
+            let at = journal.history.len().checked_sub(1 + rounds * round as usize)?;
+            Some(journal.history[at].1)
+        };
+        let least = self.tolerance_value() * f64::from(round);
+        let still = |from: usize| {
+            back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
+        };
+        // Twice, where one round may stand still by chance.
+        let converged = still(0) && (round == 1 || still(1));
+        if pass >= LEAST_PASSES && (pass + 2).is_multiple_of(round) && converged {
             Stop::Converged
         } else {
             Stop::Passes

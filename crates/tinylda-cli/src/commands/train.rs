@@ -126,10 +126,12 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
         .algorithm(name(a.algorithm))
         .beta(a.beta)
         .passes(a.passes)
-        .tolerance(a.tol)
         .threads(threads(a))
         .exclude(a.exclude != Some(args::Exclude::None))
         .seed(a.seed);
+    if let Some(tolerance) = a.tol {
+        trainer = trainer.tolerance(tolerance);
+    }
     if let Some(active) = a.active {
         trainer = trainer.active(active);
     }

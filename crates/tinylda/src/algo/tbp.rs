@@ -137,7 +137,7 @@ pub(crate) fn first_list(
     constants: Constants<'_>,
     document: corpus::Document<'_>,
     theta: &mut [f32],
-    list: List<'_>,
+    list: &mut List<'_>,
     scratch: &mut Scratch,
 ) -> Result<(), NotANumber> {
     let Constants { kernel, topics, scales, inverse, exclude, .. } = constants;
@@ -161,7 +161,7 @@ pub(crate) fn first_list(
         theta.copy_from_slice(&flat(&scratch.sums)[..k]);
     }
     scratch.choose(constants, &[], k, list.topics.len());
-    for ((topic, count), &chosen) in list.topics.iter_mut().zip(list.counts).zip(&scratch.chosen) {
+    for ((topic, count), &chosen) in list.topics.iter_mut().zip(&mut *list.counts).zip(&scratch.chosen) {
         *topic = chosen;
         *count = theta[chosen as usize];
     }
@@ -201,7 +201,7 @@ pub(crate) fn open_short(constants: Constants<'_>, (topics, counts): (&[u32], &[
 pub(crate) fn close<'p>(
     constants: Constants<'_>,
     tokens: u64,
-    list: List<'_>,
+    list: &mut List<'_>,
     (parts, short): (impl Iterator<Item = &'p [Lanes]>, bool),
     lambda: &mut [f64],
     scratch: &mut Scratch,
@@ -285,7 +285,9 @@ impl Word<'_> {
         *self.scale *= self.keep;
         if *self.scale < LEAST {
             let left = *self.scale;
-            flat_mut(self.row).iter_mut().for_each(|phi| *phi *= left);
+            for phi in flat_mut(self.row) {
+                *phi *= left;
+            }
             *self.scale = 1.0;
         }
         1.0 / *self.scale
