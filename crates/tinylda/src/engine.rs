@@ -19,7 +19,7 @@ use crate::store::{Lists, Visited};
 use crate::topics::{Topics, stride};
 
 /// Chunks of a phase: enough for many threads, and few enough that their sums cost little.
-const CHUNKS: usize = 32;
+pub(crate) const CHUNKS: usize = 32;
 
 /// Every so many passes phi is moved on along its way since the last time,
 pub(crate) const LEAP_EVERY: u32 = 5;

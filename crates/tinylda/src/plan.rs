@@ -1,9 +1,11 @@
 //! How much memory a training will take: integer arithmetic only, so that a table can test it.
 
-use crate::algo::Algorithm;
+use crate::algo::{Active, Algorithm};
+use crate::corpus::PIECE_DOCUMENTS;
 use crate::corpus::Shape;
+use crate::engine::CHUNKS;
 use crate::error::{Error, Result};
-use crate::kernel::{LANES, Lanes};
+use crate::kernel::{LANES, Lanes, SHORT};
 
 /// Bytes that a training holds, by what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +13,10 @@ pub struct Plan {
     /// The documents: 8 bytes per non-zero and 4 per document; as much again, and a little more, where they are needed by
     /// word too.
     pub corpus: u64,
-    /// theta: 4 K bytes per document.
+    /// theta: 4 K bytes per document, or 8 for each topic that a document may use.
     pub theta: u64,
-    /// phi, and a second matrix of that size where the algorithm needs one: 4 K bytes per word, K rounded up to 16.
+    /// phi, and a second matrix of that size (`tbp`: half of it) where the algorithm needs one: 4 K bytes per word, K rounded
+    /// up to 16.
     pub phi: u64,
     /// Word totals, vocabulary, the order of the documents, buffers and the program itself.
     pub rest: u64,
@@ -21,25 +24,30 @@ pub struct Plan {
 
 impl Plan {
     /// The plan for K topics on a corpus; `strings` are the bytes of its vocabulary.
-    pub fn new(shape: Shape, strings: u64, topics: u32, algorithm: Algorithm) -> Plan {
+    pub fn new(shape: Shape, strings: u64, topics: u32, algorithm: Algorithm, active: Active) -> Plan {
         let row = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
+        let documents = shape.documents;
+        let (corpus, theta, buffers) = if algorithm.by_words() {
+            let list = active.cap(u64::MAX, topics) as u64;
+            let lanes =
+                if row <= (SHORT * size_of::<Lanes>()) as u64 { row } else { list.next_multiple_of(16) * 4 };
+            // What a piece of the corpus holds: sums for every chunk of words, topics, weights.
+            let piece =
+                documents.min(PIECE_DOCUMENTS).saturating_mul(lanes).saturating_mul(CHUNKS as u64 + 3);
+            (24, documents.saturating_mul(8).saturating_mul(list), piece)
+        } else {
+            (8, documents.saturating_mul(4).saturating_mul(u64::from(topics)), 0)
+        };
         Plan {
-            corpus: shape
-                .nonzeros
-                .saturating_mul(if algorithm.by_words() { 24 } else { 8 })
-                .saturating_add(shape.documents.saturating_mul(4)),
-            theta: shape.documents.saturating_mul(4).saturating_mul(u64::from(topics)),
-            phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.phi_matrices()),
+            corpus: shape.nonzeros.saturating_mul(corpus).saturating_add(documents.saturating_mul(4)),
+            theta,
+            phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.phi_halves()) / 2,
             rest: (16u64 << 20)
-                .saturating_add(24 * u64::from(shape.words))
+                .saturating_add(36 * u64::from(shape.words))
                 .saturating_add(strings.saturating_mul(2))
-                .saturating_add(shape.documents.saturating_mul(8))
+                .saturating_add(documents.saturating_mul(8))
                 .saturating_add(row.saturating_mul(8))
-                .saturating_add(if algorithm.by_words() {
-                    row.saturating_mul(shape.documents.min(4096))
-                } else {
-                    0
-                }),
+                .saturating_add(buffers),
         }
     }
 
@@ -88,12 +96,18 @@ mod tests {
 
     #[test]
     fn the_table() {
-        let plan = Plan::new(PUBMED, 1 << 20, 100, Algorithm::Stbp);
+        let plan = Plan::new(PUBMED, 1 << 20, 100, Algorithm::Stbp, Active::Auto);
         assert_eq!(plan.corpus, 8 * 483_450_157 + 4 * 8_200_000);
         assert_eq!(plan.theta, 8_200_000 * 400);
         assert_eq!(plan.phi, 141_043 * 448 * 2);
-        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Atbp).phi, 141_043 * 448);
-        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Tbp).corpus, 24 * 483_450_157 + 4 * 8_200_000);
+        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Atbp, Active::Auto).phi, 141_043 * 448);
+        assert_eq!(
+            Plan::new(PUBMED, 0, 100, Algorithm::Tbp, Active::Auto).corpus,
+            24 * 483_450_157 + 4 * 8_200_000
+        );
+        assert_eq!(Plan::new(PUBMED, 0, 500, Algorithm::Tbp, Active::Auto).theta, 8_200_000 * 8 * 128);
+        assert_eq!(Plan::new(PUBMED, 0, 500, Algorithm::Tbp, Active::AtMost(20)).theta, 8_200_000 * 8 * 20);
+        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Tbp, Active::Auto).phi, 141_043 * 448 * 3 / 2);
         assert!(plan.check(100, plan.total()).is_ok());
         let text = plan.check(100, 5 << 30).unwrap_err().to_string();
         assert!(text.contains("With -k 4") && text.contains("5.0 GiB"), "{text}");
@@ -104,10 +118,10 @@ mod tests {
     #[test]
     fn sizes_past_32_and_64_bits_do_not_wrap() {
         let huge = Shape { documents: 1 << 40, words: u32::MAX, nonzeros: 1 << 50, tokens: 1 << 60 };
-        let plan = Plan::new(huge, 0, u32::MAX, Algorithm::Stbp);
+        let plan = Plan::new(huge, 0, u32::MAX, Algorithm::Stbp, Active::Auto);
         assert_eq!(plan.total(), u64::MAX);
         assert!(plan.check(u32::MAX, 1 << 40).is_err());
-        assert_eq!(Plan::new(huge, 0, 10, Algorithm::Atbp).corpus, (8 << 50) + (4 << 40));
+        assert_eq!(Plan::new(huge, 0, 10, Algorithm::Atbp, Active::Auto).corpus, (8 << 50) + (4 << 40));
     }
 
     #[test]

@@ -304,8 +304,9 @@ impl Trainer {
             }
         }
         if let Some(have) = self.memory {
-            Plan::new(shape, corpus.bytes() - corpus.bytes_without_strings(), self.topics, self.algorithm)
-                .check(self.topics, have)?;
+            let strings = corpus.bytes() - corpus.bytes_without_strings();
+            let active = if self.start.is_some() { Active::All } else { self.active };
+            Plan::new(shape, strings, self.topics, self.algorithm, active).check(self.topics, have)?;
         }
         Ok(())
     }

@@ -39,11 +39,13 @@ impl Algorithm {
         }
     }
 
-    /// How many matrices of W x K it needs.
-    pub(crate) fn phi_matrices(self) -> u64 {
+    /// How many matrices of W x K it needs, counted in halves.
+    pub(crate) fn phi_halves(self) -> u64 {
         match self {
-            Algorithm::Stbp => 2,
-            Algorithm::Atbp | Algorithm::Tbp => 1,
+            Algorithm::Stbp => 4,
+            Algorithm::Atbp => 2,
+            // phi at the last leap, in 16 bits.
+            Algorithm::Tbp => 3,
         }
     }
 

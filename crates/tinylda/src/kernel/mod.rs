@@ -357,6 +357,111 @@ mod tests {
         }
     }
 
+    /// A word in two documents, K topics, by the formulas in f64: (sums of the documents, gained by the word).
+    fn definition(row: &[f32], t: &[Vec<f64>], inverse: &[f64], x: [u32; 2]) -> (Vec<Vec<f64>>, Vec<f64>) {
+        let (mut sums, mut gained) = (Vec::new(), vec![0f64; row.len()]);
+        for (t, x) in t.iter().zip(x.map(f64::from)) {
+            let p: Vec<f64> =
+                row.iter().zip(inverse).map(|(&r, i)| (f64::from(r) * 0.5 + 0.01) * i).collect();
+            let s: f64 = p.iter().zip(t).map(|(p, t)| p * t).sum();
+            let f = |k: usize| (1.0 - 0.5 * x / s * p[k] - 0.25 * x / s * t[k] * inverse[k]).max(0.02);
+            let z: Vec<f64> = (0..p.len()).map(|k| p[k] * t[k] * f(k)).collect();
+            let total: f64 = z.iter().sum();
+            sums.push(z.iter().map(|z| x * z / total).collect::<Vec<f64>>());
+            for (gained, z) in gained.iter_mut().zip(&z) {
+                *gained += x * z / total;
+            }
+        }
+        (sums, gained)
+    }
+
+    /// One body over all variants: messages are what the formulas say, and the same bits everywhere.
+    #[test]
+    fn messages_are_what_the_formulas_say() {
+        for k in [5usize, 16, 37, 100, 128, 129, 300] {
+            let row_of = |seed: usize| -> Vec<f32> {
+                (0..k).map(|i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 100.0).collect()
+            };
+            let (phi, lambda) = (row_of(1), row_of(2));
+            let inverse: Vec<f64> = lambda.iter().map(|&l| f64::from((1.0 / (l + 3.0)) as f32)).collect();
+            // Each document uses every second topic or every third.
+            let used = |d: usize| (0..k).filter(move |i| i % (d + 2) == 0);
+            let weight = |d: usize, i: usize| row_of(3 + d)[i] + 0.02;
+            let dense: Vec<Vec<f64>> = (0..2)
+                .map(|d| {
+                    let mut t = vec![0f64; k];
+                    used(d).for_each(|i| t[i] = f64::from(weight(d, i)));
+                    t
+                })
+                .collect();
+            let (sums, gained) = definition(&phi, &dense, &inverse, [3, 1]);
+            let (padded, lanes) = (row(&phi), k.div_ceil(LANES));
+            let inverse: Vec<f32> = inverse.iter().map(|&i| i as f32).collect();
+            let uses = [(0, 1), (1, 0)];
+            let word = Word {
+                row: &padded,
+                scale: 0.5,
+                beta: 0.01,
+                exclude: (0.5, 0.25),
+                uses: &uses,
+                counts: &[1, 3],
+            };
+            let close = |got: f32, want: f64| assert!((f64::from(got) - want).abs() < 1e-5, "{got} {want}");
+            let mut first: Option<Vec<Lanes>> = None;
+            for kernel in Kernel::all() {
+                let mut log = Logarithm::ZERO;
+                let mut gains = vec![Lanes::ZERO; lanes];
+                let out = if lanes <= SHORT {
+                    let t: Vec<Lanes> = dense
+                        .iter()
+                        .flat_map(|t| row(&t.iter().map(|&v| v as f32).collect::<Vec<_>>()))
+                        .collect();
+                    let slots = [Slot { at: 0, length: k }, Slot { at: lanes, length: k }];
+                    let documents = Documents { slots: &slots, places: &[], t: &t, inverse: &row(&inverse) };
+                    let mut out = vec![Lanes::ZERO; 2 * lanes];
+                    kernel.short(&word, &documents, &mut out, &mut gains, &mut log).unwrap();
+                    for (d, sums) in sums.iter().enumerate() {
+                        for (i, &sum) in sums.iter().enumerate() {
+                            close(flat(&out[d * lanes..])[i], sum);
+                        }
+                    }
+                    out
+                } else {
+                    let (mut slots, mut places, mut t, mut inverses) = (vec![], vec![], vec![], vec![]);
+                    for d in 0..2 {
+                        let list: Vec<usize> = used(d).collect();
+                        slots.push(Slot { at: places.len(), length: list.len() });
+                        let mut own = vec![Places::default(); list.len().div_ceil(LANES)];
+                        for (place, &i) in flat_places_mut(&mut own).iter_mut().zip(&list) {
+                            *place = i as u32;
+                        }
+                        places.extend(own);
+                        t.extend(row(&list.iter().map(|&i| weight(d, i)).collect::<Vec<_>>()));
+                        inverses.extend(row(&list.iter().map(|&i| inverse[i]).collect::<Vec<_>>()));
+                    }
+                    let documents = Documents { slots: &slots, places: &places, t: &t, inverse: &inverses };
+                    let checked = CheckedPlaces::new(documents, lanes);
+                    let mut out = vec![Lanes::ZERO; places.len()];
+                    let mut spare = vec![Lanes::ZERO; 3 * lanes];
+                    kernel
+                        .long(&word, &checked, (&mut out, flat_mut(&mut gains)), &mut spare, &mut log)
+                        .unwrap();
+                    for d in 0..2 {
+                        for (n, i) in used(d).enumerate() {
+                            close(flat(&out[slots[d].at..])[n], sums[d][i]);
+                        }
+                    }
+                    out
+                };
+                for (i, &want) in gained.iter().enumerate() {
+                    close(flat(&gains)[i], want);
+                }
+                let all = [out, gains].concat();
+                assert_eq!(first.get_or_insert_with(|| all.clone()), &all, "{kernel:?}, K = {k}");
+            }
+        }
+    }
+
     #[test]
     fn long_and_short_rows() {
         for n in [0, 1, 15, 16, 17, 63, 64, 65, 100, 500, 2000] {
