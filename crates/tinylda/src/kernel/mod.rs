@@ -383,7 +383,7 @@ mod tests {
                 (0..k).map(|i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 100.0).collect()
             };
             let (phi, lambda) = (row_of(1), row_of(2));
-            let inverse: Vec<f64> = lambda.iter().map(|&l| f64::from((1.0 / (l + 3.0)) as f32)).collect();
+            let inverse: Vec<f64> = lambda.iter().map(|&l| f64::from(1.0 / (l + 3.0))).collect();
             // Each document uses every second topic or every third.
             let used = |d: usize| (0..k).filter(move |i| i % (d + 2) == 0);
             let weight = |d: usize, i: usize| row_of(3 + d)[i] + 0.02;
