@@ -17,7 +17,7 @@
 //! ```text
 //! phi[w,:] <- phi[w,:]*(1 - c/n_w) + counts[w,:]       c = tokens of w in the block
 //! ```
-//! and for its documents, whose theta they become when all words are done. phi is kept as scale[w] * row[w,:], so that the
+//! and for its documents, whose theta they become when all words are done. phi is kept as `scale[w] * row[w,:]`, so that the
 //! first factor costs one multiplication. lambda goes like phi: lambda <- lambda*(1 - n/N) + sum of the block's theta,
 //! n = tokens of the block.
 //!
