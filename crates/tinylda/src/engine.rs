@@ -132,7 +132,6 @@ pub(crate) struct Engine {
     rules: Rules,
     pass: u32,
     block: u64,
-    tokens: u64,
     word_tokens: Vec<u64>,
     /// phi of word w is `scales[w]` times its row.
     scales: Vec<f32>,
@@ -146,7 +145,7 @@ pub(crate) struct Engine {
     inverses: Vec<Lanes>,
     /// What every chunk of words has for the documents, one chunk after another.
     sums: Vec<Lanes>,
-    /// theta of every chunk of documents, added up.
+    /// What theta of every chunk of documents has changed by.
     lambdas: Vec<Vec<f64>>,
     /// phi at the last leap, in 16 bits.
     saved: Vec<u16>,
@@ -182,7 +181,6 @@ impl Engine {
             block: 0,
             scales: vec![1.0; word_tokens.len()],
             shares: faded.into_iter().map(tbp::share).collect(),
-            tokens: word_tokens.iter().sum(),
             word_tokens,
             inverse: Vec::new(),
             slots: Vec::new(),
@@ -252,6 +250,7 @@ impl Engine {
             inverse: &self.inverse,
             exclude: if self.rules.exclude { tbp::EXCLUDE } else { 0.0 },
             active: self.rules.active,
+            new: self.grows(),
         }
     }
 
@@ -477,9 +476,6 @@ impl Engine {
             work.collect()
         });
         done.into_iter().collect::<Result<(), _>>()?;
-        let tokens: u64 = block.counts.iter().map(|&x| u64::from(x)).sum();
-        let keep = if self.grows() { 1.0 } else { 1.0 - tokens as f64 / self.tokens as f64 };
-        topics.lambda.iter_mut().for_each(|lambda| *lambda *= keep);
         for lambda in &lambdas[..used] {
             for (lambda, &more) in topics.lambda.iter_mut().zip(lambda) {
                 *lambda += more;
@@ -520,7 +516,6 @@ impl Engine {
                 *scale = 1.0;
             });
         });
-        self.sum_lambda(topics);
     }
 
     /// Sets lambda to what phi says: chunks of words on threads, added in order.

@@ -18,8 +18,8 @@
 //! phi[w,:] <- phi[w,:]*(1 - c/n_w) + counts[w,:]       c = tokens of w in the block
 //! ```
 //! and for its documents, whose theta they become when all words are done. phi is kept as `scale[w] * row[w,:]`, so that the
-//! first factor costs one multiplication. lambda goes like phi: lambda <- lambda*(1 - n/N) + sum of the block's theta,
-//! n = tokens of the block.
+//! first factor costs one multiplication. lambda is the sum of theta:
+//! `lambda[k] += theta_new[k] - theta_old[k]`. (That of phi fades by blocks, and is the same in the end.)
 //!
 //! Legend: K topics, W words; x a count; n_w tokens of a word; `phi[W,K]`, `theta[D,K]` counts; `lambda[K]` column sums.
 
@@ -77,6 +77,8 @@ pub(crate) struct Constants<'a> {
     /// e, or 0 for plain TBP.
     pub(crate) exclude: f32,
     pub(crate) active: Active,
+    /// Whether the documents come for the first time, and have no part in lambda yet.
+    pub(crate) new: bool,
 }
 
 /// A document's topics in use and their counts; the first `length` of each are meant.
@@ -197,7 +199,7 @@ pub(crate) fn open_short(constants: Constants<'_>, (topics, counts): (&[u32], &[
 }
 
 /// Closes a document when its words are done: what they have added up, in parts, is its new theta. `parts` have a number
-/// for each topic of the list, or for all K with short rows. Adds theta to `lambda[K]`.
+/// for each topic of the list, or for all K with short rows. Adds to `lambda[K]` what theta has changed by.
 pub(crate) fn close<'p>(
     constants: Constants<'_>,
     tokens: u64,
@@ -220,6 +222,11 @@ pub(crate) fn close<'p>(
         let (sums, all) = (flat_mut(&mut scratch.sums), flat(&scratch.spare));
         for (sum, &k) in sums.iter_mut().zip(topics.iter()) {
             *sum = all[k as usize];
+        }
+    }
+    if !constants.new {
+        for (&k, &count) in topics.iter().zip(&*counts) {
+            lambda[k as usize] -= f64::from(count);
         }
     }
     scratch.choose(constants, topics, length, constants.active.cap(tokens, constants.topics.count));
