@@ -237,18 +237,8 @@ impl Kernel {
         log: &mut Logarithm,
     ) -> Result<usize, Bad> {
         assert!(word.row.len() * LANES >= documents.end, "a place outside the row");
-        let documents = &documents.documents;
-        // SAFETY, besides what `dispatch!` says: every place is below `end`, and so inside the row.
-        match self.0 {
-            // SAFETY: see above.
-            Isa::Plain => unsafe { active::long::<vector::Plain>(word, documents, out, spare, log) },
-            // SAFETY: see above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { x86::avx2::long(word, documents, out, spare, log) },
-            // SAFETY: see above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { x86::avx512::long(word, documents, out, spare, log) },
-        }
+        // Every place is below `end`, and so inside the row: what `active::long` asks for besides the instructions.
+        dispatch!(self, active long(word, &documents.documents, out, spare, log))
     }
 
     /// The same for short rows, of at most [`SHORT`] lanes: sets `gained[K]`.
