@@ -27,12 +27,15 @@
 
 mod algo;
 pub mod corpus;
+mod counts;
 mod engine;
 mod error;
 pub mod eval;
 mod files;
 mod infer;
 mod kernel;
+mod memory;
+mod messages;
 pub mod model;
 mod plan;
 mod random;

@@ -1,22 +1,19 @@
 //! How much memory a training will take: integer arithmetic only, so that a table can test it.
 
 use crate::algo::{Active, Algorithm};
-use crate::corpus::PIECE_DOCUMENTS;
 use crate::corpus::Shape;
-use crate::engine::CHUNKS;
 use crate::error::{Error, Result};
-use crate::kernel::{LANES, Lanes, SHORT};
+use crate::kernel::{LANES, Lanes};
 
 /// Bytes that a training holds, by what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// The documents: 8 bytes per non-zero and 4 per document; as much again, and a little more, where they are needed by
-    /// word too.
+    /// The documents: 8 bytes per non-zero and 4 per document.
     pub corpus: u64,
-    /// theta: 4 K bytes per document, or 8 for each topic that a document may use.
+    /// theta: 4 K bytes per document; or, with `tbp`, the messages: about 10 bytes per non-zero, and in the first passes up to
+    /// 33.
     pub theta: u64,
-    /// phi, and a second matrix of that size (`tbp`: half of it) where the algorithm needs one: 4 K bytes per word, K rounded
-    /// up to 16.
+    /// phi, and a second matrix of that size where the algorithm needs one: 4 K bytes per word, K rounded up to 16.
     pub phi: u64,
     /// Word totals, vocabulary, the order of the documents, buffers and the program itself.
     pub rest: u64,
@@ -27,21 +24,21 @@ impl Plan {
     pub fn new(shape: Shape, strings: u64, topics: u32, algorithm: Algorithm, active: Active) -> Plan {
         let row = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
         let documents = shape.documents;
-        let (corpus, theta, buffers) = if algorithm.by_words() {
-            let list = active.cap(u64::MAX, topics) as u64;
-            let lanes =
-                if row <= (SHORT * size_of::<Lanes>()) as u64 { row } else { list.next_multiple_of(16) * 4 };
-            // What a piece of the corpus holds: sums for every chunk of words, topics, weights.
-            let piece =
-                documents.min(PIECE_DOCUMENTS).saturating_mul(lanes).saturating_mul(CHUNKS as u64 + 3);
-            (24, documents.saturating_mul(8).saturating_mul(list), piece)
+        let (theta, buffers) = if algorithm.small_messages() {
+            // A message has rarely more parts than this, and a document's list rarely more topics.
+            let parts = u64::from(topics).min(if active == Active::All { 32 } else { 16 });
+            let list = (active.most(topics) as u64).min(128);
+            let messages = shape.nonzeros.saturating_mul(1 + 2 * parts);
+            // What a piece of the corpus changes: two lists of parts, eight bytes each, and room for them to grow.
+            let piece = (shape.nonzeros / 32).clamp(1, 1 << 16).saturating_mul(parts * 24);
+            (messages.saturating_add(documents.saturating_mul(4 * list)), piece)
         } else {
-            (8, documents.saturating_mul(4).saturating_mul(u64::from(topics)), 0)
+            (documents.saturating_mul(4).saturating_mul(u64::from(topics)), 0)
         };
         Plan {
-            corpus: shape.nonzeros.saturating_mul(corpus).saturating_add(documents.saturating_mul(4)),
+            corpus: shape.nonzeros.saturating_mul(8).saturating_add(documents.saturating_mul(4)),
             theta,
-            phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.phi_halves()) / 2,
+            phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.matrices()),
             rest: (16u64 << 20)
                 .saturating_add(36 * u64::from(shape.words))
                 .saturating_add(strings.saturating_mul(2))
@@ -101,13 +98,12 @@ mod tests {
         assert_eq!(plan.theta, 8_200_000 * 400);
         assert_eq!(plan.phi, 141_043 * 448 * 2);
         assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Atbp, Active::Auto).phi, 141_043 * 448);
-        assert_eq!(
-            Plan::new(PUBMED, 0, 100, Algorithm::Tbp, Active::Auto).corpus,
-            24 * 483_450_157 + 4 * 8_200_000
-        );
-        assert_eq!(Plan::new(PUBMED, 0, 500, Algorithm::Tbp, Active::Auto).theta, 8_200_000 * 8 * 128);
-        assert_eq!(Plan::new(PUBMED, 0, 500, Algorithm::Tbp, Active::AtMost(20)).theta, 8_200_000 * 8 * 20);
-        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Tbp, Active::Auto).phi, 141_043 * 448 * 3 / 2);
+        let ours = |topics, active| Plan::new(PUBMED, 0, topics, Algorithm::Tbp, active);
+        assert_eq!(ours(100, Active::Auto).corpus, plan.corpus);
+        assert_eq!(ours(500, Active::Auto).theta, 33 * 483_450_157 + 8_200_000 * 4 * 128);
+        assert_eq!(ours(500, Active::AtMost(20)).theta, 33 * 483_450_157 + 8_200_000 * 4 * 20);
+        assert_eq!(ours(5, Active::Auto).theta, 11 * 483_450_157 + 8_200_000 * 4 * 5);
+        assert_eq!(ours(100, Active::Auto).phi, 141_043 * 448);
         assert!(plan.check(100, plan.total()).is_ok());
         let text = plan.check(100, 5 << 30).unwrap_err().to_string();
         assert!(text.contains("With -k 4") && text.contains("5.0 GiB"), "{text}");

@@ -23,6 +23,10 @@ pub(crate) enum Purpose {
     SynthDocument = 7,
     /// The shuffle of a synthetic corpus's word ids.
     SynthWords = 8,
+    /// Where messages are cut into whole parts.
+    Cut = 9,
+    /// Topics drawn for words.
+    Draw = 10,
 }
 
 /// A stream of random numbers.

@@ -2,10 +2,9 @@
 //!
 //! The rest of the library asks for visits and never learns where the bytes were.
 
-use crate::algo::Active;
 use crate::corpus::{Block, Corpus, Document};
-use crate::engine::Columns;
 use crate::error::{Error, Result};
+use crate::messages::{Messages, UNITS};
 
 /// Documents of one block, in the order in which they are to be visited.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,50 +13,13 @@ pub(crate) struct Visit {
     pub(crate) documents: Vec<u32>,
 }
 
-/// The topics that documents use, and how much of each: one list after another.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Lists {
-    pub(crate) lengths: Vec<u32>,
-    pub(crate) topics: Vec<u32>,
-    pub(crate) counts: Vec<f32>,
-}
-
-impl Lists {
-    /// Lists of given lengths, topics from 0 on, all counts 0.
-    fn of_lengths(lengths: Vec<u32>) -> Result<Lists> {
-        let total = lengths.iter().map(|&n| n as usize).sum();
-        let mut lists = Lists { lengths, topics: room(total)?, counts: room(total)? };
-        lists.topics.extend(lists.lengths.iter().flat_map(|&n| 0..n));
-        lists.counts.resize(total, 0.0);
-        Ok(lists)
-    }
-
-    /// Lists have become shorter inside the rooms they had: moves them together.
-    pub(crate) fn close_up(&mut self, rooms: impl Iterator<Item = usize>) {
-        let (mut from, mut to) = (0, 0);
-        for (room, &length) in rooms.zip(&self.lengths) {
-            let length = length as usize;
-            self.topics.copy_within(from..from + length, to);
-            self.counts.copy_within(from..from + length, to);
-            from += room;
-            to += length;
-        }
-        self.topics.truncate(to);
-        self.counts.truncate(to);
-        if to * 4 < self.topics.capacity() * 3 {
-            self.topics.shrink_to_fit();
-            self.counts.shrink_to_fit();
-        }
-    }
-}
-
 /// What is kept per document.
 #[derive(Debug)]
 pub(crate) enum Theta {
     /// A row of K for every document.
     Rows(Vec<f32>),
-    /// The topics in use of every document.
-    Lists(Lists),
+    /// The messages of every run of documents, whose sum it is.
+    Messages(Vec<Messages>),
 }
 
 /// A vector with room for so many; a refusal of the system is an error and not the end of the process.
@@ -75,8 +37,6 @@ fn room<T>(length: usize) -> Result<Vec<T>> {
 #[derive(Debug)]
 pub(crate) struct Visited<'a> {
     pub(crate) block: &'a Block,
-    /// Its non-zeros by word, where they were asked for.
-    pub(crate) columns: Option<&'a Columns>,
     theta: &'a mut Theta,
     /// The order of the documents, where it is not the file's.
     order: Option<&'a [u32]>,
@@ -84,13 +44,12 @@ pub(crate) struct Visited<'a> {
 }
 
 impl<'a> Visited<'a> {
-    /// The block, its columns and lists, where theta is kept so.
-    pub(crate) fn lists(self) -> (&'a Block, Option<&'a Columns>, Option<&'a mut Lists>) {
-        let lists = match self.theta {
-            Theta::Lists(lists) => Some(lists),
+    /// The block and its messages, where these are kept.
+    pub(crate) fn messages(self) -> Option<(&'a Block, &'a mut [Messages])> {
+        match self.theta {
+            Theta::Messages(runs) => Some((self.block, runs)),
             Theta::Rows(_) => None,
-        };
-        (self.block, self.columns, lists)
+        }
     }
 
     /// Calls `each(document, theta)` for every document with words, in order, and adds up what it returns.
@@ -119,11 +78,10 @@ impl<'a> Visited<'a> {
 }
 
 /// How theta is kept.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Rows,
-    /// Lists, with room for so many topics.
-    Lists(Active),
+    Messages,
 }
 
 /// All documents of a corpus, each with its theta.
@@ -132,7 +90,6 @@ pub(crate) struct Store {
     topics: usize,
     blocks: Vec<Block>,
     theta: Vec<Theta>,
-    columns: Vec<Columns>,
 }
 
 impl Store {
@@ -156,24 +113,38 @@ impl Store {
                         rows.resize(length, 0.0);
                         Theta::Rows(rows)
                     }
-                    Keep::Lists(active) => {
-                        let cap = |document: Document<'_>| match document.tokens() {
-                            0 => 0,
-                            tokens => active.cap(tokens, topics) as u32,
+                    Keep::Messages => {
+                        let empty = |run: std::ops::Range<usize>| {
+                            let mut messages = Messages::default();
+                            for d in run {
+                                let sizes = vec![0; block.document(d).words.len()];
+                                messages.push(std::iter::empty(), &sizes, std::iter::empty());
+                            }
+                            messages
                         };
-                        Theta::Lists(Lists::of_lengths(block.iter().map(cap).collect())?)
+                        Theta::Messages(block.runs().into_iter().map(empty).collect())
                     }
                 });
                 blocks.push(block);
             }
         }
-        Ok(Store { topics: topics as usize, blocks, theta, columns: Vec::new() })
+        Ok(Store { topics: topics as usize, blocks, theta })
     }
 
-    /// Sorts every block's non-zeros by word too.
-    pub(crate) fn add_columns(&mut self, vocabulary: u32) -> &[Columns] {
-        self.columns = self.blocks.iter().map(|block| Columns::of(block, vocabulary)).collect();
-        &self.columns
+    /// Gives every document messages of whole topics: `topic_of` says which, non-zero by non-zero.
+    pub(crate) fn start(&mut self, topic_of: &[u32], most: usize) {
+        let mut rest = topic_of;
+        for (block, theta) in self.blocks.iter().zip(&mut self.theta) {
+            let Theta::Messages(runs) = theta else { continue };
+            for (range, run) in block.runs().into_iter().zip(runs) {
+                run.clear();
+                for d in range {
+                    let (own, more) = rest.split_at(block.document(d).words.len());
+                    rest = more;
+                    run.push_whole(own, most);
+                }
+            }
+        }
     }
 
     /// Topics in use per document that has words.
@@ -184,7 +155,7 @@ impl Store {
             documents += with_words;
             topics += match theta {
                 Theta::Rows(_) => with_words * self.topics,
-                Theta::Lists(lists) => lists.topics.len(),
+                Theta::Messages(runs) => runs.iter().map(Messages::active).sum(),
             };
         }
         topics as f64 / documents.max(1) as f64
@@ -196,11 +167,10 @@ impl Store {
         visits: Option<&[Visit]>,
         mut each: impl FnMut(Visited<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Store { blocks, theta, columns, topics } = self;
+        let Store { blocks, theta, topics } = self;
         let topics = *topics;
-        let mut one = |i: usize, order| {
-            each(Visited { block: &blocks[i], columns: columns.get(i), theta: &mut theta[i], order, topics })
-        };
+        let mut one =
+            |i: usize, order| each(Visited { block: &blocks[i], theta: &mut theta[i], order, topics });
         match visits {
             None => (0..blocks.len()).try_for_each(|i| one(i, None)),
             Some(visits) => visits.iter().try_for_each(|visit| one(visit.block, Some(&visit.documents[..]))),
@@ -208,36 +178,38 @@ impl Store {
     }
 
     /// Calls `each(number, document, theta)` for every document with words, in the file's order; what it writes to
-    /// `theta[K]` stays.
+    /// `theta[K]` stays where rows are kept.
     pub(crate) fn for_each(
         &mut self,
         mut each: impl FnMut(u64, Document<'_>, &mut [f32]) -> Result<()>,
     ) -> Result<()> {
         let mut row = vec![0f32; self.topics];
         for (block, theta) in self.blocks.iter().zip(&mut self.theta) {
-            let mut at = 0;
-            for (d, document) in block.iter().enumerate() {
-                let number = block.first_document() + d as u64;
-                match theta {
-                    Theta::Rows(rows) => {
-                        if !document.words.is_empty() {
-                            each(number, document, &mut rows[d * self.topics..(d + 1) * self.topics])?;
-                        }
+            let mut one = |d: usize, theta: &mut [f32]| {
+                let document = block.document(d);
+                if document.words.is_empty() {
+                    return Ok(());
+                }
+                each(block.first_document() + d as u64, document, theta)
+            };
+            match theta {
+                Theta::Rows(rows) => {
+                    for (d, theta) in rows.chunks_exact_mut(self.topics).enumerate() {
+                        one(d, theta)?;
                     }
-                    Theta::Lists(lists) => {
-                        let length = lists.lengths[d] as usize;
-                        let (topics, counts) =
-                            (&lists.topics[at..at + length], &mut lists.counts[at..at + length]);
-                        at += length;
-                        row.fill(0.0);
-                        for (&k, &count) in topics.iter().zip(counts.iter()) {
-                            row[k as usize] = count;
-                        }
-                        if !document.words.is_empty() {
-                            each(number, document, &mut row)?;
-                        }
-                        for (&k, count) in topics.iter().zip(counts) {
-                            *count = row[k as usize];
+                }
+                Theta::Messages(runs) => {
+                    for (range, run) in block.runs().into_iter().zip(runs) {
+                        let nonzeros = |i: usize| block.document(range.start + i).words.len();
+                        for (d, kept) in range.clone().zip(run.documents(nonzeros)) {
+                            row.fill(0.0);
+                            for (message, &x) in kept.iter().zip(block.document(d).counts) {
+                                for part in message {
+                                    let tokens = x as f32 * f32::from(part.units()) / UNITS as f32;
+                                    row[kept.topics[part.place()] as usize] += tokens;
+                                }
+                            }
+                            one(d, &mut row)?;
                         }
                     }
                 }

@@ -24,8 +24,14 @@ pub(crate) fn stride(topics: u32) -> usize {
 }
 
 impl Matrix {
-    /// All zero. An allocation that the system refuses is an error and not the end of the process.
+    /// All zero.
     pub(crate) fn zeros(rows: u32, topics: u32) -> Result<Matrix> {
+        Matrix::of_rows(rows, topics, |_, _| ())
+    }
+
+    /// Row after row, each filled in where it is zero. Memory is taken as they come. An allocation that the system refuses
+    /// is an error and not the end of the process.
+    pub(crate) fn of_rows(rows: u32, topics: u32, mut fill: impl FnMut(u32, &mut [f32])) -> Result<Matrix> {
         let stride = stride(topics);
         let length = stride as u64 * u64::from(rows);
         let mut data = Vec::new();
@@ -38,7 +44,11 @@ impl Matrix {
                     .into(),
             });
         }
-        data.resize(length as usize, Lanes::ZERO);
+        for r in 0..rows {
+            let start = data.len();
+            data.resize(start + stride, Lanes::ZERO);
+            fill(r, flat_mut(&mut data[start..]));
+        }
         Ok(Matrix { stride, data })
     }
 
@@ -52,20 +62,6 @@ impl Matrix {
     pub(crate) fn row_mut(&mut self, r: u32) -> &mut [Lanes] {
         let start = r as usize * self.stride;
         &mut self.data[start..start + self.stride]
-    }
-
-    pub(crate) fn rows(&self) -> u32 {
-        (self.data.len() / self.stride.max(1)) as u32
-    }
-
-    /// All rows, one after another.
-    pub(crate) fn all_rows(&self) -> &[Lanes] {
-        &self.data
-    }
-
-    /// All rows, to write.
-    pub(crate) fn all_rows_mut(&mut self) -> &mut [Lanes] {
-        &mut self.data
     }
 
     pub(crate) fn clear(&mut self) {
@@ -86,6 +82,8 @@ pub(crate) fn heavy_words(word_tokens: &[u64]) -> impl Iterator<Item = u32> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Topics {
     pub(crate) count: u32,
+    words: u32,
+    /// Empty while an algorithm keeps it in a form of its own.
     pub(crate) phi: Matrix,
     pub(crate) lambda: Vec<f64>,
     /// Padded with zeros, so that padding topics never get any weight.
@@ -96,20 +94,27 @@ pub(crate) struct Topics {
 
 impl Topics {
     pub(crate) fn new(words: u32, count: u32, alpha: &[f32], beta: f32) -> Result<Topics> {
+        let phi = Matrix::zeros(words, count)?;
+        Ok(Topics { phi, ..Topics::without_phi(words, count, alpha, beta) })
+    }
+
+    /// For an algorithm that keeps phi in a form of its own until it is done.
+    pub(crate) fn without_phi(words: u32, count: u32, alpha: &[f32], beta: f32) -> Topics {
         let mut padded = vec![Lanes::ZERO; stride(count)];
         flat_mut(&mut padded)[..alpha.len()].copy_from_slice(alpha);
-        Ok(Topics {
+        Topics {
             count,
-            phi: Matrix::zeros(words, count)?,
+            words,
+            phi: Matrix::default(),
             lambda: vec![0.0; stride(count) * LANES],
             alpha: padded,
             alpha_sum: alpha.iter().map(|&a| f64::from(a)).sum(),
             beta,
-        })
+        }
     }
 
     pub(crate) fn words(&self) -> u32 {
-        self.phi.rows()
+        self.words
     }
 
     /// W * beta.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::algo::document::{DocumentStep, Frozen};
 use crate::algo::{Active, Algorithm, Sweep};
 use crate::corpus::{Corpus, Shape};
-use crate::engine::{LEAP_EVERY, Rules};
+use crate::engine::Rules;
 use crate::error::{Error, Result};
 use crate::kernel::{Instructions, Kernel, flat_mut};
 use crate::model::{CorpusName, Model, Settings};
@@ -209,8 +209,19 @@ impl Trainer {
         })
     }
 
+    fn rules(&self, kernel: Kernel) -> Rules {
+        Rules {
+            threads: self.threads,
+            kernel,
+            exclude: self.exclude,
+            active: self.active,
+            seed: self.seed,
+            growing: self.start.is_none(),
+        }
+    }
+
     fn tolerance_value(&self) -> f64 {
-        let own = if self.algorithm.by_words() { DEFAULT_TOLERANCE_TBP } else { DEFAULT_TOLERANCE };
+        let own = if self.algorithm.small_messages() { DEFAULT_TOLERANCE_TBP } else { DEFAULT_TOLERANCE };
         self.tolerance.unwrap_or(own)
     }
 
@@ -305,8 +316,7 @@ impl Trainer {
         }
         if let Some(have) = self.memory {
             let strings = corpus.bytes() - corpus.bytes_without_strings();
-            let active = if self.start.is_some() { Active::All } else { self.active };
-            Plan::new(shape, strings, self.topics, self.algorithm, active).check(self.topics, have)?;
+            Plan::new(shape, strings, self.topics, self.algorithm, self.active).check(self.topics, have)?;
         }
         Ok(())
     }
@@ -341,36 +351,38 @@ impl Trainer {
         let shape = corpus.shape();
         let word_tokens = corpus.word_totals()?.tokens;
         let alpha = vec![self.alpha_value() as f32; self.topics as usize];
-        let mut topics = Topics::new(shape.words, self.topics, &alpha, self.beta as f32)?;
-        // `tbp` grows its topics in the first pass, unless it is told where to start.
-        let growing = self.algorithm.by_words() && self.start.is_none();
-        let keep = match self.algorithm.by_words() {
-            true if growing => Keep::Lists(self.active),
-            true => Keep::Lists(Active::All),
-            false => Keep::Rows,
+        let beta = self.beta as f32;
+        let small = self.algorithm.small_messages();
+        let mut topics = if small {
+            Topics::without_phi(shape.words, self.topics, &alpha, beta)
+        } else {
+            Topics::new(shape.words, self.topics, &alpha, beta)?
         };
+        let keep = if small { Keep::Messages } else { Keep::Rows };
         let mut store = Store::load(corpus, self.topics, self.update_size(shape), keep)?;
-        if !growing {
+        if !small {
             self.scatter(&mut topics, &mut store, &word_tokens)?;
         }
         let visits = self.visits(corpus);
-        let rules = Rules {
-            threads: self.threads,
-            kernel,
-            exclude: self.exclude,
-            active: self.active,
-            seed: self.seed,
-            growing,
-            passes: self.passes,
-        };
-        let columns = if self.algorithm.by_words() { store.add_columns(shape.words) } else { &[] };
-        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, columns, rules)?;
+        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, self.rules(kernel))?;
+        if let (Sweep::Tbp(engine), Some(start)) = (&mut sweep, &self.start) {
+            store.start(start, self.active.most(self.topics));
+            store.for_each_block(None, |visit| {
+                engine.load(&topics, visit).map_err(|(d, bad)| bad.in_document(d, "the start"))
+            })?;
+        }
 
         let tokens = shape.tokens as f64;
         let mut journal = Journal { history: Vec::new(), passes: Vec::new(), documents: shape.documents };
         let mut stop = Stop::Passes;
         let mut pass = 0;
-        while pass < self.passes && stop == Stop::Passes {
+        // The pass after which training ends: when it has converged it settles, and then it is done.
+        let mut last = self.passes;
+        let mut settling = false;
+        while pass < last && stop != Stop::Asked {
+            if !settling && pass + self.algorithm.settling_passes(self.passes) >= last {
+                settling = sweep.settle();
+            }
             let began = clock.elapsed().as_secs_f64();
             sweep.begin(&topics);
             let mut before = Some(0f64);
@@ -388,14 +400,18 @@ impl Trainer {
                 Some(sum) => (pass - 1, sum),
                 None => (pass, log_likelihood(&topics, &mut store, kernel)?),
             };
-            if of_pass > 0 {
-                stop = self.note(of_pass, perplexity(log_likelihood, tokens), &mut journal, &mut each);
+            if of_pass == 0 {
+                continue;
+            }
+            let now = self.note(of_pass, perplexity(log_likelihood, tokens), &mut journal, &mut each);
+            if now == Stop::Asked || (now == Stop::Converged && !settling) {
+                stop = now;
+                last = last.min(pass + self.algorithm.settling_passes(self.passes));
             }
         }
-        sweep.finish(&mut topics);
         if journal.history.last().map(|&(p, _)| p) != Some(pass) {
-            let last = perplexity(log_likelihood(&topics, &mut store, kernel)?, tokens);
-            let asked = self.note(pass, last, &mut journal, &mut each);
+            let sum = last_likelihood(&mut sweep, &topics, &mut store, kernel)?;
+            let asked = self.note(pass, perplexity(sum, tokens), &mut journal, &mut each);
             if stop == Stop::Passes {
                 stop = asked;
             }
@@ -404,9 +420,15 @@ impl Trainer {
         let active_topics = store.active_topics();
         let train_perplexity = history.last().map_or(f64::NAN, |&(_, p)| p);
         let theta = if keep_theta { Some(collect_theta(&mut store, corpus, self.topics)?) } else { None };
+        // What is kept per document makes room for phi in its last form.
+        drop(store);
+        sweep.finish(&mut topics)?;
         let settings = Settings {
             algorithm: self.algorithm.name().into(),
-            exclude: self.algorithm.by_words().then(|| if self.exclude { "own" } else { "none" }.into()),
+            exclude: self
+                .algorithm
+                .small_messages()
+                .then(|| if self.exclude { "own" } else { "none" }.into()),
             seed: self.seed,
             passes: pass,
             tolerance: self.tolerance_value(),
@@ -431,7 +453,7 @@ impl Trainer {
     /// back at the next pass; with ten or more they settle.
     fn update_size(&self, shape: Shape) -> Option<u64> {
         let own = (shape.nonzeros / 32).clamp(1, 1 << 16);
-        self.algorithm.by_words().then(|| self.nonzeros_per_update.unwrap_or(own))
+        self.algorithm.small_messages().then(|| self.nonzeros_per_update.unwrap_or(own))
     }
 
     /// Writes a pass down, tells the caller, and says whether to go on.
@@ -456,9 +478,8 @@ impl Trainer {
         if each(&report).is_break() {
             return Stop::Asked;
         }
-        // Where phi is moved on now and then, a pass is compared with that at the same place of the last round; and late in
-        // the round, so that what the move has stirred up has settled in the pass that comes with this report.
-        let round = if self.algorithm.by_words() { LEAP_EVERY } else { 1 };
+        // Where messages are cut at random a pass may stand still by chance: five are compared with the five before.
+        let round = if self.algorithm.small_messages() { 5 } else { 1 };
         let back = |rounds: usize| {
             let at = journal.history.len().checked_sub(1 + rounds * round as usize)?;
             Some(journal.history[at].1)
@@ -467,9 +488,8 @@ impl Trainer {
         let still = |from: usize| {
             back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
         };
-        // Twice, where one round may stand still by chance.
         let converged = still(0) && (round == 1 || still(1));
-        if pass >= LEAST_PASSES && (pass + 2).is_multiple_of(round) && converged {
+        if pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged {
             Stop::Converged
         } else {
             Stop::Passes
@@ -553,6 +573,20 @@ fn log_likelihood(topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<
         sum += step
             .log_likelihood(&frozen, document, theta, document.tokens())
             .map_err(|bad| bad.in_document(d, "the training perplexity"))?;
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+/// The same after the last pass, whatever form an algorithm keeps phi in.
+fn last_likelihood(sweep: &mut Sweep, topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<f64> {
+    let Sweep::Tbp(engine) = sweep else { return log_likelihood(topics, store, kernel) };
+    engine.ready(topics);
+    let mut sum = 0f64;
+    store.for_each_block(None, |visit| {
+        sum += engine
+            .measure(topics, visit)
+            .map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
         Ok(())
     })?;
     Ok(sum)

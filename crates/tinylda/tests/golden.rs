@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use reference::Reference;
 use tinylda::corpus::ingest::Import;
-use tinylda::{Active, Algorithm, Corpus, Trained, Trainer};
+use tinylda::{Algorithm, Corpus, Trained, Trainer};
 
 const K: usize = 6;
 const DOCUMENTS: usize = 80;
@@ -113,19 +113,19 @@ fn the_shipped_atbp_gives_the_authors_numbers() {
     compare_shipped("tbp-async", Algorithm::Atbp);
 }
 
-/// In one piece and with nothing excluded, `tbp` is sTBP.
+/// `tbp` is asynchronous BP with small messages: from the authors' start it comes to what their program comes to.
 #[test]
-fn tbp_in_one_piece_is_stbp() {
+fn tbp_comes_to_the_authors_asynchronous_bp() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("small.tlc");
     Import::default().run(&fixture("docword.small.txt"), &file, &mut |_| ControlFlow::Continue(())).unwrap();
     let corpus = Corpus::open(&file).unwrap();
-    let start = whole("small.init.txt").into_iter().map(|k| k as u32).collect();
-    let trainer = Trainer::new(K as u32).algorithm(Algorithm::Tbp).alpha(0.25).tolerance(0.0).start(start);
-    let plain = trainer.exclude(false).active(Active::All).nonzeros_per_update(1_000_000).threads(2);
-    for (pass, perplexity) in perplexities("tbp-sync") {
-        let got = plain.clone().passes(pass as u32).train(&corpus, |_| ControlFlow::Continue(())).unwrap();
-        let got = got.train_perplexity;
-        assert!((got / perplexity - 1.0).abs() < 1e-4, "pass {pass}: {got} instead of {perplexity}");
+    let start: Vec<u32> = whole("small.init.txt").into_iter().map(|k| k as u32).collect();
+    let (_, perplexity) = perplexities("bp-async").pop().unwrap();
+    // Each seed cuts messages at other places.
+    for seed in 1..=5 {
+        let trainer = Trainer::new(K as u32).alpha(0.25).tolerance(0.0).start(start.clone()).seed(seed);
+        let got = trainer.passes(100).train(&corpus, |_| ControlFlow::Continue(())).unwrap().train_perplexity;
+        assert!((got / perplexity - 1.0).abs() < 0.02, "seed {seed}: {got} instead of {perplexity}");
     }
 }

@@ -8,7 +8,7 @@ pub(crate) mod document;
 mod stbp;
 pub(crate) mod tbp;
 
-use crate::engine::{Columns, Engine, Rules};
+use crate::engine::{Engine, Rules};
 use crate::error::Result;
 use crate::store::Visited;
 use crate::topics::Topics;
@@ -39,19 +39,22 @@ impl Algorithm {
         }
     }
 
-    /// How many matrices of W x K it needs, counted in halves.
-    pub(crate) fn phi_halves(self) -> u64 {
+    /// How many matrices of W x K it needs.
+    pub(crate) fn matrices(self) -> u64 {
         match self {
-            Algorithm::Stbp => 4,
-            Algorithm::Atbp => 2,
-            // phi at the last leap, in 16 bits.
-            Algorithm::Tbp => 3,
+            Algorithm::Stbp => 2,
+            Algorithm::Atbp | Algorithm::Tbp => 1,
         }
     }
 
-    /// Whether a block's non-zeros are needed by word too.
-    pub(crate) fn by_words(self) -> bool {
+    /// Whether it keeps messages, in a few bytes each, and phi in whole units.
+    pub(crate) fn small_messages(self) -> bool {
         matches!(self, Algorithm::Tbp)
+    }
+
+    /// How many of the passes only refine what was found.
+    pub(crate) fn settling_passes(self, passes: u32) -> u32 {
+        if self.small_messages() { tbp::SETTLING_PASSES.min(passes / 4) } else { 0 }
     }
 
     /// Whether the documents are visited in a random order, drawn once.
@@ -73,13 +76,12 @@ impl Sweep {
         algorithm: Algorithm,
         topics: &Topics,
         word_tokens: Vec<u64>,
-        columns: &[Columns],
         rules: Rules,
     ) -> Result<Sweep> {
         Ok(match algorithm {
             Algorithm::Stbp => Sweep::Stbp(stbp::Stbp::new(topics, &word_tokens, rules.kernel)?),
             Algorithm::Atbp => Sweep::Atbp(atbp::Atbp::new(topics, word_tokens, rules.kernel)),
-            Algorithm::Tbp => Sweep::Tbp(Box::new(Engine::new(rules, word_tokens, columns)?)),
+            Algorithm::Tbp => Sweep::Tbp(Box::new(Engine::new(rules, topics, &word_tokens)?)),
         })
     }
 
@@ -88,7 +90,7 @@ impl Sweep {
         match self {
             Sweep::Stbp(s) => s.begin(topics),
             Sweep::Atbp(_) => {}
-            Sweep::Tbp(engine) => engine.begin(),
+            Sweep::Tbp(engine) => engine.begin(topics),
         }
     }
 
@@ -112,15 +114,22 @@ impl Sweep {
     pub(crate) fn end(&mut self, topics: &mut Topics) {
         match self {
             Sweep::Stbp(s) => s.end(topics),
-            Sweep::Atbp(_) => {}
-            Sweep::Tbp(engine) => engine.end(topics),
+            Sweep::Atbp(_) | Sweep::Tbp(_) => {}
         }
     }
 
+    /// From now on what was found is refined, and nothing new sought. Returns whether that makes a difference.
+    pub(crate) fn settle(&mut self) -> bool {
+        let Sweep::Tbp(engine) = self else { return false };
+        engine.settle();
+        true
+    }
+
     /// After the last pass.
-    pub(crate) fn finish(&mut self, topics: &mut Topics) {
-        if let Sweep::Tbp(engine) = self {
-            engine.finish(topics);
+    pub(crate) fn finish(&mut self, topics: &mut Topics) -> Result<()> {
+        match self {
+            Sweep::Tbp(engine) => engine.finish(topics),
+            Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(()),
         }
     }
 }

@@ -1,99 +1,182 @@
-//! Tiny belief propagation in blocks, own shares excluded, over the topics that a document uses.
+//! Tiny belief propagation with small messages: asynchronous BP in a few bytes per non-zero.
 //!
-//! TBP leaves the message of (w, d) inside theta_d and phi_w when it renews it, and overfits. BP takes it out, and must
-//! store K numbers per non-zero for that. Here it is recomputed, and a part of it taken out:
+//! BP takes the message of (w, d) out of phi, theta and lambda before it renews it, and must keep K numbers per non-zero for
+//! that. TBP keeps none, leaves it in, and overfits. Here a message is kept in whole units, 64 to a token, over the few
+//! topics that it is in:
 //! ```text
-//! m[k]  = p[k]*t[k]/s                           TBP's message, from what is in memory
-//! mu[k] = p[k]*t[k]*f[k] / sum                  f = 1 - e*x*m/t - e*v_w*x*m/b, not below FLOOR
-//! with b = phi[w,:]+beta, inverse = 1/(lambda+W*beta), p = b*inverse, t = theta+alpha, s = sum p*t
+//! z[k]  = (phi[w,k] - x*mu[k] + beta)/(lambda[k] + W*beta) * (theta[d,k] - x*mu[k] + alpha)
+//! mu[k] = z[k]/sum z, rounded to whole grains so that it is right on average and adds up exactly
 //! ```
-//! x*m/t and x*m/b are the shares of theta and of phi that are the word's own; e = 1/2; v_w is how much of a word's last
-//! messages is still in phi when their block comes again (see `shares`).
+//! theta is renewed at once, phi after a block of documents. A topic that a document does not use has theta = 0, and so a
+//! part of z that does not depend on the document: `alpha*(phi[w,k]+beta)/(lambda[k]+W*beta)`. Its sum is known for every
+//! word, and where a grain falls there, one of the word's *draws* says to which topic. So every topic can come back to
+//! every document, and a message costs (topics in use), whatever K is.
 //!
-//! A document keeps the topics with theta above [`THRESHOLD`] alphas, at most [`Active::cap`] of them; the others get no
-//! message. So a document costs (non-zeros) x (topics in use), whatever K is.
+//! A *grain* is a few units while topics are sought: then little is kept, and the noise leads out of poor topics. It is one
+//! unit, without draws, when they settle.
 //!
-//! A block goes word by word: each word makes the messages to its documents, adds them up for itself,
-//! ```text
-//! phi[w,:] <- phi[w,:]*(1 - c/n_w) + counts[w,:]       c = tokens of w in the block
-//! ```
-//! and for its documents, whose theta they become when all words are done. phi is kept as `scale[w] * row[w,:]`, so that the
-//! first factor costs one multiplication. lambda is the sum of theta:
-//! `lambda[k] += theta_new[k] - theta_old[k]`. (That of phi fades by blocks, and is the same in the end.)
-//!
-//! Legend: K topics, W words; x a count; n_w tokens of a word; `phi[W,K]`, `theta[D,K]` counts; `lambda[K]` column sums.
+//! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]` counts, all in units here,
+//! and so alpha and beta; t = theta of the topics in use.
 
 use super::document::NotANumber;
-use crate::corpus;
-use crate::kernel::{
-    Bad, CheckedPlaces, Documents, Kernel, LANES, Lanes, Logarithm, Places, Whole, flat, flat_mut,
-    flat_places, flat_places_mut,
-};
-use crate::topics::{Topics, stride};
+use crate::corpus::Document;
+use crate::counts::{Change, Counts};
+use crate::kernel::{Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut};
+use crate::messages::{Kept, MOST_TOPICS, Messages, Part, UNITS};
+use crate::random::Random;
+use crate::topics::stride;
 
-/// e: how much of the own share is taken out.
-pub(crate) const EXCLUDE: f32 = 0.5;
-/// In units of alpha: a topic with less of a document's tokens than that is dropped from it.
-pub(crate) const THRESHOLD: f32 = 2.0;
-/// How often a new document is gone through with all topics before its own are chosen.
+/// Units of a grain when topics settle.
+pub(crate) const FINE: u16 = 1;
+
+/// Units of a grain while topics are sought. Where topics are many the first messages are spread most, and would take most
+/// memory: they are cut more coarsely.
+pub(crate) fn grain(pass: u32, topics: u32) -> u16 {
+    const MANY_TOPICS: u32 = 256;
+    if pass <= 4 && topics >= MANY_TOPICS { 4 } else { 2 }
+}
+
+/// So many passes, at most a quarter of all, are there to settle.
+pub(crate) const SETTLING_PASSES: u32 = 15;
+
+/// How often a new document is gone through with all topics before its own are chosen,
 const ROUNDS: usize = 4;
+/// and how much of it a topic must have to be chosen, in units of alpha.
+const THRESHOLD: f32 = 2.0;
 
 /// How many topics a document may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Active {
-    /// As many as it needs: half its tokens, 32 to 128, and fewer as they fall below two alphas.
+    /// As many as it needs.
     #[default]
     Auto,
-    /// All of them, always.
+    /// As many as it can have: messages are cut as finely as they are kept, from the first pass on.
     All,
-    /// So many, and fewer as they fall below two alphas.
+    /// So many at the most.
     AtMost(u32),
 }
 
 impl Active {
-    /// The most topics for a document of so many tokens.
-    pub(crate) fn cap(self, tokens: u64, topics: u32) -> usize {
+    /// The most topics of a document.
+    pub(crate) fn most(self, topics: u32) -> usize {
         let most = match self {
-            Active::Auto => (tokens / 2).next_multiple_of(LANES as u64).clamp(32, 128) as usize,
-            Active::All => usize::MAX,
-            Active::AtMost(n) => (n as usize).max(1),
+            Active::Auto | Active::All => MOST_TOPICS,
+            Active::AtMost(n) => (n as usize).clamp(1, MOST_TOPICS),
         };
         most.min(topics as usize)
-    }
-
-    fn threshold(self) -> f32 {
-        if self == Active::All { 0.0 } else { THRESHOLD }
     }
 }
 
 /// What is the same for a whole block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Constants<'a> {
+pub(crate) struct Work<'a> {
     pub(crate) kernel: Kernel,
-    pub(crate) topics: &'a Topics,
-    pub(crate) scales: &'a [f32],
+    pub(crate) counts: &'a Counts,
     /// 1 / (lambda + W*beta).
     pub(crate) inverse: &'a [Lanes],
-    /// e, or 0 for plain TBP.
-    pub(crate) exclude: f32,
-    pub(crate) active: Active,
-    /// Whether the documents come for the first time, and have no part in lambda yet.
-    pub(crate) new: bool,
+    /// alpha * inverse.
+    pub(crate) factors: &'a [Lanes],
+    /// In tokens.
+    pub(crate) alpha: &'a [Lanes],
+    pub(crate) alpha_sum: f64,
+    pub(crate) manner: Manner,
+    /// Whether a message is taken out before it is renewed.
+    pub(crate) exclude: bool,
+    /// The most topics of a document.
+    pub(crate) most: usize,
 }
 
-/// A document's topics in use and their counts; the first `length` of each are meant.
+/// What a run of documents changes: phi, by groups of words, and lambda.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) phi: Vec<Vec<Change>>,
+    pub(crate) lambda: Vec<i64>,
+}
+
+impl Changes {
+    pub(crate) fn clear(&mut self, buckets: usize, topics: usize) {
+        self.phi.resize_with(buckets, Vec::new);
+        self.phi.iter_mut().for_each(Vec::clear);
+        self.lambda.clear();
+        self.lambda.resize(topics, 0);
+    }
+
+    /// Enters what a document has in its topics into lambda, or takes it out. `summed`: the desk has exactly the sum.
+    fn lambda(
+        &mut self,
+        desk: &Desk,
+        document: Document<'_>,
+        (sizes, parts): (&[u8], &[Part]),
+        summed: bool,
+        sign: i64,
+    ) {
+        // Up to here 32-bit floats count exactly.
+        if summed && document.tokens() < (1 << 24) / u64::from(UNITS) {
+            for (k, units) in desk.topics() {
+                self.lambda[k as usize] += sign * units as i64;
+            }
+            return;
+        }
+        let kept = Kept { topics: &[], sizes, parts };
+        for (message, &x) in kept.iter().zip(document.counts) {
+            for part in message {
+                let units = i64::from(x) * i64::from(part.units());
+                self.lambda[desk.topic(part.place()) as usize] += sign * units;
+            }
+        }
+    }
+}
+
+/// The log of a product of many numbers: a logarithm per non-zero would take a tenth of the time.
+#[derive(Debug, Clone, Copy)]
+struct Logarithm {
+    sum: f64,
+    product: f64,
+}
+
+impl Logarithm {
+    const ZERO: Logarithm = Logarithm { sum: 0.0, product: 1.0 };
+
+    #[inline]
+    fn times(&mut self, s: f32, count: u32) {
+        let s = f64::from(s);
+        match count {
+            1 => self.product *= s,
+            2 => self.product *= s * s,
+            _ => self.sum += f64::from(count) * libm::log(s),
+        }
+        if !(1e-200..1e200).contains(&self.product) {
+            self.sum += libm::log(self.product);
+            self.product = 1.0;
+        }
+    }
+
+    fn value(self) -> f64 {
+        self.sum + libm::log(self.product)
+    }
+}
+
+/// The units of x tokens; `Counts` has made sure that they are few enough.
+fn units_of(x: u32, units: u16) -> i32 {
+    (x * u32::from(units)).cast_signed()
+}
+
+/// No place on the desk.
+const NONE: u16 = u16::MAX;
+
+/// What a thread needs to go through documents.
 #[derive(Debug)]
-pub(crate) struct List<'a> {
-    pub(crate) topics: &'a mut [u32],
-    pub(crate) counts: &'a mut [f32],
-    pub(crate) length: &'a mut u32,
-}
-
-/// Scratch rows of one thread.
-#[derive(Debug, Clone)]
 pub(crate) struct Scratch {
+    desk: Desk,
+    /// Where each topic is on the desk.
+    place_of: Vec<u16>,
+    /// Where places go when the unused ones are left out.
+    moved: Vec<u16>,
+    /// Parts of each new message.
+    sizes: Vec<u8>,
+    /// A new document's theta, with all topics; t, spare rows, and the topics chosen from it.
+    theta: Vec<Lanes>,
     t: Vec<Lanes>,
-    sums: Vec<Lanes>,
     spare: Vec<Lanes>,
     chosen: Vec<u32>,
 }
@@ -102,251 +185,301 @@ impl Scratch {
     pub(crate) fn new(topics: u32) -> Scratch {
         let row = vec![Lanes::ZERO; stride(topics)];
         Scratch {
-            t: row.clone(),
-            spare: [&row[..], &row[..], &row[..]].concat(),
-            sums: row,
+            desk: Desk::new(topics),
+            place_of: vec![NONE; topics as usize],
+            moved: Vec::new(),
+            sizes: Vec::new(),
+            theta: row.clone(),
+            spare: [&row[..], &row[..]].concat(),
+            t: row,
             chosen: Vec::new(),
         }
     }
 
-    /// Puts into `chosen` which of the first n `sums` are to stay: those above the threshold, and the largest where that is
-    /// too many. At least one stays. `topics` names them, in rising order; they are all topics where it is empty.
-    fn choose(&mut self, constants: Constants<'_>, topics: &[u32], n: usize, cap: usize) {
-        let sums = flat(&self.sums);
-        let alpha = flat(&constants.topics.alpha);
-        let threshold = constants.active.threshold();
-        self.chosen.clear();
-        self.chosen.extend((0..n as u32).filter(|&i| {
-            let k = topics.get(i as usize).copied().unwrap_or(i);
-            sums[i as usize] >= threshold * alpha[k as usize]
-        }));
+    /// Lays a document out: its topics, and what its messages have in them.
+    fn lay_out(&mut self, work: Work<'_>, document: Document<'_>, kept: Kept<'_>) {
+        for &k in kept.topics {
+            self.lay(work, k);
+        }
+        for (message, &x) in kept.iter().zip(document.counts) {
+            for part in message {
+                *self.desk.t(part.place()) += x as f32 * f32::from(part.units());
+            }
+        }
+    }
+
+    /// One more topic on the desk.
+    fn lay(&mut self, work: Work<'_>, topic: u32) -> u16 {
+        let k = topic as usize;
+        let place = self.desk.push(topic, flat(work.inverse)[k], flat(work.factors)[k]) as u16;
+        self.place_of[k] = place;
+        place
+    }
+
+    /// The place of a topic on the desk, where there is one or room for it.
+    fn place(&mut self, work: Work<'_>, topic: u32) -> u16 {
+        let place = self.place_of[topic as usize];
+        if place != NONE {
+            return place;
+        }
+        if self.desk.length() >= work.most {
+            // The topics that came first are as good as any.
+            return (topic as usize % self.desk.length()) as u16;
+        }
+        self.lay(work, topic)
+    }
+
+    /// Clears the desk.
+    fn clear(&mut self) {
+        for (k, _) in self.desk.topics() {
+            self.place_of[k as usize] = NONE;
+        }
+        self.desk.clear();
+    }
+
+    /// Puts the new messages down, without the topics that are in none, and clears the desk.
+    fn put_down(&mut self, out: &mut Messages) {
+        self.moved.clear();
+        let mut next = 0;
+        for &used in self.desk.used() {
+            self.moved.push(next);
+            next += u16::from(used);
+        }
+        let topics = self.desk.topics().zip(self.desk.used()).filter(|&(_, &used)| used).map(|((k, _), _)| k);
+        let (parts, _) = self.desk.messages();
+        out.push(topics, &self.sizes, parts.iter().map(|part| part.at(self.moved[part.place()])));
+        self.clear();
+    }
+}
+
+impl Work<'_> {
+    /// Renews the messages of a document. Returns its log-likelihood as it came.
+    pub(crate) fn renew(
+        self,
+        document: Document<'_>,
+        kept: Kept<'_>,
+        random: &mut Random,
+        (scratch, changes): (&mut Scratch, &mut Changes),
+        out: &mut Messages,
+    ) -> Result<f64, NotANumber> {
+        scratch.lay_out(self, document, kept);
+        changes.lambda(&scratch.desk, document, (kept.sizes, kept.parts), true, -1);
+        let log = self.sweep(document, kept, true, random, (scratch, changes));
+        let (parts, _) = scratch.desk.messages();
+        changes.lambda(&scratch.desk, document, (&scratch.sizes, parts), true, 1);
+        scratch.put_down(out);
+        log
+    }
+
+    /// The first messages of a document, from the topics there are so far: theta is gone through a few times with all
+    /// topics, the strongest become its list, and then its words share them out.
+    pub(crate) fn grow(
+        self,
+        document: Document<'_>,
+        random: Option<&mut Random>,
+        cut: &mut Random,
+        (scratch, changes): (&mut Scratch, &mut Changes),
+        out: &mut Messages,
+    ) -> Result<(), NotANumber> {
+        self.first_theta(document, random, scratch)?;
+        self.first_list(document, scratch);
+        let sizes = vec![0; document.words.len()];
+        let none = Kept { topics: &[], sizes: &sizes, parts: &[] };
+        let done = self.sweep(document, none, false, cut, (scratch, changes));
+        let (parts, _) = scratch.desk.messages();
+        changes.lambda(&scratch.desk, document, (&scratch.sizes, parts), false, 1);
+        scratch.put_down(out);
+        done.map(|_| ())
+    }
+
+    /// theta of a new document, in units, from an even start or a topic at random for each word.
+    fn first_theta(
+        self,
+        document: Document<'_>,
+        random: Option<&mut Random>,
+        scratch: &mut Scratch,
+    ) -> Result<(), NotANumber> {
+        let count = scratch.place_of.len();
+        let theta = &mut flat_mut(&mut scratch.theta)[..count];
+        match random {
+            None => theta.fill((document.tokens() as f64 * f64::from(UNITS) / count as f64) as f32),
+            Some(random) => {
+                theta.fill(0.0);
+                for &x in document.counts {
+                    theta[random.below(count as u64) as usize] += x as f32 * UNITS as f32;
+                }
+            }
+        }
+        for _ in 0..ROUNDS {
+            let sums = flat_mut(&mut scratch.t).iter_mut().zip(flat(&scratch.theta)).zip(flat(self.alpha));
+            for ((t, &theta), &alpha) in sums {
+                *t = theta + alpha * UNITS as f32;
+            }
+            scratch.theta.fill(Lanes::ZERO);
+            let whole = Whole { beta: self.manner.beta, t: &scratch.t, inverse: self.inverse };
+            for (i, (&w, &x)) in document.words.iter().zip(document.counts).enumerate() {
+                if let Some(&ahead) = document.words.get(i + 3) {
+                    self.counts.row(ahead).prefetch();
+                }
+                let x = x as f32 * UNITS as f32;
+                let s =
+                    self.kernel.whole(self.counts.row(w), x, whole, &mut scratch.theta, &mut scratch.spare);
+                if !(s > 0.0 && s.is_finite()) {
+                    return Err(NotANumber(s));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the strongest topics of a new document on the desk: those above the threshold, as many as it may use.
+    fn first_list(self, document: Document<'_>, scratch: &mut Scratch) {
+        let (theta, alpha) = (flat(&scratch.theta), flat(self.alpha));
+        let most = ((document.tokens() / 2).next_multiple_of(16).clamp(32, 128) as usize).min(self.most);
+        let chosen = &mut scratch.chosen;
+        chosen.clear();
+        let count = scratch.place_of.len() as u32;
+        chosen.extend(
+            (0..count).filter(|&k| theta[k as usize] >= THRESHOLD * alpha[k as usize] * UNITS as f32),
+        );
         // The largest first; of equals that with the lower number.
-        let order = |a: &u32, b: &u32| sums[*b as usize].total_cmp(&sums[*a as usize]).then(a.cmp(b));
-        if self.chosen.is_empty() {
-            self.chosen.extend((0..n as u32).min_by(order));
+        let order = |a: &u32, b: &u32| theta[*b as usize].total_cmp(&theta[*a as usize]).then(a.cmp(b));
+        if chosen.is_empty() {
+            chosen.extend((0..count).min_by(order));
         }
-        if self.chosen.len() > cap {
-            self.chosen.select_nth_unstable_by(cap - 1, order);
-            self.chosen.truncate(cap);
-            self.chosen.sort_unstable();
+        if chosen.len() > most {
+            chosen.select_nth_unstable_by(most - 1, order);
+            chosen.truncate(most);
+            chosen.sort_unstable();
         }
-    }
-}
-
-/// The first topics of a document, from the topics there are so far: `theta[K]` is gone through a few times with all of
-/// them, and the strongest are its list.
-pub(crate) fn first_list(
-    constants: Constants<'_>,
-    document: corpus::Document<'_>,
-    theta: &mut [f32],
-    list: &mut List<'_>,
-    scratch: &mut Scratch,
-) -> Result<(), NotANumber> {
-    let Constants { kernel, topics, scales, inverse, exclude, .. } = constants;
-    let k = theta.len();
-    for _ in 0..ROUNDS {
-        for ((t, &theta), &alpha) in flat_mut(&mut scratch.t).iter_mut().zip(&*theta).zip(flat(&topics.alpha))
-        {
-            *t = theta + alpha;
-        }
-        let whole = Whole {
-            words: document.words,
-            counts: document.counts,
-            rows: topics.phi.all_rows(),
-            scales,
-            beta: topics.beta,
-            exclude,
-            t: &scratch.t,
-            inverse,
-        };
-        kernel.whole(&whole, &mut scratch.sums, &mut scratch.spare).map_err(NotANumber)?;
-        theta.copy_from_slice(&flat(&scratch.sums)[..k]);
-    }
-    scratch.choose(constants, &[], k, list.topics.len());
-    for ((topic, count), &chosen) in list.topics.iter_mut().zip(&mut *list.counts).zip(&scratch.chosen) {
-        *topic = chosen;
-        *count = theta[chosen as usize];
-    }
-    *list.length = scratch.chosen.len() as u32;
-    Ok(())
-}
-
-/// Opens a document for its words, with long rows: sets its lanes of places, t and inverse. Padding weighs nothing.
-pub(crate) fn open_long(
-    constants: Constants<'_>,
-    (topics, counts): (&[u32], &[f32]),
-    places: &mut [Places],
-    (t, inverses): (&mut [Lanes], &mut [Lanes]),
-) {
-    let (alpha, inverse) = (flat(&constants.topics.alpha), flat(constants.inverse));
-    let (places, t, inverses) = (flat_places_mut(places), flat_mut(t), flat_mut(inverses));
-    for (i, ((place, t), own)) in places.iter_mut().zip(t).zip(inverses).enumerate() {
-        let Some((&k, &count)) = topics.get(i).zip(counts.get(i)) else {
-            (*place, *t, *own) = (0, 0.0, 0.0);
-            continue;
-        };
-        (*place, *t, *own) = (k, count + alpha[k as usize], inverse[k as usize]);
-    }
-}
-
-/// The same with short rows: sets `t[K]`, 0 for topics that are not in use.
-pub(crate) fn open_short(constants: Constants<'_>, (topics, counts): (&[u32], &[f32]), t: &mut [Lanes]) {
-    let alpha = flat(&constants.topics.alpha);
-    t.fill(Lanes::ZERO);
-    for (&k, &count) in topics.iter().zip(counts) {
-        flat_mut(t)[k as usize] = count + alpha[k as usize];
-    }
-}
-
-/// Closes a document when its words are done: what they have added up, in parts, is its new theta. `parts` have a number
-/// for each topic of the list, or for all K with short rows. Adds to `lambda[K]` what theta has changed by.
-pub(crate) fn close<'p>(
-    constants: Constants<'_>,
-    tokens: u64,
-    list: &mut List<'_>,
-    (parts, short): (impl Iterator<Item = &'p [Lanes]>, bool),
-    lambda: &mut [f64],
-    scratch: &mut Scratch,
-) -> Result<(), NotANumber> {
-    let length = *list.length as usize;
-    let (topics, counts) = (&mut list.topics[..length], &mut list.counts[..length]);
-    let lanes = if short { stride(constants.topics.count) } else { length.div_ceil(LANES) };
-    let total = if short { &mut scratch.spare[..lanes] } else { &mut scratch.sums[..lanes] };
-    total.fill(Lanes::ZERO);
-    for part in parts {
-        for (sum, &more) in flat_mut(total).iter_mut().zip(flat(part)) {
-            *sum += more;
-        }
-    }
-    if short {
-        let (sums, all) = (flat_mut(&mut scratch.sums), flat(&scratch.spare));
-        for (sum, &k) in sums.iter_mut().zip(topics.iter()) {
-            *sum = all[k as usize];
-        }
-    }
-    if !constants.new {
-        for (&k, &count) in topics.iter().zip(&*counts) {
-            lambda[k as usize] -= f64::from(count);
-        }
-    }
-    scratch.choose(constants, topics, length, constants.active.cap(tokens, constants.topics.count));
-    let sums = flat(&scratch.sums);
-    let kept: f64 = scratch.chosen.iter().map(|&i| f64::from(sums[i as usize])).sum();
-    let scale = (tokens as f64 / kept) as f32;
-    if !scale.is_finite() {
-        return Err(NotANumber(scale));
-    }
-    for (to, &i) in scratch.chosen.iter().enumerate() {
-        topics[to] = topics[i as usize];
-        counts[to] = sums[i as usize] * scale;
-        lambda[topics[to] as usize] += f64::from(counts[to]);
-    }
-    *list.length = scratch.chosen.len() as u32;
-    Ok(())
-}
-
-/// A word at work: its row of phi and its scale, its uses in the block, and 1 - c/n_w.
-#[derive(Debug)]
-pub(crate) struct Word<'a> {
-    pub(crate) row: &'a mut [Lanes],
-    pub(crate) scale: &'a mut f32,
-    pub(crate) beta: f32,
-    pub(crate) exclude: (f32, f32),
-    /// (document, non-zero).
-    pub(crate) uses: &'a [(u32, u32)],
-    /// x of every non-zero.
-    pub(crate) counts: &'a [u32],
-    pub(crate) keep: f32,
-}
-
-/// What a thread that goes through words needs.
-#[derive(Debug, Clone)]
-pub(crate) struct WordScratch {
-    gained: Vec<Lanes>,
-    spare: Vec<Lanes>,
-}
-
-impl WordScratch {
-    pub(crate) fn new(topics: u32) -> WordScratch {
-        let row = vec![Lanes::ZERO; stride(topics)];
-        WordScratch { spare: [&row[..], &row[..], &row[..]].concat(), gained: row }
-    }
-}
-
-impl Word<'_> {
-    fn view(&self) -> crate::kernel::Word<'_> {
-        crate::kernel::Word {
-            row: self.row,
-            scale: *self.scale,
-            beta: self.beta,
-            exclude: self.exclude,
-            uses: self.uses,
-            counts: self.counts,
+        for i in 0..scratch.chosen.len() {
+            let k = scratch.chosen[i];
+            let place = scratch.lay(self, k);
+            *scratch.desk.t(place as usize) = flat(&scratch.theta)[k as usize];
         }
     }
 
-    /// What a block leaves of the row. Returns the factor for what is added.
-    fn fade(&mut self) -> f32 {
-        /// A scale below this is multiplied out, before products of it leave the range of 32-bit floats.
-        const LEAST: f32 = 1e-12;
-        *self.scale *= self.keep;
-        if *self.scale < LEAST {
-            let left = *self.scale;
-            for phi in flat_mut(self.row) {
-                *phi *= left;
-            }
-            *self.scale = 1.0;
-        }
-        1.0 / *self.scale
-    }
-
-    /// Makes the messages, adds them to `sums` of the documents, and renews the row; rows are short.
-    pub(crate) fn renew_short(
-        mut self,
-        kernel: Kernel,
-        documents: &Documents<'_>,
-        sums: &mut [Lanes],
-        scratch: &mut WordScratch,
-        log: &mut Logarithm,
-    ) -> Result<(), Bad> {
-        kernel.short(&self.view(), documents, sums, &mut scratch.gained, log)?;
-        let factor = self.fade();
-        kernel.settle(flat_mut(self.row), flat_mut(&mut scratch.gained), factor);
-        Ok(())
-    }
-
-    /// The same with long rows.
-    pub(crate) fn renew_long(
-        mut self,
-        kernel: Kernel,
-        (documents, checked): (&Documents<'_>, &CheckedPlaces<'_>),
-        sums: &mut [Lanes],
-        scratch: &mut WordScratch,
-        log: &mut Logarithm,
-    ) -> Result<(), Bad> {
-        let gained = flat_mut(&mut scratch.gained);
-        let touched = kernel.long(&self.view(), checked, (sums, gained), &mut scratch.spare, log)?;
-        let factor = self.fade();
-        let row = flat_mut(self.row);
-        // Either way gives the same bits.
-        if touched * 2 > row.len() {
-            kernel.settle(row, gained, factor);
-            return Ok(());
-        }
-        for &(d, _) in self.uses {
-            let slot = documents.slots[d as usize];
-            for &k in &flat_places(&documents.places[slot.at..])[..slot.length] {
-                row[k as usize] += gained[k as usize] * factor;
-                gained[k as usize] = 0.0;
+    /// Enters all messages of a document into phi and lambda.
+    pub(crate) fn enter(self, document: Document<'_>, kept: Kept<'_>, changes: &mut Changes) {
+        for ((message, &w), &x) in kept.iter().zip(document.words).zip(document.counts) {
+            let place = self.counts.place(w);
+            for part in message {
+                let (topic, units) = (kept.topics[part.place()], units_of(x, part.units()));
+                changes.phi[place.bucket as usize].push(Change { cell: place.cell + topic, units });
+                changes.lambda[topic as usize] += i64::from(units);
             }
         }
-        Ok(())
     }
-}
 
-/// v_w: how much of a word's last messages from a block is in phi when the block comes again. Each block in between has
-/// multiplied phi by 1 - c/n_w; the passes before left their part too. `faded` is the product of all these factors of a
-/// pass, without those that are 0.
-pub(crate) fn share(faded: f64) -> f32 {
-    (faded / (1.0 - 0.97 * faded)).min(1.0) as f32
+    /// The log-likelihood of a document.
+    pub(crate) fn measure(
+        self,
+        document: Document<'_>,
+        kept: Kept<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<f64, NotANumber> {
+        scratch.lay_out(self, document, kept);
+        let mut log = Logarithm::ZERO;
+        let mut bad = None;
+        for (&w, &x) in document.words.iter().zip(document.counts) {
+            let word = (self.counts.row(w), self.counts.place(w).weight);
+            let s = self.kernel.weigh(&mut scratch.desk, 0, word, self.manner, 0.0).full;
+            if !(s > 0.0 && s.is_finite()) {
+                bad = Some(NotANumber(s));
+            }
+            log.times(s, x);
+        }
+        scratch.clear();
+        bad.map_or(Ok(log.value() - self.norm(document)), Err)
+    }
+
+    /// What the products of [`Logarithm`] lack.
+    fn norm(self, document: Document<'_>) -> f64 {
+        let tokens = document.tokens() as f64;
+        tokens * libm::log(f64::from(UNITS) * (tokens + self.alpha_sum))
+    }
+
+    /// Renews every message of the document on the desk once; or makes them, where they are not in phi yet.
+    fn sweep(
+        self,
+        document: Document<'_>,
+        kept: Kept<'_>,
+        in_phi: bool,
+        random: &mut Random,
+        (scratch, changes): (&mut Scratch, &mut Changes),
+    ) -> Result<f64, NotANumber> {
+        let mut log = Logarithm::ZERO;
+        scratch.sizes.clear();
+        let mut messages = kept.iter();
+        let words = document.words.chunks(TOGETHER).zip(document.counts.chunks(TOGETHER));
+        let mut ahead = document.words.iter().skip(TOGETHER);
+        for (words, counts) in words {
+            ahead.by_ref().take(TOGETHER).for_each(|&w| self.counts.row(w).prefetch());
+            let mut olds: [&[Part]; TOGETHER] = [&[]; TOGETHER];
+            for (at, ((&x, old), message)) in counts.iter().zip(&mut olds).zip(&mut messages).enumerate() {
+                *old = message;
+                if self.exclude {
+                    scratch.desk.note(at, message, x);
+                }
+            }
+            let mut weighed = [(Weighed::default(), 0); TOGETHER];
+            for (at, (&w, weighed)) in words.iter().zip(&mut weighed).enumerate() {
+                let word = (self.counts.row(w), self.counts.place(w).weight);
+                let bits = random.bits();
+                let u = (bits >> 40) as f32 / (1u32 << 24) as f32;
+                *weighed = (self.kernel.weigh(&mut scratch.desk, at, word, self.manner, u), bits);
+            }
+            for (at, (&w, &x)) in words.iter().zip(counts).enumerate() {
+                let (old, (Weighed { full, total, usable }, bits)) = (olds[at], weighed[at]);
+                if !total.is_finite() {
+                    return Err(NotANumber(total));
+                }
+                if in_phi {
+                    log.times(full, x);
+                } else {
+                    // A new document's theta has the word in it, but not as a message: this is what it would be.
+                    scratch.desk.take_out(at, x as f32 * UNITS as f32 / total);
+                }
+                let place = self.counts.place(w);
+                let changes = &mut changes.phi[place.bucket as usize];
+                let mut word = Word { x, old, cell: place.cell, changes };
+                let rest = scratch.desk.enter(at, &mut word, self.manner.grain, usable);
+                if rest > 0 {
+                    self.place_rest(rest, w, bits, scratch, word);
+                }
+                let (parts, from) = scratch.desk.messages();
+                scratch.sizes.push((parts.len() - from) as u8);
+            }
+        }
+        Ok(log.value() - self.norm(document))
+    }
+
+    /// Grains that fell to the topics that the document does not use, or were lost in rounding.
+    #[inline(never)]
+    fn place_rest(self, rest: u16, w: u32, bits: u64, scratch: &mut Scratch, word: Word<'_>) {
+        let draws = self.counts.draws(w);
+        let Manner { grain, open, .. } = self.manner;
+        let Word { old, x, changes, cell, .. } = word;
+        let mut add = |scratch: &mut Scratch, place: usize, units: u16| {
+            scratch.desk.add(place as u16, units, x);
+            let cell = cell + scratch.desk.topic(place);
+            changes.push(Change { cell, units: units_of(x, units) });
+        };
+        if open && !draws.is_empty() {
+            let mut at = (((bits & 0xFFFF_FFFF) * draws.len() as u64) >> 32) as usize;
+            for _ in 0..rest {
+                let place = scratch.place(self, draws[at]);
+                add(scratch, place as usize, grain);
+                at = if at + 1 == draws.len() { 0 } else { at + 1 };
+            }
+            return;
+        }
+        let (parts, from) = scratch.desk.messages();
+        match parts.get(from..).and_then(<[Part]>::last) {
+            Some(last) => add(scratch, last.place(), rest * grain),
+            None if old.is_empty() => add(scratch, 0, rest * grain),
+            // Nothing is known of where the word belongs: it stays where it is.
+            None => old.iter().for_each(|part| add(scratch, part.place(), part.units())),
+        }
+    }
 }

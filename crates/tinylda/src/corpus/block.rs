@@ -4,6 +4,8 @@ use super::pack::{pack, unpack};
 
 /// The most documents of a piece.
 pub(crate) const PIECE_DOCUMENTS: u64 = 4096;
+/// The most runs of documents that threads share a block in.
+pub(crate) const RUNS: usize = 32;
 
 /// Consecutive documents of a corpus, each a list of (word, count), words ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,6 +70,26 @@ impl Block {
             from = to;
         }
         pieces
+    }
+    /// The documents in runs of about equal numbers of non-zeros, at most [`RUNS`]: what threads share.
+    pub(crate) fn runs(&self) -> Vec<std::ops::Range<usize>> {
+        let documents = self.documents();
+        let total = u64::from(self.starts.last().copied().unwrap_or(0));
+        let mut runs = Vec::with_capacity(RUNS);
+        let mut from = 0;
+        for run in 1..=RUNS as u64 {
+            let target = total * run / RUNS as u64;
+            let to = if run == RUNS as u64 {
+                documents
+            } else {
+                self.starts.partition_point(|&s| u64::from(s) < target).min(documents)
+            };
+            if to > from {
+                runs.push(from..to);
+                from = to;
+            }
+        }
+        runs
     }
     /// All documents in order.
     pub fn iter(&self) -> impl Iterator<Item = Document<'_>> {

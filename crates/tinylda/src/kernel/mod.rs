@@ -8,13 +8,13 @@
 #![allow(unsafe_code)] // the instruction-set calls; each with its proof
 #![allow(clippy::inline_always)] // what is written once must become part of each instruction set's own function
 
-mod active;
+mod desk;
 mod rows;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use active::{Bad, Documents, Logarithm, SHORT, Slot, Whole, Word};
+pub(crate) use desk::{Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
 pub(crate) use rows::{Cell, Rows};
 
 /// Sixteen numbers of a row: one cache line.
@@ -34,18 +34,6 @@ impl Lanes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Places(pub(crate) [u32; LANES]);
 
-/// The places of a list, padding included.
-pub(crate) fn flat_places(list: &[Places]) -> &[u32] {
-    // SAFETY: Places is repr(C) around [u32; 16] and 64 bytes long, so n of them are 16 n numbers without gaps.
-    unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), list.len() * LANES) }
-}
-
-/// The places of a list, padding included, to write.
-pub(crate) fn flat_places_mut(list: &mut [Places]) -> &mut [u32] {
-    // SAFETY: as in `flat_places`; the borrow is exclusive.
-    unsafe { std::slice::from_raw_parts_mut(list.as_mut_ptr().cast(), list.len() * LANES) }
-}
-
 /// The numbers of a row, padding included.
 pub(crate) fn flat(row: &[Lanes]) -> &[f32] {
     // SAFETY: Lanes is repr(C) around [f32; 16] and 64 bytes long, so n of them are 16 n numbers without gaps.
@@ -58,18 +46,24 @@ pub(crate) fn flat_mut(row: &mut [Lanes]) -> &mut [f32] {
     unsafe { std::slice::from_raw_parts_mut(row.as_mut_ptr().cast(), row.len() * LANES) }
 }
 
-/// Asks for a row to be brought to the cache, ahead of its use: rows of words come in no order that the processor
-/// could guess, and waiting for them took a third of a pass.
+/// Asks for a cache line to be brought, ahead of its use: rows of words come in no order that the processor could guess,
+/// and waiting for them took a third of a pass.
 #[inline]
-pub(crate) fn prefetch(row: &[Lanes]) {
+pub(crate) fn prefetch_line<T>(line: &T) {
     #[cfg(target_arch = "x86_64")]
-    for line in row {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing and never faults; SSE is part of x86-64.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
+    let _ = line;
+}
+
+/// The same for a row.
+#[inline]
+pub(crate) fn prefetch(row: &[Lanes]) {
+    row.iter().for_each(prefetch_line);
 }
 
 /// Instructions of a processor. The result does not depend on them.
@@ -127,23 +121,6 @@ macro_rules! dispatch_plain {
             Isa::Avx512 => unsafe { x86::avx512::$name($($argument),*) },
         }
     };
-}
-
-/// Documents whose places are known to be below `end`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CheckedPlaces<'a> {
-    documents: Documents<'a>,
-    end: usize,
-}
-
-impl<'a> CheckedPlaces<'a> {
-    /// Looks at every place once; they must lie in rows of `lanes`.
-    pub(crate) fn new(documents: Documents<'a>, lanes: usize) -> CheckedPlaces<'a> {
-        let end = lanes * LANES;
-        let inside = flat_places(documents.places).iter().all(|&place| (place as usize) < end);
-        assert!(inside, "a place outside the row");
-        CheckedPlaces { documents, end }
-    }
 }
 
 impl Kernel {
@@ -224,69 +201,50 @@ impl Kernel {
         dispatch_plain!(self, deposit(r, eta, rows));
     }
 
-    /// A word's messages, with long rows: see `active`. `spare` has room for 3 A numbers.
-    ///
-    /// The places of the documents were checked for rows of this length.
+    /// Weighs a word's message to the document on the desk, and cuts it into whole grains, from u on.
     #[inline]
-    pub(crate) fn long(
+    pub(crate) fn weigh(
         self,
-        word: &Word<'_>,
-        documents: &CheckedPlaces<'_>,
-        out: (&mut [Lanes], &mut [f32]),
-        spare: &mut [Lanes],
-        log: &mut Logarithm,
-    ) -> Result<usize, Bad> {
-        assert!(word.row.len() * LANES >= documents.end, "a place outside the row");
-        // Every place is below `end`, and so inside the row: what `active::long` asks for besides the instructions.
-        dispatch!(self, active long(word, &documents.documents, out, spare, log))
+        desk: &mut Desk,
+        at: usize,
+        word: (Row<'_>, f32),
+        manner: Manner,
+        u: f32,
+    ) -> Weighed {
+        dispatch!(self, desk weigh(desk, at, word, manner, u))
     }
 
-    /// The same for short rows, of at most [`SHORT`] lanes: sets `gained[K]`.
-    #[inline]
-    pub(crate) fn short(
-        self,
-        word: &Word<'_>,
-        documents: &Documents<'_>,
-        sums: &mut [Lanes],
-        gained: &mut [Lanes],
-        log: &mut Logarithm,
-    ) -> Result<(), Bad> {
-        dispatch!(self, active short(word, documents, sums, gained, log))
-    }
-
-    /// A document's messages over all topics, added up in `sums[K]`. `spare` has room for 2 K numbers.
+    /// A word's message over all topics, added to `sums[K]`. `spare` has room for 2 K numbers.
     #[inline]
     pub(crate) fn whole(
         self,
-        document: &Whole<'_>,
+        row: Row<'_>,
+        x: f32,
+        document: Whole<'_>,
         sums: &mut [Lanes],
         spare: &mut [Lanes],
-    ) -> Result<(), f32> {
-        dispatch!(self, active whole(document, sums, spare))
+    ) -> f32 {
+        dispatch!(self, desk whole(row, x, document, sums, spare))
     }
 
-    /// `row[K]` += factor * `counts[K]`, and the counts are 0 again.
+    /// `weights[K]` = (row + beta) * `factors[K]`; the sum of every 16 of them, and of all.
     #[inline]
-    pub(crate) fn settle(self, row: &mut [f32], counts: &mut [f32], factor: f32) {
-        dispatch_plain!(self, settle(row, counts, factor));
-    }
-
-    /// `row[K]` = scale * row, and on by `step` times its way from `saved[K]`.
-    #[inline]
-    pub(crate) fn leap(self, row: &mut [f32], scale: f32, saved: &[u16], step: f32) {
-        dispatch_plain!(self, leap(row, scale, saved, step));
-    }
-
-    /// `row[K]` *= scale, and a copy in 16 bits.
-    #[inline]
-    pub(crate) fn keep(self, row: &mut [f32], scale: f32, saved: &mut [u16]) {
-        dispatch_plain!(self, keep(row, scale, saved));
+    pub(crate) fn weights(
+        self,
+        row: Row<'_>,
+        factors: &[Lanes],
+        beta: f32,
+        weights: &mut [Lanes],
+        sums: &mut Vec<f32>,
+    ) -> f32 {
+        dispatch!(self, desk weights(row, factors, beta, weights, sums))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::{Part, UNITS};
     use proptest::prelude::*;
 
     fn row(values: &[f32]) -> Vec<Lanes> {
@@ -319,12 +277,6 @@ mod tests {
             kernel.fade(&mut eta, rows, (0.9, 0.8, 0.7), &flat(&y)[..n], 0.5, 3.0);
             let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
             kernel.deposit(r, &eta, rows);
-            let mut saved = vec![0u16; n];
-            kernel.keep(&mut flat_mut(&mut two)[..n], 0.7, &mut saved);
-            kernel.leap(&mut flat_mut(&mut two)[..n], 1.1, &saved, 0.5);
-            let mut counts = y.clone();
-            kernel.settle(&mut flat_mut(&mut two)[..n], &mut flat_mut(&mut counts)[..n], r);
-            assert!(flat(&counts)[..n].iter().all(|&c| c == 0.0));
             for i in 0..n {
                 flat_mut(&mut three)[i] += eta[i] + theta[i] as f32 + lambda[i] as f32;
             }
@@ -347,107 +299,128 @@ mod tests {
         }
     }
 
-    /// A word in two documents, K topics, by the formulas in f64: (sums of the documents, gained by the word).
-    fn definition(row: &[f32], t: &[Vec<f64>], inverse: &[f64], x: [u32; 2]) -> (Vec<Vec<f64>>, Vec<f64>) {
-        let (mut sums, mut gained) = (Vec::new(), vec![0f64; row.len()]);
-        for (t, x) in t.iter().zip(x.map(f64::from)) {
-            let p: Vec<f64> =
-                row.iter().zip(inverse).map(|(&r, i)| (f64::from(r) * 0.5 + 0.01) * i).collect();
-            let s: f64 = p.iter().zip(t).map(|(p, t)| p * t).sum();
-            let f = |k: usize| (1.0 - 0.5 * x / s * p[k] - 0.25 * x / s * t[k] * inverse[k]).max(0.02);
-            let z: Vec<f64> = (0..p.len()).map(|k| p[k] * t[k] * f(k)).collect();
-            let total: f64 = z.iter().sum();
-            sums.push(z.iter().map(|z| x * z / total).collect::<Vec<f64>>());
-            for (gained, z) in gained.iter_mut().zip(&z) {
-                *gained += x * z / total;
-            }
-        }
-        (sums, gained)
+    /// A word's message to a document, by the formulas in f64: z, full, and what all topics' own share weighs.
+    fn definition(
+        row: &[u32],
+        used: &[usize],
+        t: &[f64],
+        own: &[f64],
+        inverse: &[f64],
+    ) -> (Vec<f64>, f64, f64) {
+        let beta = 0.64;
+        let z = |i: usize| (f64::from(row[used[i]]) - own[i] + beta) * inverse[i] * (t[i] - own[i]);
+        let full = |i: usize| (f64::from(row[used[i]]) + beta) * inverse[i] * t[i];
+        let n = used.len();
+        let own_weight = (0..n).map(|i| own[i] * inverse[i] * 0.5).sum();
+        ((0..n).map(z).collect(), (0..n).map(full).sum(), own_weight)
     }
 
-    /// One body over all variants: messages are what the formulas say, and the same bits everywhere.
+    /// One body over all variants: messages are what the formulas say, add up, and are the same bits everywhere.
     #[test]
     fn messages_are_what_the_formulas_say() {
-        for k in [5usize, 16, 37, 100, 128, 129, 300] {
-            let row_of = |seed: usize| -> Vec<f32> {
-                (0..k).map(|i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 100.0).collect()
-            };
-            let (phi, lambda) = (row_of(1), row_of(2));
-            let inverse: Vec<f64> = lambda.iter().map(|&l| f64::from(1.0 / (l + 3.0))).collect();
-            // Each document uses every second topic or every third.
-            let used = |d: usize| (0..k).filter(move |i| i % (d + 2) == 0);
-            let weight = |d: usize, i: usize| row_of(3 + d)[i] + 0.02;
-            let dense: Vec<Vec<f64>> = (0..2)
-                .map(|d| {
-                    let mut t = vec![0f64; k];
-                    used(d).for_each(|i| t[i] = f64::from(weight(d, i)));
-                    t
-                })
-                .collect();
-            let (sums, gained) = definition(&phi, &dense, &inverse, [3, 1]);
-            let (padded, lanes) = (row(&phi), k.div_ceil(LANES));
-            let inverse: Vec<f32> = inverse.iter().map(|&i| i as f32).collect();
-            let uses = [(0, 1), (1, 0)];
-            let word = Word {
-                row: &padded,
-                scale: 0.5,
-                beta: 0.01,
-                exclude: (0.5, 0.25),
-                uses: &uses,
-                counts: &[1, 3],
-            };
-            let close = |got: f32, want: f64| assert!((f64::from(got) - want).abs() < 1e-5, "{got} {want}");
-            let mut first: Option<Vec<Lanes>> = None;
-            for kernel in Kernel::all() {
-                let mut log = Logarithm::ZERO;
-                let mut gains = vec![Lanes::ZERO; lanes];
-                let out = if lanes <= SHORT {
-                    let t: Vec<Lanes> = dense
-                        .iter()
-                        .flat_map(|t| row(&t.iter().map(|&v| v as f32).collect::<Vec<_>>()))
-                        .collect();
-                    let slots = [Slot { at: 0, length: k }, Slot { at: lanes, length: k }];
-                    let documents = Documents { slots: &slots, places: &[], t: &t, inverse: &row(&inverse) };
-                    let mut out = vec![Lanes::ZERO; 2 * lanes];
-                    kernel.short(&word, &documents, &mut out, &mut gains, &mut log).unwrap();
-                    for (d, sums) in sums.iter().enumerate() {
-                        for (i, &sum) in sums.iter().enumerate() {
-                            close(flat(&out[d * lanes..])[i], sum);
-                        }
-                    }
-                    out
-                } else {
-                    let (mut slots, mut places, mut t, mut inverses) = (vec![], vec![], vec![], vec![]);
-                    for d in 0..2 {
-                        let list: Vec<usize> = used(d).collect();
-                        slots.push(Slot { at: places.len(), length: list.len() });
-                        let mut own = vec![Places::default(); list.len().div_ceil(LANES)];
-                        for (place, &i) in flat_places_mut(&mut own).iter_mut().zip(&list) {
-                            *place = i as u32;
-                        }
-                        places.extend(own);
-                        t.extend(row(&list.iter().map(|&i| weight(d, i)).collect::<Vec<_>>()));
-                        inverses.extend(row(&list.iter().map(|&i| inverse[i]).collect::<Vec<_>>()));
-                    }
-                    let documents = Documents { slots: &slots, places: &places, t: &t, inverse: &inverses };
-                    let checked = CheckedPlaces::new(documents, lanes);
-                    let mut out = vec![Lanes::ZERO; places.len()];
-                    let mut spare = vec![Lanes::ZERO; 3 * lanes];
-                    kernel
-                        .long(&word, &checked, (&mut out, flat_mut(&mut gains)), &mut spare, &mut log)
-                        .unwrap();
-                    for d in 0..2 {
-                        for (n, i) in used(d).enumerate() {
-                            close(flat(&out[slots[d].at..])[n], sums[d][i]);
-                        }
-                    }
-                    out
-                };
-                for (i, &want) in gained.iter().enumerate() {
-                    close(flat(&gains)[i], want);
+        for (k, step) in [(5usize, 1usize), (16, 2), (37, 1), (100, 3), (129, 1), (600, 7), (1024, 1)] {
+            let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as u32;
+            let width = k.div_ceil(LANES) * LANES;
+            let row: Vec<u32> = (0..width).map(|i| if i < k { 700 + pick(i, 1) } else { 0 }).collect();
+            let narrow: Vec<u16> = row.iter().map(|&n| n as u16).collect();
+            let used: Vec<usize> = (0..k).step_by(step).collect();
+            let inverse: Vec<f32> = used.iter().map(|&i| 1.0 / (pick(i, 2) + 3) as f32).collect();
+            let old: Vec<Part> = (0..used.len().min(4)).map(|i| Part::new(i as u16, 16)).collect();
+            let (x, grain, u) = (3u32, 2u16, 0.37f32);
+            let t: Vec<f32> =
+                (0..used.len()).map(|i| (pick(i, 3) + if i < 4 { 48 } else { 0 }) as f32).collect();
+            let own: Vec<f64> = (0..used.len()).map(|i| if i < old.len() { 48.0 } else { 0.0 }).collect();
+            let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+            let (z, full, own_weight) = definition(&row, &used, &wide(&t), &own, &wide(&inverse));
+            let weight = own_weight as f32 + 5.0;
+            let total = z.iter().sum::<f64>() + 5.0;
+            let mut first = None;
+            for (kernel, narrow_row) in
+                Kernel::all().into_iter().flat_map(|kernel| [(kernel, true), (kernel, false)])
+            {
+                let row = if narrow_row { Row::Narrow(&narrow) } else { Row::Wide(&row) };
+                let mut desk = Desk::new(k as u32);
+                for (i, &topic) in used.iter().enumerate() {
+                    let place = desk.push(topic as u32, inverse[i], inverse[i] * 0.5);
+                    *desk.t(place) = t[i];
                 }
-                let all = [out, gains].concat();
-                assert_eq!(first.get_or_insert_with(|| all.clone()), &all, "{kernel:?}, K = {k}");
+                desk.note(0, &old, x);
+                let manner = Manner { beta: 0.64, grain, open: true };
+                let weighed = kernel.weigh(&mut desk, 0, (row, weight), manner, u);
+                assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
+                assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
+                let mut changes = Vec::new();
+                let mut word = Word { x, old: &old, cell: 0, changes: &mut changes };
+                let rest = desk.enter(0, &mut word, grain, weighed.usable);
+                let (parts, _) = desk.messages();
+                // The parts and the rest add up; each is within a grain of what it should be, as the parts up to it are.
+                let sum: u32 = parts.iter().map(|part| u32::from(part.units())).sum();
+                assert_eq!(sum + u32::from(rest * grain), UNITS, "{kernel:?} {k}");
+                let (mut so_far, mut exact) = (0f64, 0f64);
+                for (i, z) in z.iter().enumerate() {
+                    exact += z / total * 64.0;
+                    so_far +=
+                        parts.iter().filter(|p| p.place() == i).map(|p| f64::from(p.units())).sum::<f64>();
+                    assert!(
+                        (so_far - exact).abs() <= f64::from(grain) + 1e-3,
+                        "{kernel:?} {k}: {so_far} {exact}"
+                    );
+                }
+                // phi loses the old message and gains the new one, and so does t.
+                let gone: i32 = changes.iter().map(|c| c.units).sum();
+                let taken: u32 = old.iter().map(|part| u32::from(part.units())).sum();
+                assert_eq!(i64::from(gone), 3 * (i64::from(sum) - i64::from(taken)));
+                for (i, (_, now)) in desk.topics().enumerate() {
+                    let gain =
+                        |part: &Part| if part.place() == i { 3.0 * f32::from(part.units()) } else { 0.0 };
+                    let new: f32 = desk.messages().0.iter().map(gain).sum();
+                    assert_eq!(now, t[i] - own[i] as f32 + new);
+                }
+                let changes: Vec<(u32, i32)> = changes.iter().map(|c| (c.cell, c.units)).collect();
+                let got = (parts.to_vec(), changes, weighed.total.to_bits());
+                assert_eq!(first.get_or_insert_with(|| got.clone()), &got, "{kernel:?}, K = {k}");
+            }
+        }
+    }
+
+    /// One body over all variants: a word's message over all topics, and the weights of a row.
+    #[test]
+    fn whole_messages_and_weights_are_what_the_formulas_say() {
+        for k in [1usize, 16, 37, 500] {
+            let width = k.div_ceil(LANES) * LANES;
+            let cell = |i: usize| if i < k { ((i * 7919) % 1000) as u16 } else { 0 };
+            let narrow: Vec<u16> = (0..width).map(cell).collect();
+            let wide: Vec<u32> = narrow.iter().map(|&n| u32::from(n)).collect();
+            let t: Vec<f32> = (0..k).map(|i| 1.0 + (i % 13) as f32).collect();
+            let inverse: Vec<f32> = (0..k).map(|i| 1.0 / (500 + i) as f32).collect();
+            let p: Vec<f64> = (0..k).map(|i| (f64::from(narrow[i]) + 0.64) * f64::from(inverse[i])).collect();
+            let s: f64 = p.iter().zip(&t).map(|(p, &t)| p * f64::from(t)).sum();
+            let z: Vec<f64> =
+                (0..k).map(|i| p[i] * f64::from(t[i]) * (1.0 - 64.0 / s * p[i]).max(0.02)).collect();
+            let total: f64 = z.iter().sum();
+            let mut first: Option<Vec<Lanes>> = None;
+            for (kernel, narrow_row) in
+                Kernel::all().into_iter().flat_map(|kernel| [(kernel, true), (kernel, false)])
+            {
+                let row_of = if narrow_row { Row::Narrow(&narrow) } else { Row::Wide(&wide) };
+                let (lanes, inverse) = (width / LANES, row(&inverse));
+                let (mut sums, mut spare) = (vec![Lanes::ZERO; lanes], vec![Lanes::ZERO; 2 * lanes]);
+                let whole = Whole { beta: 0.64, t: &row(&t), inverse: &inverse };
+                let got = kernel.whole(row_of, 128.0, whole, &mut sums, &mut spare);
+                assert!((f64::from(got) / s - 1.0).abs() < 1e-5);
+                for (i, z) in z.iter().enumerate() {
+                    let want = 128.0 * z / total;
+                    assert!(
+                        (f64::from(flat(&sums)[i]) - want).abs() < 1e-4 * want.max(1e-3),
+                        "{kernel:?} {k}"
+                    );
+                }
+                let (mut weights, mut of_lanes) = (vec![Lanes::ZERO; lanes], Vec::new());
+                let weight = kernel.weights(row_of, &inverse, 0.64, &mut weights, &mut of_lanes);
+                assert!((f64::from(weight) / p.iter().sum::<f64>() - 1.0).abs() < 1e-5);
+                assert_eq!(of_lanes.iter().sum::<f32>(), weight);
+                sums.extend(weights);
+                assert_eq!(first.get_or_insert_with(|| sums.clone()), &sums, "{kernel:?}, K = {k}");
             }
         }
     }

@@ -61,37 +61,6 @@ pub(super) unsafe fn axpy_two<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes], u
     }
 }
 
-/// `row[K]` += factor * `counts[K]`, and the counts are 0 again.
-/// Number by number, without a sum: whatever the instructions, the compiler may not change the bits; likewise below.
-#[inline(always)]
-pub(super) fn settle(row: &mut [f32], counts: &mut [f32], factor: f32) {
-    for (row, count) in row.iter_mut().zip(counts) {
-        *row += *count * factor;
-        *count = 0.0;
-    }
-}
-
-/// `row[K]` = max(row + step * (row - saved), row/10) for row = scale * row; saved are the upper 16 bits of numbers.
-#[inline(always)]
-pub(super) fn leap(row: &mut [f32], scale: f32, saved: &[u16], step: f32) {
-    for (row, &saved) in row.iter_mut().zip(saved) {
-        let now = *row * scale;
-        let before = f32::from_bits(u32::from(saved) << 16);
-        let next = now + step * (now - before);
-        let least = now * 0.1;
-        *row = if next > least { next } else { least };
-    }
-}
-
-/// `saved[K]` = the upper 16 bits of `row[K]` * scale, rounded; the row keeps the product.
-#[inline(always)]
-pub(super) fn keep(row: &mut [f32], scale: f32, saved: &mut [u16]) {
-    for (row, saved) in row.iter_mut().zip(saved) {
-        *row *= scale;
-        *saved = (row.to_bits().wrapping_add(0x8000) >> 16) as u16;
-    }
-}
-
 /// A number of a row: f32, or f64 where sums are too large for that.
 pub(crate) trait Cell: Copy {
     fn value(self) -> f64;

@@ -3,10 +3,10 @@
 #[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;
 
-use super::active::{self, Bad, Documents, Logarithm, Whole, Word};
+use super::desk::{self, Desk, Manner, Row, Weighed, Whole};
 use super::rows::{self, Cell, Rows};
 use super::vector::Vector;
-use super::{Lanes, Places};
+use super::{LANES, Lanes, Places};
 
 /// Two AVX registers.
 #[derive(Clone, Copy)]
@@ -27,14 +27,28 @@ unsafe fn sum_of_eight(v: __m256) -> f32 {
     }
 }
 
-/// The numbers at four places. Loads and inserts took half the time of the processors' own gathers.
+/// The numbers at four places, as 32-bit floats' bits. Loads and inserts took half the time of the processors' own gathers.
 #[inline(always)]
-unsafe fn four(row: *const f32, places: &Places, from: usize) -> __m128 {
-    // SAFETY: the places lie inside the row, as the caller of `gather` promises.
+unsafe fn four(row: *const u32, places: &Places, from: usize) -> __m128 {
+    // SAFETY: the places lie inside the row, as the caller of `gather_u32` promises.
     unsafe {
-        let at = |i: usize| _mm_load_ss(row.add(places.0[from + i] as usize));
+        let at = |i: usize| _mm_load_ss(row.add(places.0[from + i] as usize).cast());
         let two = _mm_insert_ps::<0x10>(at(0), at(1));
         _mm_insert_ps::<0x30>(_mm_insert_ps::<0x20>(two, at(2)), at(3))
+    }
+}
+
+/// The numbers at eight places, 16 bits each.
+#[inline(always)]
+unsafe fn eight(row: *const u16, places: &Places, from: usize) -> __m128i {
+    // SAFETY: the places lie inside the row, as the caller of `gather_u16` promises.
+    unsafe {
+        let at = |i: usize| i32::from(*row.add(places.0[from + i] as usize));
+        let a = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(0)), at(1));
+        let b = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(2)), at(3));
+        let c = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(4)), at(5));
+        let d = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(6)), at(7));
+        _mm_unpacklo_epi64(_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d))
     }
 }
 
@@ -65,16 +79,40 @@ impl Vector for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn gather(row: *const f32, places: &Places) -> Self {
+    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
+        // SAFETY: see `zero` and `eight`.
+        unsafe {
+            let wide = |from| _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(eight(row, places, from)));
+            Avx2(wide(0), wide(8))
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self {
         // SAFETY: see `zero` and `four`.
         unsafe {
-            Avx2(
-                _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(four(row, places, 0)), four(row, places, 4)),
-                _mm256_insertf128_ps::<1>(
-                    _mm256_castps128_ps256(four(row, places, 8)),
-                    four(row, places, 12),
-                ),
-            )
+            let wide = |from| {
+                let low = _mm256_castps128_ps256(four(row, places, from));
+                let both = _mm256_insertf128_ps::<1>(low, four(row, places, from + 4));
+                _mm256_cvtepi32_ps(_mm256_castps_si256(both))
+            };
+            Avx2(wide(0), wide(8))
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen_u16(from: &[u16; LANES]) -> Self {
+        let p: *const __m128i = from.as_ptr().cast();
+        // SAFETY: see `zero`; two loads of 16 bytes are the 32 bytes of `from`.
+        unsafe {
+            let wide = |v| _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(v));
+            Avx2(wide(_mm_loadu_si128(p)), wide(_mm_loadu_si128(p.add(1))))
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen_u32(from: &[u32; LANES]) -> Self {
+        let p: *const __m256i = from.as_ptr().cast();
+        // SAFETY: see `zero`; two loads of 32 bytes are the 64 bytes of `from`.
+        unsafe {
+            Avx2(_mm256_cvtepi32_ps(_mm256_loadu_si256(p)), _mm256_cvtepi32_ps(_mm256_loadu_si256(p.add(1))))
         }
     }
     #[inline(always)]
@@ -86,6 +124,11 @@ impl Vector for Avx2 {
     unsafe fn mul(self, other: Self) -> Self {
         // SAFETY: see `zero`.
         unsafe { Avx2(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_sub_ps(self.0, other.0), _mm256_sub_ps(self.1, other.1)) }
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
@@ -101,6 +144,50 @@ impl Vector for Avx2 {
     unsafe fn sum(self) -> f32 {
         // SAFETY: see `zero`.
         unsafe { sum_of_eight(_mm256_add_ps(self.0, self.1)) }
+    }
+    #[inline(always)]
+    unsafe fn running_sum(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let shift = |v: __m256| _mm256_castsi256_ps(_mm256_slli_si256::<4>(_mm256_castps_si256(v)));
+            let shift_two = |v: __m256| _mm256_castsi256_ps(_mm256_slli_si256::<8>(_mm256_castps_si256(v)));
+            let fours = |v: __m256| {
+                let v = _mm256_add_ps(v, shift(v));
+                _mm256_add_ps(v, shift_two(v))
+            };
+            let (low, high) = (fours(self.0), fours(self.1));
+            let (of_low, of_high) = (_mm256_permute_ps::<0xFF>(low), _mm256_permute_ps::<0xFF>(high));
+            // What the nearest four before has, for the lower two fours and the upper; the farthest is in the former.
+            let near_low = _mm256_permute2f128_ps::<0x08>(of_low, of_low);
+            let near_high = _mm256_permute2f128_ps::<0x21>(of_low, of_high);
+            let before_high = _mm256_add_ps(_mm256_add_ps(near_high, of_low), near_low);
+            Avx2(_mm256_add_ps(low, near_low), _mm256_add_ps(high, before_high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn last(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let last = _mm256_permute_ps::<0xFF>(_mm256_permute2f128_ps::<0x11>(self.1, self.1));
+            Avx2(last, last)
+        }
+    }
+    #[inline(always)]
+    unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32 {
+        let p: *mut __m256i = to.as_mut_ptr().cast();
+        // SAFETY: see `zero`; two stores of 32 bytes are the 64 bytes of `to`.
+        unsafe {
+            let (low, high) = (_mm256_cvttps_epi32(self.0), _mm256_cvttps_epi32(self.1));
+            _mm256_storeu_si256(p, low);
+            _mm256_storeu_si256(p.add(1), high);
+            let first = _mm256_cvttps_epi32(before.1);
+            let one_on = |v, prev| _mm256_alignr_epi8::<12>(v, _mm256_permute2x128_si256::<0x21>(prev, v));
+            let risen = |v, prev| {
+                let more = _mm256_cmpgt_epi32(v, one_on(v, prev));
+                _mm256_movemask_ps(_mm256_castsi256_ps(more)) as u32
+            };
+            risen(low, first) | risen(high, low) << 8
+        }
     }
 }
 
@@ -126,14 +213,36 @@ impl Vector for Avx512 {
         unsafe { _mm512_store_ps(to.0.as_mut_ptr(), self.0) }
     }
     #[inline(always)]
-    unsafe fn gather(row: *const f32, places: &Places) -> Self {
+    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
+        // SAFETY: see `zero` and `eight`.
+        unsafe {
+            let all = _mm256_set_m128i(eight(row, places, 8), eight(row, places, 0));
+            Avx512(_mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(all)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self {
         // SAFETY: see `zero` and `four`.
         unsafe {
             let v = _mm512_castps128_ps512(four(row, places, 0));
             let v = _mm512_insertf32x4::<1>(v, four(row, places, 4));
             let v = _mm512_insertf32x4::<2>(v, four(row, places, 8));
-            Avx512(_mm512_insertf32x4::<3>(v, four(row, places, 12)))
+            let v = _mm512_insertf32x4::<3>(v, four(row, places, 12));
+            Avx512(_mm512_cvtepi32_ps(_mm512_castps_si512(v)))
         }
+    }
+    #[inline(always)]
+    unsafe fn widen_u16(from: &[u16; LANES]) -> Self {
+        // SAFETY: see `zero`; the load is of the 32 bytes of `from`.
+        unsafe {
+            let v = _mm256_loadu_si256(from.as_ptr().cast());
+            Avx512(_mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(v)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen_u32(from: &[u32; LANES]) -> Self {
+        // SAFETY: see `zero`; the load is of the 64 bytes of `from`.
+        unsafe { Avx512(_mm512_cvtepi32_ps(_mm512_loadu_si512(from.as_ptr().cast()))) }
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
@@ -144,6 +253,11 @@ impl Vector for Avx512 {
     unsafe fn mul(self, other: Self) -> Self {
         // SAFETY: see `zero`.
         unsafe { Avx512(_mm512_mul_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_sub_ps(self.0, other.0)) }
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
@@ -164,13 +278,41 @@ impl Vector for Avx512 {
             sum_of_eight(_mm256_add_ps(low, high))
         }
     }
+    #[inline(always)]
+    unsafe fn running_sum(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let v = _mm512_add_ps(self.0, _mm512_maskz_permute_ps::<0x90>(0xEEEE, self.0));
+            let v = _mm512_add_ps(v, _mm512_maskz_permute_ps::<0x40>(0xCCCC, v));
+            let totals = _mm512_permute_ps::<0xFF>(v);
+            let nearest = _mm512_maskz_shuffle_f32x4::<0x90>(0xFFF0, totals, totals);
+            let next = _mm512_maskz_shuffle_f32x4::<0x40>(0xFF00, totals, totals);
+            let farthest = _mm512_maskz_shuffle_f32x4::<0x00>(0xF000, totals, totals);
+            Avx512(_mm512_add_ps(v, _mm512_add_ps(_mm512_add_ps(nearest, next), farthest)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn last(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_permutexvar_ps(_mm512_set1_epi32(15), self.0)) }
+    }
+    #[inline(always)]
+    unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32 {
+        // SAFETY: see `zero`; the store is of the 64 bytes of `to`.
+        unsafe {
+            let now = _mm512_cvttps_epi32(self.0);
+            _mm512_storeu_si512(to.as_mut_ptr().cast(), now);
+            let one_on = _mm512_alignr_epi32::<15>(now, _mm512_cvttps_epi32(before.0));
+            u32::from(_mm512_cmpgt_epi32_mask(now, one_on))
+        }
+    }
 }
 
 /// The operations of `rows`, compiled for one instruction set.
 macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
-            use super::{Bad, Cell, Documents, Lanes, Logarithm, Rows, Whole, Word, active, rows, $vector};
+            use super::{Cell, Desk, Lanes, Manner, Row, Rows, Weighed, Whole, desk, rows, $vector};
 
             #[target_feature(enable = $features)]
             pub(in super::super) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 {
@@ -199,47 +341,37 @@ macro_rules! compile {
                 unsafe { rows::axpy_two::<$vector>(r, x, y, u, v) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn long(
-                word: &Word<'_>,
-                documents: &Documents<'_>,
-                out: (&mut [Lanes], &mut [f32]),
-                spare: &mut [Lanes],
-                log: &mut Logarithm,
-            ) -> Result<usize, Bad> {
-                // SAFETY: see `dot`; the caller has checked the places.
-                unsafe { active::long::<$vector>(word, documents, out, spare, log) }
-            }
-            #[target_feature(enable = $features)]
-            pub(in super::super) fn short(
-                word: &Word<'_>,
-                documents: &Documents<'_>,
-                sums: &mut [Lanes],
-                gained: &mut [Lanes],
-                log: &mut Logarithm,
-            ) -> Result<(), Bad> {
+            pub(in super::super) fn weigh(
+                desk: &mut Desk,
+                at: usize,
+                word: (Row<'_>, f32),
+                manner: Manner,
+                u: f32,
+            ) -> Weighed {
                 // SAFETY: see `dot`.
-                unsafe { active::short::<$vector>(word, documents, sums, gained, log) }
+                unsafe { desk::weigh::<$vector>(desk, at, word, manner, u) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn whole(
-                document: &Whole<'_>,
+                row: Row<'_>,
+                x: f32,
+                document: Whole<'_>,
                 sums: &mut [Lanes],
                 spare: &mut [Lanes],
-            ) -> Result<(), f32> {
+            ) -> f32 {
                 // SAFETY: see `dot`.
-                unsafe { active::whole::<$vector>(document, sums, spare) }
+                unsafe { desk::whole::<$vector>(row, x, document, sums, spare) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn settle(row: &mut [f32], counts: &mut [f32], factor: f32) {
-                rows::settle(row, counts, factor);
-            }
-            #[target_feature(enable = $features)]
-            pub(in super::super) fn leap(row: &mut [f32], scale: f32, saved: &[u16], step: f32) {
-                rows::leap(row, scale, saved, step);
-            }
-            #[target_feature(enable = $features)]
-            pub(in super::super) fn keep(row: &mut [f32], scale: f32, saved: &mut [u16]) {
-                rows::keep(row, scale, saved);
+            pub(in super::super) fn weights(
+                row: Row<'_>,
+                factors: &[Lanes],
+                beta: f32,
+                weights: &mut [Lanes],
+                sums: &mut Vec<f32>,
+            ) -> f32 {
+                // SAFETY: see `dot`.
+                unsafe { desk::weights::<$vector>(row, factors, beta, weights, sums) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn fade<C: Cell>(
