@@ -180,7 +180,7 @@ elif a.system in ("gensim", "gensim-multicore"):
     stepwise(lambda n: m.update(corpus), lambda: from_probabilities(m.get_topics().T))
 elif a.system in ("sklearn-batch", "sklearn-online"):
     from sklearn.decomposition import LatentDirichletAllocation
-    x = sparse()
+    x = sparse().astype(np.float64)
     kind = a.system[8:]
     m = LatentDirichletAllocation(a.k, doc_topic_prior=ALPHA, topic_word_prior=BETA, learning_method=kind, max_iter=1,
                                   n_jobs=a.threads, random_state=1, total_samples=x.shape[0])
@@ -203,7 +203,7 @@ elif a.system == "lda":
     few, more = [], []
     for n, out in ((2, few), (6, more)):
         clock = time.perf_counter()
-        lda.LDA(a.k, n_iter=n, alpha=ALPHA, eta=BETA, random_state=1, refresh=10**9).fit(x.toarray() if False else x.astype(np.int64))
+        lda.LDA(a.k, n_iter=n, alpha=ALPHA, eta=BETA, random_state=1, refresh=10**9).fit(x.astype(np.int64))
         out.append(time.perf_counter() - clock)
     n = int(min(a.iterations, max(5, a.seconds / max((more[0] - few[0]) / 4, 1e-6))))
     clock = time.perf_counter()

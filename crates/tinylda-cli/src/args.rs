@@ -137,7 +137,7 @@ pub(crate) struct Split {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Algorithm {
-    /// Ours: tiny belief propagation in blocks, own shares excluded, few topics per document, on all cores
+    /// Ours: belief propagation with messages of a few bytes, few topics per document, on all cores
     Tbp,
     /// Synchronous tiny belief propagation (the paper's sTBP)
     Stbp,
@@ -147,7 +147,7 @@ pub(crate) enum Algorithm {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Exclude {
-    /// Half of the word's own share in the document and in the topics
+    /// The word's own message, as belief propagation has it
     Own,
     /// Nothing, as the paper's TBP has it
     None,

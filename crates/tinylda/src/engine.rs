@@ -28,6 +28,8 @@ pub(crate) struct Rules {
     pub(crate) exclude: bool,
     pub(crate) active: Active,
     pub(crate) seed: u64,
+    /// Of the corpus.
+    pub(crate) documents: u64,
     /// Whether messages start empty and grow in the first pass; else they were given.
     pub(crate) growing: bool,
 }
@@ -203,8 +205,8 @@ impl Engine {
         let Some((block, runs)) = visit.messages() else { return Ok(0.0) };
         self.invert(topics);
         let (seed, pass, grows) = (self.rules.seed, self.pass, self.grows());
-        // The first block has no topics to go by: its documents start at random, and so break the symmetry.
-        let first = self.block == 0;
+        // The first documents have no topics to go by: they start at random, and so break the symmetry.
+        let first = block.first_document() < self.rules.documents.div_ceil(tbp::RANDOM_PART);
         let sum = self.through(topics, block, runs, |work, job| {
             let Job { document, number, kept, scratch, changes, out } = job;
             if document.words.is_empty() {

@@ -30,7 +30,7 @@ impl Plan {
             let list = (active.most(topics) as u64).min(128);
             let messages = shape.nonzeros.saturating_mul(1 + 2 * parts);
             // What a piece of the corpus changes: two lists of parts, eight bytes each, and room for them to grow.
-            let piece = (shape.nonzeros / 32).clamp(1, 1 << 16).saturating_mul(parts * 24);
+            let piece = (shape.nonzeros / 32).clamp(1, 1 << 17).saturating_mul(parts * 24);
             (messages.saturating_add(documents.saturating_mul(4 * list)), piece)
         } else {
             (documents.saturating_mul(4).saturating_mul(u64::from(topics)), 0)

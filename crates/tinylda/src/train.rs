@@ -182,12 +182,12 @@ impl Trainer {
     pub fn active(self, active: Active) -> Trainer {
         Trainer { active, ..self }
     }
-    /// Whether `tbp` takes a document's own share out of the messages to it (as it does unless told otherwise).
+    /// Whether `tbp` takes a message out before it renews it (as it does unless told otherwise).
     #[must_use]
     pub fn exclude(self, exclude: bool) -> Trainer {
         Trainer { exclude, ..self }
     }
-    /// After how many non-zeros `tbp` renews the topics, in place of its own rule: a 32nd of the corpus, at most 65536.
+    /// After how many non-zeros `tbp` renews the topics, in place of its own rule: a 32nd of the corpus, at most 131072.
     /// As many as there are makes it synchronous.
     #[must_use]
     pub fn nonzeros_per_update(self, nonzeros: u64) -> Trainer {
@@ -209,13 +209,14 @@ impl Trainer {
         })
     }
 
-    fn rules(&self, kernel: Kernel) -> Rules {
+    fn rules(&self, kernel: Kernel, documents: u64) -> Rules {
         Rules {
             threads: self.threads,
             kernel,
             exclude: self.exclude,
             active: self.active,
             seed: self.seed,
+            documents,
             growing: self.start.is_none(),
         }
     }
@@ -364,7 +365,8 @@ impl Trainer {
             self.scatter(&mut topics, &mut store, &word_tokens)?;
         }
         let visits = self.visits(corpus);
-        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, self.rules(kernel))?;
+        let mut sweep =
+            Sweep::new(self.algorithm, &topics, word_tokens, self.rules(kernel, shape.documents))?;
         if let (Sweep::Tbp(engine), Some(start)) = (&mut sweep, &self.start) {
             store.start(start, self.active.most(self.topics));
             store.for_each_block(None, |visit| {
@@ -429,6 +431,8 @@ impl Trainer {
                 .algorithm
                 .small_messages()
                 .then(|| if self.exclude { "own" } else { "none" }.into()),
+            active: (self.algorithm.small_messages() && self.active != Active::Auto)
+                .then(|| self.active.to_string()),
             seed: self.seed,
             passes: pass,
             tolerance: self.tolerance_value(),
@@ -449,10 +453,10 @@ impl Trainer {
     }
 
     /// Into which pieces the corpus is cut, where the algorithm renews the topics after each. A rule of the corpus alone:
-    /// the pieces are part of the result. With one piece, own shares excluded, all messages would change at once and swing
-    /// back at the next pass; with ten or more they settle.
+    /// the pieces are part of the result. In one piece all messages would change at once and swing back at the next pass;
+    /// with ten or more they settle.
     fn update_size(&self, shape: Shape) -> Option<u64> {
-        let own = (shape.nonzeros / 32).clamp(1, 1 << 16);
+        let own = (shape.nonzeros / 32).clamp(1, 1 << 17);
         self.algorithm.small_messages().then(|| self.nonzeros_per_update.unwrap_or(own))
     }
 

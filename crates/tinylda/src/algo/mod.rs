@@ -22,7 +22,7 @@ pub enum Algorithm {
     Stbp,
     /// Asynchronous tiny belief propagation: every message changes the topics at once.
     Atbp,
-    /// Tiny belief propagation in blocks, the document's own share excluded.
+    /// Asynchronous belief propagation with small messages, in blocks.
     Tbp,
 }
 

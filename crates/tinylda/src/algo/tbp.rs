@@ -39,6 +39,8 @@ pub(crate) fn grain(pass: u32, topics: u32) -> u16 {
 /// So many passes, at most a quarter of all, are there to settle.
 pub(crate) const SETTLING_PASSES: u32 = 15;
 
+/// One document in so many, the first of the corpus, starts at random; later ones from the topics there are.
+pub(crate) const RANDOM_PART: u64 = 8;
 /// How often a new document is gone through with all topics before its own are chosen,
 const ROUNDS: usize = 4;
 /// and how much of it a topic must have to be chosen, in units of alpha.
@@ -54,6 +56,16 @@ pub enum Active {
     All,
     /// So many at the most.
     AtMost(u32),
+}
+
+impl std::fmt::Display for Active {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Active::Auto => f.write_str("auto"),
+            Active::All => f.write_str("all"),
+            Active::AtMost(n) => write!(f, "{n}"),
+        }
+    }
 }
 
 impl Active {

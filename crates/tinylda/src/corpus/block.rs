@@ -5,7 +5,7 @@ use super::pack::{pack, unpack};
 /// The most documents of a piece.
 pub(crate) const PIECE_DOCUMENTS: u64 = 4096;
 /// The most runs of documents that threads share a block in.
-pub(crate) const RUNS: usize = 32;
+pub(crate) const RUNS: usize = 64;
 
 /// Consecutive documents of a corpus, each a list of (word, count), words ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -35,6 +35,14 @@ impl Row<'_> {
         }
     }
 
+    /// The number of a topic.
+    pub(crate) fn at(self, topic: u32) -> u32 {
+        match self {
+            Row::Narrow(row) => u32::from(row[topic as usize]),
+            Row::Wide(row) => row[topic as usize],
+        }
+    }
+
     #[inline(always)]
     fn len(self) -> usize {
         match self {
@@ -495,5 +503,25 @@ unsafe fn whole_cells<V: Vector, C: Count>(
             V::load(&z[i]).fma(factor, V::load(&sums[i])).store(&mut sums[i]);
         }
         s
+    }
+}
+
+/// Multiply-adds and nothing else.
+///
+/// # Safety
+/// The processor has V's instructions.
+#[cfg(test)]
+#[inline(always)]
+pub(super) unsafe fn multiply_adds<V: Vector>(factors: &[Lanes], repeat: u32) -> f32 {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let f = V::load(&factors[0]);
+        let mut sums = [f; 8];
+        for _ in 0..repeat {
+            for sum in &mut sums {
+                *sum = sum.fma(f, f);
+            }
+        }
+        sums.iter().fold(V::zero(), |all, &sum| all.add(sum)).sum()
     }
 }

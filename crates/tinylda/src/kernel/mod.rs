@@ -227,6 +227,12 @@ impl Kernel {
         dispatch!(self, desk whole(row, x, document, sums, spare))
     }
 
+    /// Multiply-adds and nothing else, to know how fast they can be: 8 sums, each `repeat` times.
+    #[cfg(test)]
+    fn multiply_adds(self, factors: &[Lanes], repeat: u32) -> f32 {
+        dispatch!(self, desk multiply_adds(factors, repeat))
+    }
+
     /// `weights[K]` = (row + beta) * `factors[K]`; the sum of every 16 of them, and of all.
     #[inline]
     pub(crate) fn weights(
@@ -431,6 +437,63 @@ mod tests {
             let a: Vec<f32> = (0..n).map(|i| (i as f32 * 0.37).sin()).collect();
             let b: Vec<f32> = (0..n).map(|i| 1.0 / (1.0 + i as f32)).collect();
             agree(&a, &b, 0.3);
+        }
+    }
+
+    /// Seconds of the fastest of some runs.
+    fn fastest(mut run: impl FnMut()) -> f64 {
+        let once = |run: &mut dyn FnMut()| {
+            let clock = std::time::Instant::now();
+            run();
+            clock.elapsed().as_secs_f64()
+        };
+        (0..15).map(|_| once(&mut run)).fold(f64::MAX, f64::min)
+    }
+
+    /// How fast the kernels are beside what this machine can do, in one run:
+    /// `cargo test --release -p tinylda kernel_speed -- --ignored --nocapture`.
+    ///
+    /// Peak: `axpy` of rows in the first-level cache counts 2 operations per number but waits for loads and stores, so the
+    /// processor's multiply-adds are measured with sums that stay in registers. Operations of `whole` per topic, counted from its
+    /// source: 4 + 5 + 2. Bytes of `whole` with phi in memory: 2 per topic, each row once.
+    #[test]
+    #[ignore = "a measurement"]
+    fn kernel_speed() {
+        let kernel = Kernel::best();
+        let factors: Vec<Lanes> = vec![Lanes([0.999; LANES]); 8];
+        let repeat = 20_000;
+        let peak = {
+            let seconds = fastest(|| {
+                std::hint::black_box(kernel.multiply_adds(&factors, repeat));
+            });
+            2.0 * 8.0 * 16.0 * f64::from(repeat) / seconds / 1e9
+        };
+        // Reading as STREAM's sum does, from an array much larger than the caches.
+        let large: Vec<Lanes> = vec![Lanes([1.0; LANES]); 4 << 20];
+        let stream = large.len() as f64 * 64.0
+            / fastest(|| {
+                std::hint::black_box(kernel.sum(&large));
+            })
+            / 1e9;
+        println!("{kernel:?}: multiply-adds {peak:.0} GFLOP/s, reading {stream:.1} GB/s");
+        for (what, words, k) in [("phi in L2", 400, 1024), ("phi in memory", 120_000, 1024)] {
+            let phi: Vec<u16> = (0..words * k).map(|i| (i % 251) as u16).collect();
+            let (t, inverse) = (vec![Lanes([1.5; LANES]); k / LANES], vec![Lanes([0.001; LANES]); k / LANES]);
+            let (mut sums, mut spare) = (vec![Lanes::ZERO; k / LANES], vec![Lanes::ZERO; 2 * k / LANES]);
+            let whole = Whole { beta: 0.64, t: &t, inverse: &inverse };
+            let seconds = fastest(|| {
+                for row in phi.chunks_exact(k) {
+                    kernel.whole(Row::Narrow(row), 64.0, whole, &mut sums, &mut spare);
+                }
+            });
+            let (flop, bytes) = (11.0 * phi.len() as f64, 2.0 * phi.len() as f64);
+            println!(
+                "whole, {what}: {:.1} GFLOP/s ({:.0}% of peak), {:.1} GB/s of phi ({:.0}% of reading)",
+                flop / seconds / 1e9,
+                flop / seconds / 1e7 / peak,
+                bytes / seconds / 1e9,
+                bytes / seconds / 1e7 / stream
+            );
         }
     }
 }

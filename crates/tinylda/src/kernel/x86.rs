@@ -362,6 +362,12 @@ macro_rules! compile {
                 // SAFETY: see `dot`.
                 unsafe { desk::whole::<$vector>(row, x, document, sums, spare) }
             }
+            #[cfg(test)]
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn multiply_adds(factors: &[Lanes], repeat: u32) -> f32 {
+                // SAFETY: see `dot`.
+                unsafe { desk::multiply_adds::<$vector>(factors, repeat) }
+            }
             #[target_feature(enable = $features)]
             pub(in super::super) fn weights(
                 row: Row<'_>,

@@ -17,6 +17,9 @@ pub struct Settings {
     /// What `tbp` took out of the messages: `own` or `none`; nothing for the other algorithms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<String>,
+    /// How many topics a document could use with `tbp`, where that was set: `all` or a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<String>,
     /// The seed.
     pub seed: u64,
     /// Passes done.
