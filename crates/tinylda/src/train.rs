@@ -18,8 +18,8 @@ use crate::topics::{Topics, heavy_words};
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
 pub const DEFAULT_TOLERANCE: f64 = 1.0;
-/// The same for `tbp`, which is compared over five passes: it goes on to where another pass brings next to nothing.
-pub const DEFAULT_TOLERANCE_TBP: f64 = 0.1;
+/// The same for `tbp`, as a share of the perplexity: it goes on to where another pass brings next to nothing.
+pub const DEFAULT_TOLERANCE_TBP: f64 = 1e-4;
 /// The paper's number of passes.
 pub const DEFAULT_PASSES: u32 = 500;
 /// The paper's beta.
@@ -146,7 +146,7 @@ impl Trainer {
         Trainer { passes, ..self }
     }
     /// Stop when the training perplexity changes by less than this in a pass (0: never); [`DEFAULT_TOLERANCE`] or
-    /// [`DEFAULT_TOLERANCE_TBP`] where not set.
+    /// [`DEFAULT_TOLERANCE_TBP`] of the perplexity where not set.
     #[must_use]
     pub fn tolerance(self, tolerance: f64) -> Trainer {
         Trainer { tolerance: Some(tolerance), ..self }
@@ -221,9 +221,10 @@ impl Trainer {
         }
     }
 
-    fn tolerance_value(&self) -> f64 {
-        let own = if self.algorithm.small_messages() { DEFAULT_TOLERANCE_TBP } else { DEFAULT_TOLERANCE };
-        self.tolerance.unwrap_or(own)
+    /// The tolerance where the perplexity is what is given.
+    fn tolerance_at(&self, perplexity: f64) -> f64 {
+        let small = self.algorithm.small_messages();
+        self.tolerance.unwrap_or(if small { DEFAULT_TOLERANCE_TBP * perplexity } else { DEFAULT_TOLERANCE })
     }
 
     fn alpha_value(&self) -> f64 {
@@ -259,7 +260,7 @@ impl Trainer {
                 );
             }
         }
-        let tolerance = self.tolerance_value();
+        let tolerance = self.tolerance_at(1.0);
         if !(tolerance >= 0.0 && tolerance.is_finite()) {
             return bad(
                 "--tol",
@@ -435,7 +436,7 @@ impl Trainer {
                 .then(|| self.active.to_string()),
             seed: self.seed,
             passes: pass,
-            tolerance: self.tolerance_value(),
+            tolerance: self.tolerance_at(train_perplexity),
             train_perplexity,
             history,
             corpus: CorpusName::of(corpus),
@@ -488,7 +489,7 @@ impl Trainer {
             let at = journal.history.len().checked_sub(1 + rounds * round as usize)?;
             Some(journal.history[at].1)
         };
-        let least = self.tolerance_value() * f64::from(round);
+        let least = self.tolerance_at(train_perplexity) * f64::from(round);
         let still = |from: usize| {
             back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
         };

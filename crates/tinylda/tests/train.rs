@@ -127,15 +127,16 @@ fn trains_well(corpus: &Corpus, topics: u32) {
         assert!(history.iter().all(|&(_, p)| p.is_finite() && p >= 1.0 - 1e-6), "{algorithm:?}: {history:?}");
         // aTBP keeps lambda apart from phi and so climbs no common hill: on a handful of documents it may drift a little.
         // With own shares excluded the training likelihood is not what is climbed either.
-        let slack = match algorithm {
-            Algorithm::Stbp => 1.001,
-            // One token of so few that goes elsewhere is seen.
-            Algorithm::Tbp if tokens < 100.0 => 1.1,
-            _ => 1.05,
+        let slack = if algorithm == Algorithm::Stbp { 1.001 } else { 1.05 };
+        let most = |passes: std::ops::Range<usize>| history[passes].iter().map(|h| h.1).fold(0.0, f64::max);
+        let before = match algorithm {
+            // It seeks, by chance too, until its last passes. Of a handful of tokens one that goes elsewhere is seen: then
+            // the end must not be above what the passes before were like.
+            Algorithm::Tbp if tokens < 100.0 => most(9..24),
+            Algorithm::Tbp => history[24].1,
+            _ => history[19].1,
         };
-        // `tbp` seeks, by chance too, until its last passes: on a handful of documents it may leave one hill for another.
-        let from = if algorithm == Algorithm::Tbp { 24 } else { 19 };
-        assert!(history[29].1 <= history[from].1 * slack, "{algorithm:?} {:?}: {history:?}", corpus.shape());
+        assert!(history[29].1 <= before * slack, "{algorithm:?} {:?}: {history:?}", corpus.shape());
     }
 }
 

@@ -41,10 +41,8 @@ pub(crate) const SETTLING_PASSES: u32 = 15;
 
 /// One document in so many, the first of the corpus, starts at random; later ones from the topics there are.
 pub(crate) const RANDOM_PART: u64 = 8;
-/// How often a new document is gone through with all topics before its own are chosen,
+/// How often a new document is gone through with all topics before its words share them out.
 const ROUNDS: usize = 4;
-/// and how much of it a topic must have to be chosen, in units of alpha.
-const THRESHOLD: f32 = 2.0;
 
 /// How many topics a document may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -284,7 +282,7 @@ impl Work<'_> {
     }
 
     /// The first messages of a document, from the topics there are so far: theta is gone through a few times with all
-    /// topics, the strongest become its list, and then its words share them out.
+    /// topics, and then its words share them out.
     pub(crate) fn grow(
         self,
         document: Document<'_>,
@@ -294,7 +292,7 @@ impl Work<'_> {
         out: &mut Messages,
     ) -> Result<(), NotANumber> {
         self.first_theta(document, random, scratch)?;
-        self.first_list(document, scratch);
+        self.first_list(scratch);
         let sizes = vec![0; document.words.len()];
         let none = Kept { topics: &[], sizes: &sizes, parts: &[] };
         let done = self.sweep(document, none, false, cut, (scratch, changes));
@@ -344,24 +342,17 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Puts the strongest topics of a new document on the desk: those above the threshold, as many as it may use.
-    fn first_list(self, document: Document<'_>, scratch: &mut Scratch) {
-        let (theta, alpha) = (flat(&scratch.theta), flat(self.alpha));
-        let most = ((document.tokens() / 2).next_multiple_of(16).clamp(32, 128) as usize).min(self.most);
+    /// Puts the topics of a new document on the desk, the strongest where it may not use them all.
+    fn first_list(self, scratch: &mut Scratch) {
+        let theta = flat(&scratch.theta);
         let chosen = &mut scratch.chosen;
         chosen.clear();
-        let count = scratch.place_of.len() as u32;
-        chosen.extend(
-            (0..count).filter(|&k| theta[k as usize] >= THRESHOLD * alpha[k as usize] * UNITS as f32),
-        );
-        // The largest first; of equals that with the lower number.
-        let order = |a: &u32, b: &u32| theta[*b as usize].total_cmp(&theta[*a as usize]).then(a.cmp(b));
-        if chosen.is_empty() {
-            chosen.extend((0..count).min_by(order));
-        }
-        if chosen.len() > most {
-            chosen.select_nth_unstable_by(most - 1, order);
-            chosen.truncate(most);
+        chosen.extend(0..scratch.place_of.len() as u32);
+        if chosen.len() > self.most {
+            // The largest first; of equals that with the lower number.
+            let order = |a: &u32, b: &u32| theta[*b as usize].total_cmp(&theta[*a as usize]).then(a.cmp(b));
+            chosen.select_nth_unstable_by(self.most - 1, order);
+            chosen.truncate(self.most);
             chosen.sort_unstable();
         }
         for i in 0..scratch.chosen.len() {

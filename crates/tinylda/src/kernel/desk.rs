@@ -35,14 +35,6 @@ impl Row<'_> {
         }
     }
 
-    /// The number of a topic.
-    pub(crate) fn at(self, topic: u32) -> u32 {
-        match self {
-            Row::Narrow(row) => u32::from(row[topic as usize]),
-            Row::Wide(row) => row[topic as usize],
-        }
-    }
-
     #[inline(always)]
     fn len(self) -> usize {
         match self {
