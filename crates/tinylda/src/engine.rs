@@ -119,11 +119,11 @@ impl Engine {
         });
     }
 
-    fn grain(&self, topics: u32) -> u16 {
+    fn grain(&self) -> u16 {
         if self.settling || self.rules.active == Active::All {
             return tbp::FINE;
         }
-        tbp::grain(self.pass, topics)
+        tbp::grain(self.pass)
     }
 
     fn work<'a>(&'a self, topics: &'a Topics) -> Work<'a> {
@@ -136,7 +136,7 @@ impl Engine {
             alpha_sum: topics.alpha_sum,
             manner: Manner {
                 beta: topics.beta * UNITS as f32,
-                grain: self.grain(topics.count),
+                grain: self.grain(),
                 open: !self.settling && !self.grows(),
             },
             exclude: self.rules.exclude,

@@ -29,11 +29,10 @@ use crate::topics::stride;
 /// Units of a grain when topics settle.
 pub(crate) const FINE: u16 = 1;
 
-/// Units of a grain while topics are sought. Where topics are many the first messages are spread most, and would take most
-/// memory: they are cut more coarsely.
-pub(crate) fn grain(pass: u32, topics: u32) -> u16 {
-    const MANY_TOPICS: u32 = 256;
-    if pass <= 4 && topics >= MANY_TOPICS { 4 } else { 2 }
+/// Units of a grain while topics are sought. The first messages are spread most, and would take most memory: they are cut
+/// more coarsely.
+pub(crate) fn grain(pass: u32) -> u16 {
+    if pass <= 4 { 4 } else { 2 }
 }
 
 /// So many passes, at most a quarter of all, are there to settle.
