@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, LANES, Lanes, Row};
+use crate::kernel::{Change, Kernel, LANES, Lanes, Row};
 use crate::memory;
 use crate::random::{Purpose, Random};
 use crate::topics::{Matrix, stride};
@@ -24,13 +24,6 @@ const MOST: u64 = (1 << 31) - 1;
 const TOKENS_PER_DRAW: u64 = 4;
 /// within these bounds.
 const DRAWS: (u64, u64) = (2, 64);
-
-/// A change of a number in a row of a group.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Change {
-    pub(crate) cell: u32,
-    pub(crate) units: i32,
-}
 
 /// What is known of a word.
 #[derive(Debug, Clone, Copy)]
@@ -262,14 +255,8 @@ fn draw(weights: &[Lanes], sums: &[f32], total: f32, u: f32, draws: &mut [u32]) 
     }
 }
 
-/// So many zeros; a refusal of the system is an error and not the end of the process.
 fn zeros<T: Default + Clone>(length: usize) -> Result<Vec<T>> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(length).map_err(|_| Error::Memory {
-        need: (length as u64).saturating_mul(size_of::<T>() as u64),
-        have: 0,
-        remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller vocabulary.".into(),
-    })?;
+    let mut zeros = memory::room(length as u64)?;
     zeros.resize(length, T::default());
     Ok(zeros)
 }

@@ -10,12 +10,12 @@ use rayon::prelude::*;
 
 use crate::algo::document::NotANumber;
 use crate::algo::tbp::{self, Active, Changes, Scratch, Work};
-use crate::corpus::Block;
+use crate::corpus::{Block, Document};
 use crate::counts::{BUCKETS, Counts};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
-use crate::messages::{Messages, UNITS};
+use crate::messages::{Kept, Messages, UNITS};
 use crate::random::{Purpose, Random};
 use crate::store::Visited;
 use crate::topics::{Topics, stride};
@@ -48,7 +48,6 @@ pub(crate) struct Engine {
     /// Of every thread.
     scratch: Vec<Mutex<(Scratch, Messages)>>,
     pass: u32,
-    block: u64,
     settling: bool,
 }
 
@@ -74,7 +73,6 @@ impl Engine {
                 .map(|_| Mutex::new((Scratch::new(topics.count), Messages::default())))
                 .collect(),
             pass: 0,
-            block: 0,
             settling: false,
         })
     }
@@ -82,7 +80,6 @@ impl Engine {
     /// Before the first block of a pass.
     pub(crate) fn begin(&mut self, topics: &Topics) {
         self.pass += 1;
-        self.block = 0;
         if !self.grows() {
             self.invert(topics);
             self.weigh(topics);
@@ -112,8 +109,8 @@ impl Engine {
 
     /// Weighs all words and draws topics for them.
     fn weigh(&mut self, topics: &Topics) {
-        let Engine { pool, rules, counts, factors, pass, block, .. } = self;
-        let key = (u64::from(*pass) << 32 | *block) << 24;
+        let Engine { pool, rules, counts, factors, pass, .. } = self;
+        let key = u64::from(*pass) << 32;
         pool.install(|| {
             counts.refresh(rules.kernel, (factors, topics.beta * UNITS as f32), rules.seed, key);
         });
@@ -144,8 +141,7 @@ impl Engine {
         }
     }
 
-    /// Goes through the runs of a block: `each(work, document, number, kept, scratch, changes, out)`. Returns what they add
-    /// up to, in their order.
+    /// Goes through the documents of a block, run by run. Returns what `each` of them adds up to, in their order.
     fn through(
         &mut self,
         topics: &Topics,
@@ -222,7 +218,6 @@ impl Engine {
             work.renew(document, kept, &mut cut, (scratch, changes), out)
         })?;
         self.take_up(runs.len());
-        self.block += 1;
         Ok(sum)
     }
 
@@ -269,9 +264,9 @@ impl Engine {
 
 /// A document at work.
 struct Job<'a> {
-    document: crate::corpus::Document<'a>,
+    document: Document<'a>,
     number: u64,
-    kept: crate::messages::Kept<'a>,
+    kept: Kept<'a>,
     scratch: &'a mut Scratch,
     changes: &'a mut Changes,
     out: &'a mut Messages,

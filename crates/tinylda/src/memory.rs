@@ -1,4 +1,22 @@
-//! Memory that is free goes back to the system.
+//! Memory asked of the system, and given back to it.
+
+use crate::error::{Error, Result};
+
+/// A vector with room for so many; a refusal of the system is an error and not the end of the process.
+pub(crate) fn room<T>(length: u64) -> Result<Vec<T>> {
+    let mut room = Vec::new();
+    let fits = usize::try_from(length).is_ok_and(|length| room.try_reserve_exact(length).is_ok());
+    if !fits {
+        return Err(Error::Memory {
+            need: length.saturating_mul(size_of::<T>() as u64),
+            have: 0,
+            remedy:
+                "The system gave no more memory: choose fewer topics (-k), or a smaller corpus or vocabulary."
+                    .into(),
+        });
+    }
+    Ok(room)
+}
 
 /// Gives back what was freed and is still held: many small pieces make room for one large one.
 #[allow(unsafe_code, reason = "one call of the C library")]

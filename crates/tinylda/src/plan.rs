@@ -26,7 +26,7 @@ impl Plan {
         let documents = shape.documents;
         let (theta, buffers) = if algorithm.small_messages() {
             // A message has rarely more parts than this, and a document's list rarely more topics.
-            let parts = u64::from(topics).min(if active == Active::All { 32 } else { 16 });
+            let parts = u64::from(topics).min(if active == Active::All { 64 } else { 16 });
             let list = (active.most(topics) as u64).min(128);
             let messages = shape.nonzeros.saturating_mul(1 + 2 * parts);
             // What a piece of the corpus changes: two lists of parts, eight bytes each, and room for them to grow.

@@ -3,7 +3,8 @@
 //! The rest of the library asks for visits and never learns where the bytes were.
 
 use crate::corpus::{Block, Corpus, Document};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory;
 use crate::messages::{Messages, UNITS};
 
 /// Documents of one block, in the order in which they are to be visited.
@@ -20,17 +21,6 @@ pub(crate) enum Theta {
     Rows(Vec<f32>),
     /// The messages of every run of documents, whose sum it is.
     Messages(Vec<Messages>),
-}
-
-/// A vector with room for so many; a refusal of the system is an error and not the end of the process.
-fn room<T>(length: usize) -> Result<Vec<T>> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(length).map_err(|_| Error::Memory {
-        need: (length as u64).saturating_mul(size_of::<T>() as u64),
-        have: 0,
-        remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller corpus.".into(),
-    })?;
-    Ok(room)
 }
 
 /// A block and what goes with it, for one visit.
@@ -109,7 +99,7 @@ impl Store {
                 theta.push(match keep {
                     Keep::Rows => {
                         let length = block.documents().saturating_mul(topics as usize);
-                        let mut rows = room(length)?;
+                        let mut rows = memory::room(length as u64)?;
                         rows.resize(length, 0.0);
                         Theta::Rows(rows)
                     }

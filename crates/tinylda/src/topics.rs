@@ -8,8 +8,9 @@
 //! p(w|k) = (phi[w,k]+beta) / (lambda[k]+W*beta)
 //! ```
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::{LANES, Lanes, flat, flat_mut};
+use crate::memory;
 
 /// Rows of K numbers, padded to whole [`Lanes`].
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,21 +30,10 @@ impl Matrix {
         Matrix::of_rows(rows, topics, |_, _| ())
     }
 
-    /// Row after row, each filled in where it is zero. Memory is taken as they come. An allocation that the system refuses
-    /// is an error and not the end of the process.
+    /// Row after row, each filled in where it is zero. Memory is taken as they come.
     pub(crate) fn of_rows(rows: u32, topics: u32, mut fill: impl FnMut(u32, &mut [f32])) -> Result<Matrix> {
         let stride = stride(topics);
-        let length = stride as u64 * u64::from(rows);
-        let mut data = Vec::new();
-        let fits = usize::try_from(length).is_ok_and(|length| data.try_reserve_exact(length).is_ok());
-        if !fits {
-            return Err(Error::Memory {
-                need: length.saturating_mul(64),
-                have: 0,
-                remedy: "The system gave no more memory: choose fewer topics (-k) or a smaller vocabulary."
-                    .into(),
-            });
-        }
+        let mut data = memory::room(stride as u64 * u64::from(rows))?;
         for r in 0..rows {
             let start = data.len();
             data.resize(start + stride, Lanes::ZERO);

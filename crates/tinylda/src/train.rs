@@ -44,7 +44,6 @@ pub struct Trainer {
     exclude: bool,
     active: Active,
     instructions: Option<Instructions>,
-    nonzeros_per_update: Option<u64>,
 }
 
 /// The state after a pass.
@@ -122,7 +121,6 @@ impl Trainer {
             exclude: true,
             active: Active::Auto,
             instructions: None,
-            nonzeros_per_update: None,
         }
     }
     /// Which update rule.
@@ -186,12 +184,6 @@ impl Trainer {
     #[must_use]
     pub fn exclude(self, exclude: bool) -> Trainer {
         Trainer { exclude, ..self }
-    }
-    /// After how many non-zeros `tbp` renews the topics, in place of its own rule: a 32nd of the corpus, at most 131072.
-    /// As many as there are makes it synchronous.
-    #[must_use]
-    pub fn nonzeros_per_update(self, nonzeros: u64) -> Trainer {
-        Trainer { nonzeros_per_update: Some(nonzeros), ..self }
     }
     /// Refuse before any work where more than this many bytes would be needed.
     #[must_use]
@@ -368,10 +360,10 @@ impl Trainer {
         let visits = self.visits(corpus);
         let mut sweep =
             Sweep::new(self.algorithm, &topics, word_tokens, self.rules(kernel, shape.documents))?;
-        if let (Sweep::Tbp(engine), Some(start)) = (&mut sweep, &self.start) {
+        if let Some(start) = self.start.as_deref().filter(|_| small) {
             store.start(start, self.active.most(self.topics));
             store.for_each_block(None, |visit| {
-                engine.load(&topics, visit).map_err(|(d, bad)| bad.in_document(d, "the start"))
+                sweep.load(&topics, visit).map_err(|(d, bad)| bad.in_document(d, "the start"))
             })?;
         }
 
@@ -457,8 +449,7 @@ impl Trainer {
     /// the pieces are part of the result. In one piece all messages would change at once and swing back at the next pass;
     /// with ten or more they settle.
     fn update_size(&self, shape: Shape) -> Option<u64> {
-        let own = (shape.nonzeros / 32).clamp(1, 1 << 17);
-        self.algorithm.small_messages().then(|| self.nonzeros_per_update.unwrap_or(own))
+        self.algorithm.small_messages().then(|| (shape.nonzeros / 32).clamp(1, 1 << 17))
     }
 
     /// Writes a pass down, tells the caller, and says whether to go on.
@@ -585,13 +576,13 @@ fn log_likelihood(topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<
 
 /// The same after the last pass, whatever form an algorithm keeps phi in.
 fn last_likelihood(sweep: &mut Sweep, topics: &Topics, store: &mut Store, kernel: Kernel) -> Result<f64> {
-    let Sweep::Tbp(engine) = sweep else { return log_likelihood(topics, store, kernel) };
-    engine.ready(topics);
+    if !sweep.ready(topics) {
+        return log_likelihood(topics, store, kernel);
+    }
     let mut sum = 0f64;
     store.for_each_block(None, |visit| {
-        sum += engine
-            .measure(topics, visit)
-            .map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+        sum +=
+            sweep.measure(topics, visit).map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
         Ok(())
     })?;
     Ok(sum)

@@ -118,6 +118,29 @@ impl Sweep {
         }
     }
 
+    /// Before the first pass: takes up what a block's documents were given to start with.
+    pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, NotANumber)> {
+        match self {
+            Sweep::Tbp(engine) => engine.load(topics, visit),
+            Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(()),
+        }
+    }
+
+    /// After the last pass: makes ready to measure, where the algorithm keeps phi in a form of its own.
+    pub(crate) fn ready(&mut self, topics: &Topics) -> bool {
+        let Sweep::Tbp(engine) = self else { return false };
+        engine.ready(topics);
+        true
+    }
+
+    /// Then: the log-likelihood of a block's documents.
+    pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, NotANumber)> {
+        match self {
+            Sweep::Tbp(engine) => engine.measure(topics, visit),
+            Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(0.0),
+        }
+    }
+
     /// From now on what was found is refined, and nothing new sought. Returns whether that makes a difference.
     pub(crate) fn settle(&mut self) -> bool {
         let Sweep::Tbp(engine) = self else { return false };

@@ -20,8 +20,8 @@
 
 use super::document::NotANumber;
 use crate::corpus::Document;
-use crate::counts::{Change, Counts};
-use crate::kernel::{Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut};
+use crate::counts::Counts;
+use crate::kernel::{Change, Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut};
 use crate::messages::{Kept, MOST_TOPICS, Messages, Part, UNITS};
 use crate::random::Random;
 use crate::topics::stride;
@@ -432,7 +432,8 @@ impl Work<'_> {
                 *weighed = (self.kernel.weigh(&mut scratch.desk, at, word, self.manner, u), bits);
             }
             for (at, (&w, &x)) in words.iter().zip(counts).enumerate() {
-                let (old, (Weighed { full, total, usable }, bits)) = (olds[at], weighed[at]);
+                let (old, (message, bits)) = (olds[at], weighed[at]);
+                let Weighed { full, total } = message;
                 if !total.is_finite() {
                     return Err(NotANumber(total));
                 }
@@ -445,7 +446,7 @@ impl Work<'_> {
                 let place = self.counts.place(w);
                 let changes = &mut changes.phi[place.bucket as usize];
                 let mut word = Word { x, old, cell: place.cell, changes };
-                let rest = scratch.desk.enter(at, &mut word, self.manner.grain, usable);
+                let rest = scratch.desk.enter(at, &mut word, self.manner.grain, message);
                 if rest > 0 {
                     self.place_rest(rest, w, bits, scratch, word);
                 }

@@ -2,8 +2,6 @@
 
 use super::pack::{pack, unpack};
 
-/// The most documents of a piece.
-pub(crate) const PIECE_DOCUMENTS: u64 = 4096;
 /// The most runs of documents that threads share a block in.
 pub(crate) const RUNS: usize = 64;
 
@@ -51,7 +49,7 @@ impl Block {
         let range = self.starts[i] as usize..self.starts[i + 1] as usize;
         Document { words: &self.words[range.clone()], counts: &self.counts[range] }
     }
-    /// The block in pieces of at most `nonzeros` non-zeros (a longer document is one) and [`PIECE_DOCUMENTS`].
+    /// The block in pieces of at most `nonzeros` non-zeros; a longer document is one.
     pub(crate) fn pieces(&self, nonzeros: u64) -> Vec<Block> {
         let mut pieces = Vec::new();
         let mut from = 0;
@@ -59,7 +57,7 @@ impl Block {
             let start = self.starts[from];
             let most = u64::from(start).saturating_add(nonzeros);
             let fitting = self.starts.partition_point(|&s| u64::from(s) <= most).saturating_sub(1);
-            let to = fitting.clamp(from + 1, self.documents().min(from + PIECE_DOCUMENTS as usize));
+            let to = fitting.clamp(from + 1, self.documents());
             let range = start as usize..self.starts[to] as usize;
             pieces.push(Block {
                 first_document: self.first_document + from as u64,

@@ -3,15 +3,21 @@
 //! Legend: K topics; for the n topics in use of a document `t[n]` its units, `inverse[n]` = 1/(lambda + W*beta) and
 //! `own[n]` what the word at work has in them; `row[K]` the word's units. For a word at work:
 //! ```text
-//! z = (row - own + beta)*inverse*t              full = sum (row + beta)*inverse*(t + own)
+//! z = (row - own + beta)*inverse*(t - own)              full = sum (row + beta)*inverse*t
 //! ```
 //! The message is z made whole: cut at u, u+1, u+2, … along its running sum, so that it is right on average over u and
 //! adds up exactly.
 
 use super::vector::{Count, Vector};
 use super::{LANES, Lanes, Places, prefetch_line};
-use crate::counts::Change;
 use crate::messages::{MOST_TOPICS, Part, UNITS};
+
+/// A change of a number of phi: `cell` counts from the start of a group of rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Change {
+    pub(crate) cell: u32,
+    pub(crate) units: i32,
+}
 
 /// A word's row of phi, in units.
 #[derive(Debug, Clone, Copy)]
@@ -126,8 +132,15 @@ pub(crate) struct Weighed {
     pub(crate) full: f32,
     /// What is cut: the sum of z and of what lies elsewhere.
     pub(crate) total: f32,
-    /// Whether that is enough to tell where the word belongs.
-    pub(crate) usable: bool,
+}
+
+impl Weighed {
+    /// Whether there is enough to tell where the word belongs.
+    fn usable(self) -> bool {
+        /// Below this the factor that makes it whole leaves the range of 32-bit floats.
+        const LEAST: f32 = 1e-30;
+        self.total > LEAST && self.total.is_finite()
+    }
 }
 
 impl Desk {
@@ -242,9 +255,6 @@ impl Desk {
     }
 }
 
-/// Below this nothing is known of where a word belongs.
-const LEAST: f32 = 1e-30;
-
 /// Weighs the topics in use for the word at work number `at`, and cuts what comes out along its running sum, from u on.
 ///
 /// # Safety
@@ -266,9 +276,8 @@ pub(super) unsafe fn weigh<V: Vector>(
         }
     };
     let elsewhere = if manner.open { (weight - own).max(0.0) } else { 0.0 };
-    let total = sum + elsewhere;
-    let usable = total > LEAST && total.is_finite();
-    let factor = if usable { f32::from(UNITS as u16 / manner.grain) / total } else { 0.0 };
+    let weighed = Weighed { full: full + weight, total: sum + elsewhere };
+    let factor = if weighed.usable() { f32::from(UNITS as u16 / manner.grain) / weighed.total } else { 0.0 };
     let n = desk.lanes();
     let Desk { columns, risen, .. } = desk;
     // SAFETY: promised by the caller.
@@ -281,7 +290,7 @@ pub(super) unsafe fn weigh<V: Vector>(
             sum = running.last();
         }
     }
-    Weighed { full: full + weight, total, usable }
+    weighed
 }
 
 /// Sets z; returns the sum of z, full, and the own share of the factors' weight.
@@ -317,7 +326,7 @@ impl Desk {
     /// Takes the old message of a word at work out, and enters the new one as it was cut. Returns how many grains are left:
     /// they belong to topics that are not in use, or were lost in rounding.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, at: usize, word: &mut Word<'_>, grain: u16, usable: bool) -> u16 {
+    pub(crate) fn enter(&mut self, at: usize, word: &mut Word<'_>, grain: u16, message: Weighed) -> u16 {
         const MOST: usize = UNITS as usize;
         self.last = self.messages.len();
         self.messages.reserve(MOST);
@@ -338,7 +347,7 @@ impl Desk {
         let grains = UNITS as u16 / grain;
         let x = word.x * u32::from(grain);
         let share = x as f32;
-        let n = if usable { weighed.div_ceil(LANES) } else { 0 };
+        let n = if message.usable() { weighed.div_ceil(LANES) } else { 0 };
         for (four, risen) in risen[at][..n].chunks(4).enumerate() {
             // Sixty-four lanes at a time: their number is the only thing here that the processor must guess.
             let mut lanes = risen.iter().rev().fold(0u64, |all, &risen| all << LANES | u64::from(risen));

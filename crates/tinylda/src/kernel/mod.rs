@@ -1,7 +1,8 @@
-//! Loops over rows of topics, the only hot code. Nothing here knows of documents, files or threads.
+//! Loops over rows of topics, and the desk where a document's messages are made: the only hot code. Nothing here knows of
+//! files or threads.
 //!
 //! A row of K numbers is padded with zeros to whole [`Lanes`] of 16, so no loop has a remainder and rows lie on cache
-//! lines. Every operation is defined once, in `rows`, over a vector of 16 lanes (`vector`); the definition is compiled
+//! lines. Every operation is defined once, in `rows` or `desk`, over a vector of 16 lanes (`vector`); the definition is compiled
 //! for plain Rust and for each instruction set. Multiply-adds are fused (rounded once) everywhere and sums have one
 //! fixed tree, so *all variants give the same bits*: a model does not depend on the processor it was trained on.
 
@@ -14,7 +15,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use desk::{Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
+pub(crate) use desk::{Change, Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
 pub(crate) use rows::{Cell, Rows};
 
 /// Sixteen numbers of a row: one cache line.
@@ -357,7 +358,7 @@ mod tests {
                 assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
                 let mut changes = Vec::new();
                 let mut word = Word { x, old: &old, cell: 0, changes: &mut changes };
-                let rest = desk.enter(0, &mut word, grain, weighed.usable);
+                let rest = desk.enter(0, &mut word, grain, weighed);
                 let (parts, _) = desk.messages();
                 // The parts and the rest add up; each is within a grain of what it should be, as the parts up to it are.
                 let sum: u32 = parts.iter().map(|part| u32::from(part.units())).sum();
