@@ -29,8 +29,8 @@ pub(crate) struct Rules {
     pub(crate) active: Active,
     pub(crate) seed: u64,
     /// Of the corpus.
-    pub(crate) documents: u64,
-    /// Whether messages start empty and grow in the first pass; else they were given.
+    pub(crate) tokens: u64,
+    /// Whether messages start empty and grow when a document is visited first; else they were given.
     pub(crate) growing: bool,
 }
 
@@ -47,7 +47,10 @@ pub(crate) struct Engine {
     changes: Vec<Changes>,
     /// Of every thread.
     scratch: Vec<Mutex<(Scratch, Messages)>>,
-    pass: u32,
+    /// How often it has begun to go through documents: all of them, or at the start a part.
+    round: u32,
+    /// In units; see [`tbp::MOST_SMOOTHING`].
+    beta: f64,
     settling: bool,
 }
 
@@ -72,17 +75,18 @@ impl Engine {
             scratch: (0..threads)
                 .map(|_| Mutex::new((Scratch::new(topics.count), Messages::default())))
                 .collect(),
-            pass: 0,
+            round: 0,
+            beta: 0.0,
             settling: false,
         })
     }
 
-    /// Before the first block of a pass.
+    /// Before the first block of a pass, or of a part at the start.
     pub(crate) fn begin(&mut self, topics: &Topics) {
-        self.pass += 1;
-        if !self.grows() {
+        self.round += 1;
+        if !self.at_random() {
             self.invert(topics);
-            self.weigh(topics);
+            self.weigh();
         }
     }
 
@@ -91,28 +95,37 @@ impl Engine {
         self.settling = true;
     }
 
-    fn grows(&self) -> bool {
-        self.rules.growing && self.pass == 1
+    /// Whether there are no topics yet to go by.
+    fn at_random(&self) -> bool {
+        self.rules.growing && self.round == 1
     }
 
-    /// Sets inverse and factors from lambda.
+    /// Sets beta, inverse and factors from lambda.
     fn invert(&mut self, topics: &Topics) {
-        let beta_sum = topics.beta_sum() * f64::from(UNITS);
+        let units = f64::from(UNITS);
+        let entered = self.lambda.iter().sum::<i64>() as f64 / units;
+        self.beta = if entered < self.rules.tokens as f64 {
+            let most = tbp::MOST_SMOOTHING * entered.max(1.0) / f64::from(topics.count);
+            f64::from(topics.beta) * (most / topics.beta_sum()).min(1.0)
+        } else {
+            f64::from(topics.beta)
+        } * units;
+        let beta_sum = self.beta * f64::from(topics.words());
         let alpha = flat(&topics.alpha);
         let rows = flat_mut(&mut self.inverse).iter_mut().zip(flat_mut(&mut self.factors));
         for (((inverse, factor), &alpha), &lambda) in rows.zip(alpha).zip(&self.lambda) {
             let one = 1.0 / (lambda as f64 + beta_sum);
             *inverse = one as f32;
-            *factor = (one * f64::from(alpha) * f64::from(UNITS)) as f32;
+            *factor = (one * f64::from(alpha) * units) as f32;
         }
     }
 
     /// Weighs all words and draws topics for them.
-    fn weigh(&mut self, topics: &Topics) {
-        let Engine { pool, rules, counts, factors, pass, .. } = self;
-        let key = u64::from(*pass) << 32;
+    fn weigh(&mut self) {
+        let Engine { pool, rules, counts, factors, round, beta, .. } = self;
+        let key = u64::from(*round) << 32;
         pool.install(|| {
-            counts.refresh(rules.kernel, (factors, topics.beta * UNITS as f32), rules.seed, key);
+            counts.refresh(rules.kernel, (factors, *beta as f32), rules.seed, key);
         });
     }
 
@@ -120,7 +133,7 @@ impl Engine {
         if self.settling || self.rules.active == Active::All {
             return tbp::FINE;
         }
-        tbp::grain(self.pass)
+        tbp::COARSE
     }
 
     fn work<'a>(&'a self, topics: &'a Topics) -> Work<'a> {
@@ -132,9 +145,9 @@ impl Engine {
             alpha: &topics.alpha,
             alpha_sum: topics.alpha_sum,
             manner: Manner {
-                beta: topics.beta * UNITS as f32,
+                beta: self.beta as f32,
                 grain: self.grain(),
-                open: !self.settling && !self.grows(),
+                open: !self.settling && !self.at_random(),
             },
             exclude: self.rules.exclude,
             most: self.rules.active.most(topics.count),
@@ -168,7 +181,7 @@ impl Engine {
                     let mut sum = 0f64;
                     let nonzeros = |i: usize| block.document(range.start + i).words.len();
                     for (d, kept) in range.clone().zip(run.documents(nonzeros)) {
-                        let number = block.first_document() + d as u64;
+                        let number = block.number(d);
                         let job = Job { document: block.document(d), number, kept, scratch, changes, out };
                         sum += each(work, job).map_err(|bad| (number, bad))?;
                     }
@@ -200,19 +213,18 @@ impl Engine {
     pub(crate) fn block(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, NotANumber)> {
         let Some((block, runs)) = visit.messages() else { return Ok(0.0) };
         self.invert(topics);
-        let (seed, pass, grows) = (self.rules.seed, self.pass, self.grows());
-        // The first documents have no topics to go by: they start at random, and so break the symmetry.
-        let first = block.first_document() < self.rules.documents.div_ceil(tbp::RANDOM_PART);
+        let (seed, round, growing, at_random) =
+            (self.rules.seed, self.round, self.rules.growing, self.at_random());
         let sum = self.through(topics, block, runs, |work, job| {
             let Job { document, number, kept, scratch, changes, out } = job;
             if document.words.is_empty() {
                 out.push(std::iter::empty(), &[], std::iter::empty());
                 return Ok(0.0);
             }
-            let mut cut = Random::new(seed, Purpose::Cut, number | u64::from(pass) << 40);
-            if grows {
+            let mut cut = Random::new(seed, Purpose::Cut, number | u64::from(round) << 40);
+            if growing && kept.parts.is_empty() {
                 let mut start = Random::new(seed, Purpose::Start, number);
-                let random = first.then_some(&mut start);
+                let random = at_random.then_some(&mut start);
                 return work.grow(document, random, &mut cut, (scratch, changes), out).map(|()| 0.0);
             }
             work.renew(document, kept, &mut cut, (scratch, changes), out)
@@ -246,7 +258,7 @@ impl Engine {
     /// Before blocks are measured.
     pub(crate) fn ready(&mut self, topics: &Topics) {
         self.invert(topics);
-        self.weigh(topics);
+        self.weigh();
     }
 
     /// After the last pass: phi and lambda in tokens.

@@ -14,6 +14,18 @@ pub(crate) struct Visit {
     pub(crate) documents: Vec<u32>,
 }
 
+/// Which blocks are visited, and in which order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which<'a> {
+    /// In the file's order, one in every so many, from the first on.
+    Every(u64),
+    Visits(&'a [Visit]),
+}
+
+impl Which<'_> {
+    pub(crate) const ALL: Which<'static> = Which::Every(1);
+}
+
 /// What is kept per document.
 #[derive(Debug)]
 pub(crate) enum Theta {
@@ -55,7 +67,7 @@ impl<'a> Visited<'a> {
             let document = block.document(d);
             if !document.words.is_empty() {
                 sum += each(document, &mut theta[d * topics..(d + 1) * topics])
-                    .map_err(|e| (block.first_document() + d as u64, e))?;
+                    .map_err(|e| (block.number(d), e))?;
             }
             Ok(())
         };
@@ -123,15 +135,22 @@ impl Store {
 
     /// Gives every document messages of whole topics: `topic_of` says which, non-zero by non-zero.
     pub(crate) fn start(&mut self, topic_of: &[u32], most: usize) {
-        let mut rest = topic_of;
+        let documents = self.blocks.iter().flat_map(|block| {
+            (0..block.documents()).map(|d| (block.number(d), block.document(d).words.len()))
+        });
+        let mut starts: Vec<(u64, usize)> = documents.collect();
+        starts.sort_unstable_by_key(|&(number, _)| number);
+        let mut next = 0;
+        for (_, start) in &mut starts {
+            next += std::mem::replace(start, next);
+        }
         for (block, theta) in self.blocks.iter().zip(&mut self.theta) {
             let Theta::Messages(runs) = theta else { continue };
             for (range, run) in block.runs().into_iter().zip(runs) {
                 run.clear();
                 for d in range {
-                    let (own, more) = rest.split_at(block.document(d).words.len());
-                    rest = more;
-                    run.push_whole(own, most);
+                    let (_, from) = starts[block.number(d) as usize];
+                    run.push_whole(&topic_of[from..from + block.document(d).words.len()], most);
                 }
             }
         }
@@ -151,19 +170,26 @@ impl Store {
         topics as f64 / documents.max(1) as f64
     }
 
-    /// Calls `each` for every block, in the file's order or in that of `visits`.
+    /// How many blocks there are.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    /// Calls `each` for blocks.
     pub(crate) fn for_each_block(
         &mut self,
-        visits: Option<&[Visit]>,
+        which: Which<'_>,
         mut each: impl FnMut(Visited<'_>) -> Result<()>,
     ) -> Result<()> {
         let Store { blocks, theta, topics } = self;
         let topics = *topics;
         let mut one =
             |i: usize, order| each(Visited { block: &blocks[i], theta: &mut theta[i], order, topics });
-        match visits {
-            None => (0..blocks.len()).try_for_each(|i| one(i, None)),
-            Some(visits) => visits.iter().try_for_each(|visit| one(visit.block, Some(&visit.documents[..]))),
+        match which {
+            Which::Every(n) => (0..blocks.len()).step_by(n as usize).try_for_each(|i| one(i, None)),
+            Which::Visits(visits) => {
+                visits.iter().try_for_each(|visit| one(visit.block, Some(&visit.documents[..])))
+            }
         }
     }
 
@@ -180,7 +206,7 @@ impl Store {
                 if document.words.is_empty() {
                     return Ok(());
                 }
-                each(block.first_document() + d as u64, document, theta)
+                each(block.number(d), document, theta)
             };
             match theta {
                 Theta::Rows(rows) => {

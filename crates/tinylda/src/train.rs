@@ -13,7 +13,7 @@ use crate::kernel::{Instructions, Kernel, flat_mut};
 use crate::model::{CorpusName, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
-use crate::store::{Keep, Store, Visit};
+use crate::store::{Keep, Store, Visit, Which};
 use crate::topics::{Topics, heavy_words};
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
@@ -201,14 +201,14 @@ impl Trainer {
         })
     }
 
-    fn rules(&self, kernel: Kernel, documents: u64) -> Rules {
+    fn rules(&self, kernel: Kernel, tokens: u64) -> Rules {
         Rules {
             threads: self.threads,
             kernel,
             exclude: self.exclude,
             active: self.active,
             seed: self.seed,
-            documents,
+            tokens,
             growing: self.start.is_none(),
         }
     }
@@ -358,14 +358,15 @@ impl Trainer {
             self.scatter(&mut topics, &mut store, &word_tokens)?;
         }
         let visits = self.visits(corpus);
-        let mut sweep =
-            Sweep::new(self.algorithm, &topics, word_tokens, self.rules(kernel, shape.documents))?;
+        let mut sweep = Sweep::new(self.algorithm, &topics, word_tokens, self.rules(kernel, shape.tokens))?;
         if let Some(start) = self.start.as_deref().filter(|_| small) {
             store.start(start, self.active.most(self.topics));
-            store.for_each_block(None, |visit| {
+            store.for_each_block(Which::ALL, |visit| {
                 sweep.load(&topics, visit).map_err(|(d, bad)| bad.in_document(d, "the start"))
             })?;
         }
+
+        self.parts(&mut sweep, &mut topics, &mut store, shape)?;
 
         let tokens = shape.tokens as f64;
         let mut journal = Journal { history: Vec::new(), passes: Vec::new(), documents: shape.documents };
@@ -381,7 +382,7 @@ impl Trainer {
             let began = clock.elapsed().as_secs_f64();
             sweep.begin(&topics);
             let mut before = Some(0f64);
-            store.for_each_block(visits.as_deref(), |visit| {
+            store.for_each_block(visits.as_deref().map_or(Which::ALL, Which::Visits), |visit| {
                 let got =
                     sweep.block(&mut topics, visit).map_err(|(d, bad)| bad.in_document(d, "training"))?;
                 before = before.zip(got).map(|(sum, one)| sum + one);
@@ -443,6 +444,22 @@ impl Trainer {
             stop,
             theta,
         })
+    }
+
+    /// What comes before the first pass: parts of the corpus, where the algorithm has use for them.
+    fn parts(&self, sweep: &mut Sweep, topics: &mut Topics, store: &mut Store, shape: Shape) -> Result<()> {
+        if self.start.is_some() {
+            return Ok(());
+        }
+        for (every, rounds) in self.algorithm.parts(store.blocks(), shape.tokens, self.topics) {
+            for _ in 0..rounds {
+                sweep.begin(topics);
+                store.for_each_block(Which::Every(every), |visit| {
+                    sweep.block(topics, visit).map(|_| ()).map_err(|(d, bad)| bad.in_document(d, "training"))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Into which pieces the corpus is cut, where the algorithm renews the topics after each. A rule of the corpus alone:
@@ -580,7 +597,7 @@ fn last_likelihood(sweep: &mut Sweep, topics: &Topics, store: &mut Store, kernel
         return log_likelihood(topics, store, kernel);
     }
     let mut sum = 0f64;
-    store.for_each_block(None, |visit| {
+    store.for_each_block(Which::ALL, |visit| {
         sum +=
             sweep.measure(topics, visit).map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
         Ok(())

@@ -57,6 +57,11 @@ impl Algorithm {
         if self.small_messages() { tbp::SETTLING_PASSES.min(passes / 4) } else { 0 }
     }
 
+    /// The parts of a corpus that it goes through before the first pass: one piece in every so many, and how often.
+    pub(crate) fn parts(self, pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
+        if self.small_messages() { tbp::parts(pieces, tokens, topics) } else { Vec::new() }
+    }
+
     /// Whether the documents are visited in a random order, drawn once.
     pub(crate) fn shuffles(self) -> bool {
         matches!(self, Algorithm::Atbp)

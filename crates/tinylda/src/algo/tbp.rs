@@ -15,6 +15,9 @@
 //! A *grain* is a few units while topics are sought: then little is kept, and the noise leads out of poor topics. It is one
 //! unit, without draws, when they settle.
 //!
+//! The start: a small part of the documents, spread over the corpus, begins at random and is gone through until it has
+//! topics. Twice as many documents take up these, and so on to the whole corpus.
+//!
 //! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]` counts, all in units here,
 //! and so alpha and beta; t = theta of the topics in use.
 
@@ -29,17 +32,34 @@ use crate::topics::stride;
 /// Units of a grain when topics settle.
 pub(crate) const FINE: u16 = 1;
 
-/// Units of a grain while topics are sought. The first messages are spread most, and would take most memory: they are cut
-/// more coarsely.
-pub(crate) fn grain(pass: u32) -> u16 {
-    if pass <= 4 { 4 } else { 2 }
-}
+/// Units of a grain while topics are sought.
+pub(crate) const COARSE: u16 = 2;
 
 /// So many passes, at most a quarter of all, are there to settle.
 pub(crate) const SETTLING_PASSES: u32 = 15;
 
-/// One document in so many, the first of the corpus, starts at random; later ones from the topics there are.
-pub(crate) const RANDOM_PART: u64 = 8;
+/// The start: parts of the corpus, each twice the one before, and how often each is gone through before the first pass over
+/// all. One piece in every 2, 4, 8, 16 and so on.
+const ROUNDS_OF_PART: [u32; 5] = [3, 6, 10, 15, 20];
+/// The smallest part has so many tokens for each topic.
+const LEAST_TOKENS_PER_TOPIC: u64 = 50;
+/// While documents are still missing beta is less: the smoothing of a topic, W*beta, is at most this share of what it has
+/// on average. More would smooth small topics away for good.
+pub(crate) const MOST_SMOOTHING: f64 = 1.0 / 7.0;
+
+/// The parts that come before the first pass: one piece in every so many, and how often.
+pub(crate) fn parts(pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
+    let enough = |every: u64| {
+        every <= pieces && tokens / every >= u64::from(topics).saturating_mul(LEAST_TOKENS_PER_TOPIC)
+    };
+    let rounds =
+        ROUNDS_OF_PART.into_iter().chain(std::iter::repeat(ROUNDS_OF_PART[ROUNDS_OF_PART.len() - 1]));
+    let mut parts: Vec<(u64, u32)> =
+        (1..u64::BITS - 1).map(|power| 1 << power).take_while(|&every| enough(every)).zip(rounds).collect();
+    parts.reverse();
+    parts
+}
+
 /// How often a new document is gone through with all topics before its words share them out.
 const ROUNDS: usize = 4;
 
@@ -183,24 +203,21 @@ pub(crate) struct Scratch {
     moved: Vec<u16>,
     /// Parts of each new message.
     sizes: Vec<u8>,
-    /// A new document's theta, with all topics; t, spare rows, and the topics chosen from it.
+    /// A new document's theta, with all topics; what it is computed with, and the topics chosen from it.
     theta: Vec<Lanes>,
-    t: Vec<Lanes>,
-    spare: Vec<Lanes>,
+    whole: Vec<Whole>,
     chosen: Vec<u32>,
 }
 
 impl Scratch {
     pub(crate) fn new(topics: u32) -> Scratch {
-        let row = vec![Lanes::ZERO; stride(topics)];
         Scratch {
             desk: Desk::new(topics),
             place_of: vec![NONE; topics as usize],
             moved: Vec::new(),
             sizes: Vec::new(),
-            theta: row.clone(),
-            spare: [&row[..], &row[..]].concat(),
-            t: row,
+            theta: vec![Lanes::ZERO; stride(topics)],
+            whole: vec![Whole::ZERO; stride(topics)],
             chosen: Vec::new(),
         }
     }
@@ -309,33 +326,49 @@ impl Work<'_> {
         scratch: &mut Scratch,
     ) -> Result<(), NotANumber> {
         let count = scratch.place_of.len();
-        let theta = &mut flat_mut(&mut scratch.theta)[..count];
+        let Scratch { whole, theta, .. } = scratch;
+        let each = flat_mut(theta);
+        each.fill(0.0);
         match random {
-            None => theta.fill((document.tokens() as f64 * f64::from(UNITS) / count as f64) as f32),
+            None => each[..count].fill((document.tokens() as f64 * f64::from(UNITS) / count as f64) as f32),
             Some(random) => {
-                theta.fill(0.0);
                 for &x in document.counts {
-                    theta[random.below(count as u64) as usize] += x as f32 * UNITS as f32;
+                    each[random.below(count as u64) as usize] += x as f32 * UNITS as f32;
                 }
             }
         }
+        for (whole, &inverse) in whole.iter_mut().zip(self.inverse) {
+            whole.inverse = inverse;
+        }
         for _ in 0..ROUNDS {
-            let sums = flat_mut(&mut scratch.t).iter_mut().zip(flat(&scratch.theta)).zip(flat(self.alpha));
-            for ((t, &theta), &alpha) in sums {
-                *t = theta + alpha * UNITS as f32;
+            for ((whole, theta), alpha) in whole.iter_mut().zip(&*theta).zip(self.alpha) {
+                let sums = theta.0.into_iter().zip(alpha.0);
+                whole
+                    .t
+                    .0
+                    .iter_mut()
+                    .zip(sums)
+                    .for_each(|(t, (theta, alpha))| *t = theta + alpha * UNITS as f32);
+                whole.sums = Lanes::ZERO;
             }
-            scratch.theta.fill(Lanes::ZERO);
-            let whole = Whole { beta: self.manner.beta, t: &scratch.t, inverse: self.inverse };
-            for (i, (&w, &x)) in document.words.iter().zip(document.counts).enumerate() {
-                if let Some(&ahead) = document.words.get(i + 3) {
-                    self.counts.row(ahead).prefetch();
+            let mut words = document.words.chunks(TOGETHER).peekable();
+            let mut counts = document.counts.chunks(TOGETHER);
+            while let (Some(own), Some(counts)) = (words.next(), counts.next()) {
+                let first = self.counts.row(own[0]);
+                let (mut at_work, mut ahead) = ([(first, 0.0); TOGETHER], [first; TOGETHER]);
+                for ((word, &w), &x) in at_work.iter_mut().zip(own).zip(counts) {
+                    *word = (self.counts.row(w), x as f32 * UNITS as f32);
                 }
-                let x = x as f32 * UNITS as f32;
-                let s =
-                    self.kernel.whole(self.counts.row(w), x, whole, &mut scratch.theta, &mut scratch.spare);
-                if !(s > 0.0 && s.is_finite()) {
-                    return Err(NotANumber(s));
+                for (row, &w) in ahead.iter_mut().zip(words.peek().copied().unwrap_or_default()) {
+                    *row = self.counts.row(w);
                 }
+                let all = self.kernel.whole(whole, &at_work, &ahead, self.manner.beta);
+                if let Some(&bad) = all.iter().find(|&&s| !(s > 0.0 && s.is_finite())) {
+                    return Err(NotANumber(bad));
+                }
+            }
+            for (theta, whole) in theta.iter_mut().zip(&*whole) {
+                *theta = whole.sums;
             }
         }
         Ok(())
@@ -384,7 +417,7 @@ impl Work<'_> {
         let mut log = Logarithm::ZERO;
         let mut bad = None;
         for (&w, &x) in document.words.iter().zip(document.counts) {
-            let word = (self.counts.row(w), self.counts.place(w).weight);
+            let word = (self.counts.row(w), self.counts.place(w).weight, 0.0);
             let s = self.kernel.weigh(&mut scratch.desk, 0, word, self.manner, 0.0).full;
             if !(s > 0.0 && s.is_finite()) {
                 bad = Some(NotANumber(s));
@@ -418,15 +451,14 @@ impl Work<'_> {
         for (words, counts) in words {
             ahead.by_ref().take(TOGETHER).for_each(|&w| self.counts.row(w).prefetch());
             let mut olds: [&[Part]; TOGETHER] = [&[]; TOGETHER];
-            for (at, ((&x, old), message)) in counts.iter().zip(&mut olds).zip(&mut messages).enumerate() {
+            for (at, (old, message)) in olds.iter_mut().zip(messages.by_ref().take(words.len())).enumerate() {
                 *old = message;
-                if self.exclude {
-                    scratch.desk.note(at, message, x);
-                }
+                scratch.desk.note(at, message);
             }
             let mut weighed = [(Weighed::default(), 0); TOGETHER];
-            for (at, (&w, weighed)) in words.iter().zip(&mut weighed).enumerate() {
-                let word = (self.counts.row(w), self.counts.place(w).weight);
+            for (at, ((&w, &x), weighed)) in words.iter().zip(counts).zip(&mut weighed).enumerate() {
+                let taken = if self.exclude { x as f32 } else { 0.0 };
+                let word = (self.counts.row(w), self.counts.place(w).weight, taken);
                 let bits = random.bits();
                 let u = (bits >> 40) as f32 / (1u32 << 24) as f32;
                 *weighed = (self.kernel.weigh(&mut scratch.desk, at, word, self.manner, u), bits);
@@ -484,5 +516,21 @@ impl Work<'_> {
             // Nothing is known of where the word belongs: it stays where it is.
             None => old.iter().for_each(|part| add(scratch, part.place(), part.units())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn parts_double_and_are_large_enough() {
+        assert_eq!(parts(32, 1_000_000, 100), [(32, 20), (16, 15), (8, 10), (4, 6), (2, 3)]);
+        // Never less than a piece, nor too few tokens for the topics.
+        assert_eq!(parts(7, 1_000_000, 100), [(4, 6), (2, 3)]);
+        assert_eq!(parts(32, 1_000_000, 5000), [(4, 6), (2, 3)]);
+        assert_eq!(parts(1, 1_000_000, 100), []);
+        assert_eq!(parts(1000, 10, 100), []);
+        assert_eq!(parts(u64::MAX, u64::MAX, 1)[0], (1 << 58, 20));
     }
 }

@@ -9,6 +9,8 @@ pub(crate) const RUNS: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
     pub(crate) first_document: u64,
+    /// How many documents of the corpus lie between one of the block and the next.
+    between: u64,
     /// Where each document starts in `words` and `counts`; one more than there are documents.
     pub(crate) starts: Vec<u32>,
     pub(crate) words: Vec<u32>,
@@ -49,25 +51,33 @@ impl Block {
         let range = self.starts[i] as usize..self.starts[i + 1] as usize;
         Document { words: &self.words[range.clone()], counts: &self.counts[range] }
     }
-    /// The block in pieces of at most `nonzeros` non-zeros; a longer document is one.
+    /// The number of document `i` of the block in the corpus, from 0.
+    pub fn number(&self, i: usize) -> u64 {
+        self.first_document + i as u64 * (self.between + 1)
+    }
+    /// The block in pieces of about `nonzeros` non-zeros. Each takes one document in so many, all over the block: documents
+    /// that lie together are often alike, and a piece should be like the whole.
     pub(crate) fn pieces(&self, nonzeros: u64) -> Vec<Block> {
-        let mut pieces = Vec::new();
-        let mut from = 0;
-        while from < self.documents() {
-            let start = self.starts[from];
-            let most = u64::from(start).saturating_add(nonzeros);
-            let fitting = self.starts.partition_point(|&s| u64::from(s) <= most).saturating_sub(1);
-            let to = fitting.clamp(from + 1, self.documents());
-            let range = start as usize..self.starts[to] as usize;
-            pieces.push(Block {
-                first_document: self.first_document + from as u64,
-                starts: self.starts[from..=to].iter().map(|s| s - start).collect(),
-                words: self.words[range.clone()].to_vec(),
-                counts: self.counts[range].to_vec(),
-            });
-            from = to;
-        }
-        pieces
+        let count =
+            (self.nonzeros() as u64).div_ceil(nonzeros.max(1)).clamp(1, self.documents().max(1) as u64);
+        let piece = |from: u64| {
+            let mut piece = Block {
+                first_document: self.number(from as usize),
+                between: (self.between + 1) * count - 1,
+                starts: vec![0],
+                ..Block::default()
+            };
+            for i in (from as usize..self.documents()).step_by(count as usize) {
+                let document = self.document(i);
+                piece.words.extend_from_slice(document.words);
+                piece.counts.extend_from_slice(document.counts);
+                piece.starts.push(piece.words.len() as u32);
+            }
+            piece.words.shrink_to_fit();
+            piece.counts.shrink_to_fit();
+            piece
+        };
+        (0..count).map(piece).collect()
     }
     /// The documents in runs of about equal numbers of non-zeros, at most [`RUNS`]: what threads share.
     pub(crate) fn runs(&self) -> Vec<std::ops::Range<usize>> {
@@ -196,8 +206,10 @@ mod tests {
             prop_assert_eq!(&block.starts, &starts);
             for nonzeros in [1, 7, 50, 100_000] {
                 let pieces = block.pieces(nonzeros);
-                prop_assert_eq!(pieces.iter().flat_map(Block::iter).collect::<Vec<_>>(), block.iter().collect::<Vec<_>>());
-                prop_assert!(pieces.iter().all(|p| p.nonzeros() as u64 <= nonzeros || p.documents() == 1));
+                let mut all: Vec<_> =
+                    pieces.iter().flat_map(|p| p.iter().enumerate().map(|(i, document)| (p.number(i), document))).collect();
+                all.sort_unstable_by_key(|&(number, _)| number);
+                prop_assert_eq!(all, (0..).zip(block.iter()).collect::<Vec<_>>());
             }
             for cut in 0..bytes.len() {
                 prop_assert!(decode(&bytes[..cut], documents.len(), words.len(), tokens, 5000, &mut block).is_err());

@@ -9,7 +9,7 @@
 //! adds up exactly.
 
 use super::vector::{Count, Vector};
-use super::{LANES, Lanes, Places, prefetch_line};
+use super::{LANES, Lanes, Places, prefetch_address, prefetch_line};
 use crate::messages::{MOST_TOPICS, Part, UNITS};
 
 /// A change of a number of phi: `cell` counts from the start of a group of rows.
@@ -41,6 +41,15 @@ impl Row<'_> {
         }
     }
 
+    /// Where it starts, and how many bytes sixteen of its numbers have.
+    #[inline(always)]
+    fn bytes(self) -> (*const u8, usize) {
+        match self {
+            Row::Narrow(row) => (row.as_ptr().cast(), LANES * size_of::<u16>()),
+            Row::Wide(row) => (row.as_ptr().cast(), LANES * size_of::<u32>()),
+        }
+    }
+
     #[inline(always)]
     fn len(self) -> usize {
         match self {
@@ -66,8 +75,8 @@ struct Column {
     inverse: Lanes,
     /// alpha * inverse.
     factors: Lanes,
-    /// For every word at work.
-    own: [Lanes; TOGETHER],
+    /// Units of the message so far of every word at work.
+    own: [[u32; LANES]; TOGETHER],
     z: [Lanes; TOGETHER],
     /// The running sum of z in grains, without fractions.
     steps: [[i32; LANES]; TOGETHER],
@@ -79,7 +88,7 @@ impl Column {
         t: Lanes::ZERO,
         inverse: Lanes::ZERO,
         factors: Lanes::ZERO,
-        own: [Lanes::ZERO; TOGETHER],
+        own: [[0; LANES]; TOGETHER],
         z: [Lanes::ZERO; TOGETHER],
         steps: [[0; LANES]; TOGETHER],
     };
@@ -247,15 +256,16 @@ impl Desk {
 
     /// Notes an old message as the own of a word at work.
     #[inline(always)]
-    pub(crate) fn note(&mut self, at: usize, old: &[Part], x: u32) {
+    pub(crate) fn note(&mut self, at: usize, old: &[Part]) {
         for part in old {
             let place = part.place();
-            self.columns[place / LANES].own[at].0[place % LANES] = x as f32 * f32::from(part.units());
+            self.columns[place / LANES].own[at][place % LANES] = u32::from(part.units());
         }
     }
 }
 
 /// Weighs the topics in use for the word at work number `at`, and cuts what comes out along its running sum, from u on.
+/// `taken` is how often its own units are taken out: as often as it occurs, or not at all.
 ///
 /// # Safety
 /// The processor has V's instructions.
@@ -263,7 +273,7 @@ impl Desk {
 pub(super) unsafe fn weigh<V: Vector>(
     desk: &mut Desk,
     at: usize,
-    (row, weight): (Row<'_>, f32),
+    (row, weight, taken): (Row<'_>, f32, f32),
     manner: Manner,
     u: f32,
 ) -> Weighed {
@@ -271,8 +281,8 @@ pub(super) unsafe fn weigh<V: Vector>(
     // SAFETY: promised by the caller; and every place is below `end` (see `push`), so inside the row.
     let (sum, full, own) = unsafe {
         match row {
-            Row::Narrow(row) => weigh_cells::<V, u16>(row, desk, at, manner.beta),
-            Row::Wide(row) => weigh_cells::<V, u32>(row, desk, at, manner.beta),
+            Row::Narrow(row) => weigh_cells::<V, u16>(row, desk, at, manner.beta, taken),
+            Row::Wide(row) => weigh_cells::<V, u32>(row, desk, at, manner.beta, taken),
         }
     };
     let elsewhere = if manner.open { (weight - own).max(0.0) } else { 0.0 };
@@ -300,15 +310,16 @@ unsafe fn weigh_cells<V: Vector, C: Count>(
     desk: &mut Desk,
     at: usize,
     beta: f32,
+    taken: f32,
 ) -> (f32, f32, f32) {
     let n = desk.lanes();
     desk.weighed = desk.length;
     // SAFETY: see `weigh`.
     unsafe {
-        let (beta, zero) = (V::splat(beta), V::zero());
+        let (beta, taken, zero) = (V::splat(beta), V::splat(taken), V::zero());
         let (mut s, mut full, mut own_weight) = (V::zero(), V::zero(), V::zero());
         for column in &mut desk.columns[..n] {
-            let (t, own) = (V::load(&column.t), V::load(&column.own[at]));
+            let (t, own) = (V::load(&column.t), V::widen_u32(&column.own[at]).mul(taken));
             let row = C::gather::<V>(row.as_ptr(), &column.places);
             let inverse = V::load(&column.inverse);
             // A word's own units are part of its row and of t: the differences are exact, and not below 0.
@@ -323,8 +334,8 @@ unsafe fn weigh_cells<V: Vector, C: Count>(
 }
 
 impl Desk {
-    /// Takes the old message of a word at work out, and enters the new one as it was cut. Returns how many grains are left:
-    /// they belong to topics that are not in use, or were lost in rounding.
+    /// Enters the new message of a word at work as it was cut, in place of the old one, and writes down where they differ.
+    /// Returns how many grains are left: they belong to topics that are not in use, or were lost in rounding.
     #[inline(always)]
     pub(crate) fn enter(&mut self, at: usize, word: &mut Word<'_>, grain: u16, message: Weighed) -> u16 {
         const MOST: usize = UNITS as usize;
@@ -332,21 +343,19 @@ impl Desk {
         self.messages.reserve(MOST);
         word.changes.reserve(word.old.len() + MOST);
         let Desk { columns, used, messages, risen, weighed, .. } = self;
-        let changes = word.changes.spare_capacity_mut();
-        for (part, change) in word.old.iter().zip(&mut *changes) {
-            let (place, units) = (part.place(), word.x * u32::from(part.units()));
-            let (column, lane) = (&mut columns[place / LANES], place % LANES);
-            let left = column.t.0[lane] - units as f32;
-            column.t.0[lane] = if left > 0.0 { left } else { 0.0 };
-            column.own[at].0[lane] = 0.0;
-            change.write(Change { cell: word.cell + column.places.0[lane], units: -units.cast_signed() });
-        }
-        let changes = &mut changes[word.old.len()..][..MOST];
+        let changes = &mut word.changes.spare_capacity_mut()[..word.old.len() + MOST];
         let parts = &mut messages.spare_capacity_mut()[..MOST];
-        let (mut done, mut made) = (0i32, 0usize);
+        let (mut done, mut made, mut changed) = (0i32, 0usize, 0usize);
         let grains = UNITS as u16 / grain;
-        let x = word.x * u32::from(grain);
-        let share = x as f32;
+        let (x, share) = (word.x.cast_signed(), word.x as f32);
+        // What is the same as before is written and then written over: to ask first would cost more.
+        let mut change = |column: &mut Column, lane: usize, more: i32| {
+            let t = column.t.0[lane] + share * more as f32;
+            column.t.0[lane] = if t > 0.0 { t } else { 0.0 };
+            let cell = word.cell + column.places.0[lane];
+            changes[changed].write(Change { cell, units: x * more });
+            changed += usize::from(more != 0);
+        };
         let n = if message.usable() { weighed.div_ceil(LANES) } else { 0 };
         for (four, risen) in risen[at][..n].chunks(4).enumerate() {
             // Sixty-four lanes at a time: their number is the only thing here that the processor must guess.
@@ -361,21 +370,24 @@ impl Desk {
                 lanes &= lanes - 1;
                 let (column, lane) = (&mut columns[place / LANES], place % LANES);
                 let to = column.steps[at][lane].min(i32::from(grains));
-                let more = to - done;
-                if more > 0 {
-                    column.t.0[lane] += share * more as f32;
+                if to > done {
+                    let units = (to - done) * i32::from(grain);
                     used[place] = true;
                     // There are never more parts than units.
-                    parts[made % MOST].write(Part::new(place as u16, more as u16 * grain));
-                    let cell = word.cell + column.places.0[lane];
-                    changes[made % MOST].write(Change { cell, units: x.cast_signed() * more });
+                    parts[made % MOST].write(Part::new(place as u16, units as u16));
+                    let old = std::mem::take(&mut column.own[at][lane]).cast_signed();
+                    change(column, lane, units - old);
                     made += 1;
                     done = to;
                 }
             }
         }
-        let (messages_length, changes_length) =
-            (messages.len() + made, word.changes.len() + word.old.len() + made);
+        for part in word.old {
+            let (column, lane) = (&mut columns[part.place() / LANES], part.place() % LANES);
+            let gone = std::mem::take(&mut column.own[at][lane]).cast_signed();
+            change(column, lane, -gone);
+        }
+        let (messages_length, changes_length) = (messages.len() + made, word.changes.len() + changed);
         // SAFETY: so many were written above, behind those there were, and room was made for them.
         unsafe {
             messages.set_len(messages_length);
@@ -431,77 +443,118 @@ unsafe fn weights_cells<V: Vector, C: Count>(
     total
 }
 
-/// A document with all topics, phi held fixed.
+/// Sixteen topics of a document that goes through all of them, phi held fixed. What belongs together lies together: see
+/// [`Column`].
+#[repr(C, align(64))]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Whole<'a> {
-    pub(crate) beta: f32,
+pub(crate) struct Whole {
     /// theta + alpha.
-    pub(crate) t: &'a [Lanes],
+    pub(crate) t: Lanes,
     /// 1 / (lambda + W*beta).
-    pub(crate) inverse: &'a [Lanes],
+    pub(crate) inverse: Lanes,
+    /// The new theta, as far as it has come.
+    pub(crate) sums: Lanes,
+    /// p, then the message, of every word at work.
+    pub(super) z: [Lanes; TOGETHER],
 }
 
-/// Adds a word's message over all topics to `sums[K]`, half of its own share in theta taken out:
+impl Whole {
+    pub(crate) const ZERO: Whole =
+        Whole { t: Lanes::ZERO, inverse: Lanes::ZERO, sums: Lanes::ZERO, z: [Lanes::ZERO; TOGETHER] };
+}
+
+/// Adds the messages of [`TOGETHER`] words (x units each; 0 where there are fewer) over all topics to `sums[K]`, half of each
+/// word's own share in theta taken out:
 /// ```text
 /// p = (row + beta)*inverse     z = p*t     s = sum z     f = max(1 - x/2/s * p, 1/50)     sums += x * z*f / sum(z*f)
 /// ```
-/// `spare` has room for 2 K numbers. Returns s.
+/// Returns s of every word.
 ///
 /// # Safety
 /// The processor has V's instructions.
 #[inline(always)]
 pub(super) unsafe fn whole<V: Vector>(
-    row: Row<'_>,
-    x: f32,
-    document: Whole<'_>,
-    sums: &mut [Lanes],
-    spare: &mut [Lanes],
-) -> f32 {
-    // SAFETY: promised by the caller.
+    columns: &mut [Whole],
+    words: &[(Row<'_>, f32); TOGETHER],
+    ahead: &[Row<'_>; TOGETHER],
+    beta: f32,
+) -> [f32; TOGETHER] {
+    for (row, _) in words {
+        assert!(row.len() >= columns.len() * LANES, "a topic outside the row");
+    }
+    let mut all = [0f32; TOGETHER];
+    // SAFETY: promised by the caller; and every column has its sixteen numbers in each row.
     unsafe {
-        match row {
-            Row::Narrow(row) => whole_cells::<V, u16>(row, x, document, sums, spare),
-            Row::Wide(row) => whole_cells::<V, u32>(row, x, document, sums, spare),
+        let narrow = words.iter().all(|(row, _)| matches!(row, Row::Narrow(_)));
+        let s = if narrow {
+            whole_weights::<V, true>(columns, words, beta)
+        } else {
+            whole_weights::<V, false>(columns, words, beta)
+        };
+        for (all, s) in all.iter_mut().zip(s) {
+            *all = s.sum();
+        }
+        let (one, floor) = (V::splat(1.0), V::splat(0.02));
+        let mut own = [one; TOGETHER];
+        for ((own, (_, x)), s) in own.iter_mut().zip(words).zip(all) {
+            *own = V::splat(-0.5 * x / s);
+        }
+        let mut rest = [V::zero(); TOGETHER];
+        let ahead = ahead.map(Row::bytes);
+        for (i, column) in columns.iter_mut().enumerate() {
+            for (row, sixteen) in ahead {
+                prefetch_address(row.wrapping_add(i * sixteen));
+            }
+            let t = V::load(&column.t);
+            for ((z, rest), own) in column.z.iter_mut().zip(&mut rest).zip(own) {
+                let p = V::load(z);
+                let message = p.mul(t).mul(p.fma(own, one).max(floor));
+                *rest = rest.add(message);
+                message.store(z);
+            }
+        }
+        let mut factors = [one; TOGETHER];
+        for ((factor, (_, x)), rest) in factors.iter_mut().zip(words).zip(rest) {
+            *factor = V::splat(x / rest.sum());
+        }
+        for column in columns {
+            let mut sums = V::load(&column.sums);
+            for (z, factor) in column.z.iter().zip(factors) {
+                sums = V::load(z).fma(factor, sums);
+            }
+            sums.store(&mut column.sums);
         }
     }
+    all
 }
 
+/// Sets p of the words at work; returns their sums of p*t. `NARROW`: all rows are, which is faster to know before.
+///
+/// # Safety
+/// As of [`whole`]; every column has its sixteen numbers in each row, and `NARROW` is true.
 #[inline(always)]
-unsafe fn whole_cells<V: Vector, C: Count>(
-    row: &[C],
-    x: f32,
-    document: Whole<'_>,
-    sums: &mut [Lanes],
-    spare: &mut [Lanes],
-) -> f32 {
-    let Whole { beta, t, inverse } = document;
-    let n = t.len();
-    let (z, p) = spare[..2 * n].split_at_mut(n);
-    let (sums, inverse) = (&mut sums[..n], &inverse[..n]);
-    let (row, _) = row.as_chunks::<LANES>();
-    let row = &row[..n];
-    // SAFETY: see `whole`.
+unsafe fn whole_weights<V: Vector, const NARROW: bool>(
+    columns: &mut [Whole],
+    words: &[(Row<'_>, f32); TOGETHER],
+    beta: f32,
+) -> [V; TOGETHER] {
+    // SAFETY: promised by the caller.
     unsafe {
         let beta = V::splat(beta);
-        let mut s = V::zero();
-        for i in 0..n {
-            let p_i = C::widen::<V>(&row[i]).add(beta).mul(V::load(&inverse[i]));
-            let z_i = p_i.mul(V::load(&t[i]));
-            s = s.add(z_i);
-            p_i.store(&mut p[i]);
-            z_i.store(&mut z[i]);
-        }
-        let s = s.sum();
-        let (one, floor, own) = (V::splat(1.0), V::splat(0.02), V::splat(-0.5 * x / s));
-        let mut rest = V::zero();
-        for i in 0..n {
-            let z_i = V::load(&z[i]).mul(V::load(&p[i]).fma(own, one).max(floor));
-            rest = rest.add(z_i);
-            z_i.store(&mut z[i]);
-        }
-        let factor = V::splat(x / rest.sum());
-        for i in 0..n {
-            V::load(&z[i]).fma(factor, V::load(&sums[i])).store(&mut sums[i]);
+        let mut s = [V::zero(); TOGETHER];
+        for (i, column) in columns.iter_mut().enumerate() {
+            let (t, inverse) = (V::load(&column.t), V::load(&column.inverse));
+            let base = inverse.mul(beta);
+            for ((z, s), (row, _)) in column.z.iter_mut().zip(&mut s).zip(words) {
+                let row = match *row {
+                    Row::Narrow(row) => V::widen_u16(&*row.as_ptr().cast::<[u16; LANES]>().add(i)),
+                    Row::Wide(_) if NARROW => std::hint::unreachable_unchecked(),
+                    Row::Wide(row) => V::widen_u32(&*row.as_ptr().cast::<[u32; LANES]>().add(i)),
+                };
+                let p = row.fma(inverse, base);
+                *s = p.fma(t, *s);
+                p.store(z);
+            }
         }
         s
     }

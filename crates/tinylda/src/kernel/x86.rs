@@ -3,7 +3,7 @@
 #[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;
 
-use super::desk::{self, Desk, Manner, Row, Weighed, Whole};
+use super::desk::{self, Desk, Manner, Row, TOGETHER, Weighed, Whole};
 use super::rows::{self, Cell, Rows};
 use super::vector::Vector;
 use super::{LANES, Lanes, Places};
@@ -312,7 +312,9 @@ impl Vector for Avx512 {
 macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
-            use super::{Cell, Desk, Lanes, Manner, Row, Rows, Weighed, Whole, desk, rows, $vector};
+            use super::{
+                Cell, Desk, Lanes, Manner, Row, Rows, TOGETHER, Weighed, Whole, desk, rows, $vector,
+            };
 
             #[target_feature(enable = $features)]
             pub(in super::super) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 {
@@ -344,7 +346,7 @@ macro_rules! compile {
             pub(in super::super) fn weigh(
                 desk: &mut Desk,
                 at: usize,
-                word: (Row<'_>, f32),
+                word: (Row<'_>, f32, f32),
                 manner: Manner,
                 u: f32,
             ) -> Weighed {
@@ -353,14 +355,13 @@ macro_rules! compile {
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn whole(
-                row: Row<'_>,
-                x: f32,
-                document: Whole<'_>,
-                sums: &mut [Lanes],
-                spare: &mut [Lanes],
-            ) -> f32 {
+                columns: &mut [Whole],
+                words: &[(Row<'_>, f32); TOGETHER],
+                ahead: &[Row<'_>; TOGETHER],
+                beta: f32,
+            ) -> [f32; TOGETHER] {
                 // SAFETY: see `dot`.
-                unsafe { desk::whole::<$vector>(row, x, document, sums, spare) }
+                unsafe { desk::whole::<$vector>(columns, words, ahead, beta) }
             }
             #[cfg(test)]
             #[target_feature(enable = $features)]
