@@ -4,9 +4,10 @@
 //! one thread's alone, and what runs change is added up in whole numbers. So the result is the same, to the bit, for any
 //! number of threads.
 
-use std::sync::{Mutex, PoisonError};
-
-use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::algo::document::NotANumber;
 use crate::algo::tbp::{self, Active, Changes, Scratch, Work};
@@ -167,34 +168,40 @@ impl Engine {
         changes.resize_with(ranges.len().max(changes.len()), Changes::default);
         let (work, scratch) = (self.work(topics), &self.scratch);
         let count = topics.count as usize;
-        let done: Vec<Result<f64, (u64, NotANumber)>> = self.pool.install(|| {
-            ranges
-                .par_iter()
-                .zip(runs.par_iter_mut())
-                .zip(changes.par_iter_mut())
-                .map(|((range, run), changes)| {
-                    // Each thread has its own; nobody waits.
-                    let own = &scratch[rayon::current_thread_index().unwrap_or(0) % scratch.len()];
-                    let (scratch, out) = &mut *own.lock().unwrap_or_else(PoisonError::into_inner);
-                    changes.clear(BUCKETS, count);
-                    out.clear();
-                    let mut sum = 0f64;
-                    let nonzeros = |i: usize| block.document(range.start + i).words.len();
-                    for (d, kept) in range.clone().zip(run.documents(nonzeros)) {
-                        let number = block.number(d);
-                        let job = Job { document: block.document(d), number, kept, scratch, changes, out };
-                        sum += each(work, job).map_err(|bad| (number, bad))?;
-                    }
-                    // Nothing, where messages are only looked at.
-                    if !out.is_empty() {
-                        run.copy(out);
-                    }
-                    Ok(sum)
-                })
-                .collect()
+        let size = |range: &Range<usize>| block.starts[range.end] - block.starts[range.start];
+        let mut order: Vec<usize> = (0..ranges.len()).collect();
+        order.sort_by_key(|&i| Reverse(size(&ranges[i])));
+        let runs: Vec<Mutex<Run<'_>>> = ranges
+            .into_iter()
+            .zip(runs)
+            .zip(&mut changes)
+            .map(|((range, messages), changes)| Mutex::new(Run { range, messages, changes, sum: Ok(0.0) }))
+            .collect();
+        // The next thread that is free takes the next run, the longest first: so they come to the end together.
+        let next = AtomicUsize::new(0);
+        self.pool.broadcast(|thread| {
+            let (scratch, out) = &mut *locked(&scratch[thread.index()]);
+            while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let Run { range, messages, changes, sum } = &mut *locked(&runs[i]);
+                changes.clear(BUCKETS, count);
+                out.clear();
+                let nonzeros = |i: usize| block.document(range.start + i).words.len();
+                *sum = range.clone().zip(messages.documents(nonzeros)).try_fold(0f64, |sum, (d, kept)| {
+                    let number = block.number(d);
+                    let job = Job { document: block.document(d), number, kept, scratch, changes, out };
+                    each(work, job).map(|more| sum + more).map_err(|bad| (number, bad))
+                });
+                // Nothing, where messages are only looked at.
+                if !out.is_empty() && sum.is_ok() {
+                    messages.copy(out);
+                }
+            }
+        });
+        let total = runs.into_iter().try_fold(0f64, |total, run| {
+            Ok(total + run.into_inner().unwrap_or_else(PoisonError::into_inner).sum?)
         });
         self.changes = changes;
-        done.into_iter().try_fold(0f64, |total, one| Ok(total + one?))
+        total
     }
 
     /// Takes up what the first `runs` runs have changed.
@@ -272,6 +279,19 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// What no two threads ever want at once.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Documents that one thread goes through.
+struct Run<'a> {
+    range: Range<usize>,
+    messages: &'a mut Messages,
+    changes: &'a mut Changes,
+    sum: Result<f64, (u64, NotANumber)>,
 }
 
 /// A document at work.

@@ -19,7 +19,7 @@ use crate::topics::{Topics, heavy_words};
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
 pub const DEFAULT_TOLERANCE: f64 = 1.0;
 /// The same for `tbp`, as a share of the perplexity: it goes on to where another pass brings next to nothing.
-pub const DEFAULT_TOLERANCE_TBP: f64 = 1e-4;
+pub const DEFAULT_TOLERANCE_TBP: f64 = 5e-5;
 /// The paper's number of passes.
 pub const DEFAULT_PASSES: u32 = 500;
 /// The paper's beta.

@@ -2,8 +2,10 @@
 
 use super::pack::{pack, unpack};
 
-/// The most runs of documents that threads share a block in.
-pub(crate) const RUNS: usize = 64;
+/// The most runs of documents that threads share a block in,
+const RUNS: u64 = 128;
+/// and how many non-zeros each should have at the least.
+const RUN_NONZEROS: u64 = 512;
 
 /// Consecutive documents of a corpus, each a list of (word, count), words ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,11 +85,12 @@ impl Block {
     pub(crate) fn runs(&self) -> Vec<std::ops::Range<usize>> {
         let documents = self.documents();
         let total = u64::from(self.starts.last().copied().unwrap_or(0));
-        let mut runs = Vec::with_capacity(RUNS);
+        let count = (total / RUN_NONZEROS).clamp(1, RUNS);
+        let mut runs = Vec::with_capacity(count as usize);
         let mut from = 0;
-        for run in 1..=RUNS as u64 {
-            let target = total * run / RUNS as u64;
-            let to = if run == RUNS as u64 {
+        for run in 1..=count {
+            let target = total * run / count;
+            let to = if run == count {
                 documents
             } else {
                 self.starts.partition_point(|&s| u64::from(s) < target).min(documents)
