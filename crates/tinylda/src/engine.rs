@@ -5,7 +5,6 @@
 //! number of threads.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +17,7 @@ use crate::kernel::{Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
 use crate::messages::{Kept, Messages, UNITS};
 use crate::random::{Purpose, Random};
-use crate::store::Visited;
+use crate::store::{Run, Visited};
 use crate::topics::{Topics, stride};
 
 /// What `tbp` is told by its user.
@@ -47,7 +46,7 @@ pub(crate) struct Engine {
     /// Of every run of the block.
     changes: Vec<Changes>,
     /// Of every thread.
-    scratch: Vec<Mutex<(Scratch, Messages)>>,
+    scratch: Vec<Mutex<Own>>,
     /// How often it has begun to go through documents: all of them, or at the start a part.
     round: u32,
     /// In units; see [`tbp::MOST_SMOOTHING`].
@@ -74,7 +73,13 @@ impl Engine {
             factors: vec![Lanes::ZERO; stride(topics.count)],
             changes: Vec::new(),
             scratch: (0..threads)
-                .map(|_| Mutex::new((Scratch::new(topics.count), Messages::default())))
+                .map(|_| {
+                    Mutex::new(Own {
+                        scratch: Scratch::new(topics.count),
+                        out: Messages::default(),
+                        block: Block::default(),
+                    })
+                })
                 .collect(),
             round: 0,
             beta: 0.0,
@@ -159,46 +164,43 @@ impl Engine {
     fn through(
         &mut self,
         topics: &Topics,
-        block: &Block,
-        runs: &mut [Messages],
+        runs: &mut [Run],
         each: impl Fn(Work<'_>, Job<'_>) -> Result<f64, NotANumber> + Sync,
     ) -> Result<f64, (u64, NotANumber)> {
         let mut changes = std::mem::take(&mut self.changes);
-        let ranges = block.runs();
-        changes.resize_with(ranges.len().max(changes.len()), Changes::default);
+        changes.resize_with(runs.len().max(changes.len()), Changes::default);
         let (work, scratch) = (self.work(topics), &self.scratch);
         let count = topics.count as usize;
-        let size = |range: &Range<usize>| block.starts[range.end] - block.starts[range.start];
-        let mut order: Vec<usize> = (0..ranges.len()).collect();
-        order.sort_by_key(|&i| Reverse(size(&ranges[i])));
-        let runs: Vec<Mutex<Run<'_>>> = ranges
-            .into_iter()
-            .zip(runs)
+        let mut order: Vec<usize> = (0..runs.len()).collect();
+        order.sort_by_key(|&i| Reverse(runs[i].documents.nonzeros()));
+        let tasks: Vec<Mutex<Task<'_>>> = runs
+            .iter_mut()
             .zip(&mut changes)
-            .map(|((range, messages), changes)| Mutex::new(Run { range, messages, changes, sum: Ok(0.0) }))
+            .map(|(run, changes)| Mutex::new(Task { run, changes, sum: Ok(0.0) }))
             .collect();
         // The next thread that is free takes the next run, the longest first: so they come to the end together.
         let next = AtomicUsize::new(0);
         self.pool.broadcast(|thread| {
-            let (scratch, out) = &mut *locked(&scratch[thread.index()]);
+            let Own { scratch, out, block } = &mut *locked(&scratch[thread.index()]);
             while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Run { range, messages, changes, sum } = &mut *locked(&runs[i]);
+                let Task { run, changes, sum } = &mut *locked(&tasks[i]);
                 changes.clear(BUCKETS, count);
                 out.clear();
-                let nonzeros = |i: usize| block.document(range.start + i).words.len();
-                *sum = range.clone().zip(messages.documents(nonzeros)).try_fold(0f64, |sum, (d, kept)| {
+                run.documents.unpack(block);
+                let nonzeros = |d: usize| block.document(d).words.len();
+                *sum = run.messages.documents(nonzeros).enumerate().try_fold(0f64, |sum, (d, kept)| {
                     let number = block.number(d);
                     let job = Job { document: block.document(d), number, kept, scratch, changes, out };
                     each(work, job).map(|more| sum + more).map_err(|bad| (number, bad))
                 });
                 // Nothing, where messages are only looked at.
                 if !out.is_empty() && sum.is_ok() {
-                    messages.copy(out);
+                    run.messages.copy(out);
                 }
             }
         });
-        let total = runs.into_iter().try_fold(0f64, |total, run| {
-            Ok(total + run.into_inner().unwrap_or_else(PoisonError::into_inner).sum?)
+        let total = tasks.into_iter().try_fold(0f64, |total, task| {
+            Ok(total + task.into_inner().unwrap_or_else(PoisonError::into_inner).sum?)
         });
         self.changes = changes;
         total
@@ -218,11 +220,11 @@ impl Engine {
 
     /// One block: its messages are renewed, and then phi. Returns the log-likelihood of its documents as they came.
     pub(crate) fn block(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, NotANumber)> {
-        let Some((block, runs)) = visit.messages() else { return Ok(0.0) };
+        let runs = visit.runs();
         self.invert(topics);
         let (seed, round, growing, at_random) =
             (self.rules.seed, self.round, self.rules.growing, self.at_random());
-        let sum = self.through(topics, block, runs, |work, job| {
+        let sum = self.through(topics, runs, |work, job| {
             let Job { document, number, kept, scratch, changes, out } = job;
             if document.words.is_empty() {
                 out.push(std::iter::empty(), &[], std::iter::empty());
@@ -242,8 +244,8 @@ impl Engine {
 
     /// Takes up messages that were given.
     pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, NotANumber)> {
-        let Some((block, runs)) = visit.messages() else { return Ok(()) };
-        self.through(topics, block, runs, |work, job| {
+        let runs = visit.runs();
+        self.through(topics, runs, |work, job| {
             work.enter(job.document, job.kept, job.changes);
             Ok(0.0)
         })?;
@@ -253,8 +255,8 @@ impl Engine {
 
     /// The log-likelihood of a block's documents, as they are.
     pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, NotANumber)> {
-        let Some((block, runs)) = visit.messages() else { return Ok(0.0) };
-        self.through(topics, block, runs, |work, job| {
+        let runs = visit.runs();
+        self.through(topics, runs, |work, job| {
             if job.document.words.is_empty() {
                 return Ok(0.0);
             }
@@ -286,10 +288,19 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Documents that one thread goes through.
-struct Run<'a> {
-    range: Range<usize>,
-    messages: &'a mut Messages,
+/// What a thread has for itself.
+#[derive(Debug)]
+struct Own {
+    scratch: Scratch,
+    /// The messages of the run at work.
+    out: Messages,
+    /// Its documents.
+    block: Block,
+}
+
+/// A run of documents to go through.
+struct Task<'a> {
+    run: &'a mut Run,
     changes: &'a mut Changes,
     sum: Result<f64, (u64, NotANumber)>,
 }

@@ -1,8 +1,10 @@
-//! Where blocks and what is kept per document live. Now: all in memory.
+//! Where documents and what is kept for them live. Now: all in memory, the documents packed as in their file.
 //!
 //! The rest of the library asks for visits and never learns where the bytes were.
 
-use crate::corpus::{Block, Corpus, Document};
+use std::ops::Range;
+
+use crate::corpus::{Block, Corpus, Document, Packed};
 use crate::error::Result;
 use crate::memory;
 use crate::messages::{Messages, UNITS};
@@ -26,31 +28,51 @@ impl Which<'_> {
     pub(crate) const ALL: Which<'static> = Which::Every(1);
 }
 
-/// What is kept per document.
+/// A piece of the corpus, its documents packed, and what is kept for them.
 #[derive(Debug)]
-pub(crate) enum Theta {
+enum Piece {
     /// A row of K for every document.
-    Rows(Vec<f32>),
-    /// The messages of every run of documents, whose sum it is.
-    Messages(Vec<Messages>),
+    Rows { documents: Packed, theta: Vec<f32> },
+    /// Runs of documents with their messages, whose sum theta is.
+    Runs(Vec<Run>),
+}
+
+/// Documents that one thread goes through, and their messages.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) documents: Packed,
+    pub(crate) messages: Messages,
+}
+
+impl Run {
+    /// Without messages yet.
+    fn new(block: &Block, range: Range<usize>) -> Run {
+        let mut messages = Messages::default();
+        for d in range.clone() {
+            let sizes = vec![0; block.document(d).words.len()];
+            messages.push(std::iter::empty(), &sizes, std::iter::empty());
+        }
+        Run { documents: Packed::new(block, range), messages }
+    }
 }
 
 /// A block and what goes with it, for one visit.
 #[derive(Debug)]
 pub(crate) struct Visited<'a> {
-    pub(crate) block: &'a Block,
-    theta: &'a mut Theta,
+    piece: &'a mut Piece,
+    /// A block to unpack documents to.
+    spare: &'a mut Block,
     /// The order of the documents, where it is not the file's.
     order: Option<&'a [u32]>,
     topics: usize,
 }
 
 impl<'a> Visited<'a> {
-    /// The block and its messages, where these are kept.
-    pub(crate) fn messages(self) -> Option<(&'a Block, &'a mut [Messages])> {
-        match self.theta {
-            Theta::Messages(runs) => Some((self.block, runs)),
-            Theta::Rows(_) => None,
+    /// The runs of documents, where messages are kept.
+    pub(crate) fn runs(self) -> &'a mut [Run] {
+        match self.piece {
+            Piece::Runs(runs) => runs,
+            Piece::Rows { .. } => &mut [],
         }
     }
 
@@ -60,8 +82,9 @@ impl<'a> Visited<'a> {
         self,
         mut each: impl FnMut(Document<'_>, &mut [f32]) -> Result<f64, E>,
     ) -> Result<f64, (u64, E)> {
-        let Visited { block, theta, order, topics, .. } = self;
-        let Theta::Rows(theta) = theta else { return Ok(0.0) };
+        let Visited { piece, spare: block, order, topics } = self;
+        let Piece::Rows { documents, theta } = piece else { return Ok(0.0) };
+        documents.unpack(block);
         let mut sum = 0f64;
         let mut one = |d: usize| {
             let document = block.document(d);
@@ -90,67 +113,62 @@ pub(crate) enum Keep {
 #[derive(Debug)]
 pub(crate) struct Store {
     topics: usize,
-    blocks: Vec<Block>,
-    theta: Vec<Theta>,
+    pieces: Vec<Piece>,
+    /// Of all, those with words.
+    documents: u64,
+    spare: Block,
 }
 
 impl Store {
     /// Reads the corpus, its blocks cut into `pieces` of so many non-zeros where that is given; theta is zero.
     pub(crate) fn load(corpus: &Corpus, topics: u32, pieces: Option<u64>, keep: Keep) -> Result<Store> {
         let mut reader = corpus.reader();
-        let (mut blocks, mut theta) =
-            (Vec::with_capacity(corpus.blocks()), Vec::with_capacity(corpus.blocks()));
+        let mut store =
+            Store { topics: topics as usize, pieces: Vec::new(), documents: 0, spare: Block::default() };
+        let mut block = Block::default();
         for i in 0..corpus.blocks() {
-            let mut block = Block::default();
             reader.read(i, &mut block)?;
-            let parts = match pieces {
-                Some(nonzeros) => block.pieces(nonzeros),
-                None => vec![block],
-            };
-            for block in parts {
-                theta.push(match keep {
+            store.documents += block.iter().filter(|document| !document.words.is_empty()).count() as u64;
+            let cut = pieces.map(|nonzeros| block.pieces(nonzeros));
+            for block in cut.as_deref().unwrap_or(std::slice::from_ref(&block)) {
+                store.pieces.push(match keep {
                     Keep::Rows => {
                         let length = block.documents().saturating_mul(topics as usize);
-                        let mut rows = memory::room(length as u64)?;
-                        rows.resize(length, 0.0);
-                        Theta::Rows(rows)
+                        let mut theta = memory::room(length as u64)?;
+                        theta.resize(length, 0.0);
+                        Piece::Rows { documents: Packed::new(block, 0..block.documents()), theta }
                     }
                     Keep::Messages => {
-                        let empty = |run: std::ops::Range<usize>| {
-                            let mut messages = Messages::default();
-                            for d in run {
-                                let sizes = vec![0; block.document(d).words.len()];
-                                messages.push(std::iter::empty(), &sizes, std::iter::empty());
-                            }
-                            messages
-                        };
-                        Theta::Messages(block.runs().into_iter().map(empty).collect())
+                        Piece::Runs(block.runs().into_iter().map(|run| Run::new(block, run)).collect())
                     }
                 });
-                blocks.push(block);
             }
         }
-        Ok(Store { topics: topics as usize, blocks, theta })
+        memory::give_back();
+        Ok(store)
     }
 
     /// Gives every document messages of whole topics: `topic_of` says which, non-zero by non-zero.
     pub(crate) fn start(&mut self, topic_of: &[u32], most: usize) {
-        let documents = self.blocks.iter().flat_map(|block| {
-            (0..block.documents()).map(|d| (block.number(d), block.document(d).words.len()))
-        });
-        let mut starts: Vec<(u64, usize)> = documents.collect();
+        let Store { pieces, spare: block, .. } = self;
+        let mut starts: Vec<(u64, usize)> = Vec::new();
+        for run in pieces.iter().flat_map(Piece::runs) {
+            run.documents.unpack(block);
+            starts.extend((0..block.documents()).map(|d| (block.number(d), block.document(d).words.len())));
+        }
         starts.sort_unstable_by_key(|&(number, _)| number);
         let mut next = 0;
         for (_, start) in &mut starts {
             next += std::mem::replace(start, next);
         }
-        for (block, theta) in self.blocks.iter().zip(&mut self.theta) {
-            let Theta::Messages(runs) = theta else { continue };
-            for (range, run) in block.runs().into_iter().zip(runs) {
-                run.clear();
-                for d in range {
+        for piece in pieces {
+            let Piece::Runs(runs) = piece else { continue };
+            for run in runs {
+                run.documents.unpack(block);
+                run.messages.clear();
+                for d in 0..block.documents() {
                     let (_, from) = starts[block.number(d) as usize];
-                    run.push_whole(&topic_of[from..from + block.document(d).words.len()], most);
+                    run.messages.push_whole(&topic_of[from..from + block.document(d).words.len()], most);
                 }
             }
         }
@@ -158,21 +176,17 @@ impl Store {
 
     /// Topics in use per document that has words.
     pub(crate) fn active_topics(&self) -> f64 {
-        let (mut topics, mut documents) = (0usize, 0usize);
-        for (block, theta) in self.blocks.iter().zip(&self.theta) {
-            let with_words = block.iter().filter(|document| !document.words.is_empty()).count();
-            documents += with_words;
-            topics += match theta {
-                Theta::Rows(_) => with_words * self.topics,
-                Theta::Messages(runs) => runs.iter().map(Messages::active).sum(),
-            };
+        if self.pieces.iter().any(|piece| matches!(piece, Piece::Rows { .. })) {
+            return self.topics as f64;
         }
-        topics as f64 / documents.max(1) as f64
+        let runs = self.pieces.iter().flat_map(Piece::runs);
+        let topics: usize = runs.map(|run| run.messages.active()).sum();
+        topics as f64 / self.documents.max(1) as f64
     }
 
     /// How many blocks there are.
     pub(crate) fn blocks(&self) -> u64 {
-        self.blocks.len() as u64
+        self.pieces.len() as u64
     }
 
     /// Calls `each` for blocks.
@@ -181,56 +195,65 @@ impl Store {
         which: Which<'_>,
         mut each: impl FnMut(Visited<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Store { blocks, theta, topics } = self;
-        let topics = *topics;
-        let mut one =
-            |i: usize, order| each(Visited { block: &blocks[i], theta: &mut theta[i], order, topics });
+        let Store { pieces, topics, spare, .. } = self;
+        let (topics, count) = (*topics, pieces.len());
+        let mut one = |i: usize, order| each(Visited { piece: &mut pieces[i], spare, order, topics });
         match which {
-            Which::Every(n) => (0..blocks.len()).step_by(n as usize).try_for_each(|i| one(i, None)),
+            Which::Every(n) => (0..count).step_by(n as usize).try_for_each(|i| one(i, None)),
             Which::Visits(visits) => {
                 visits.iter().try_for_each(|visit| one(visit.block, Some(&visit.documents[..])))
             }
         }
     }
 
-    /// Calls `each(number, document, theta)` for every document with words, in the file's order; what it writes to
-    /// `theta[K]` stays where rows are kept.
+    /// Calls `each(number, document, theta)` for every document with words, piece by piece; what it writes to `theta[K]`
+    /// stays where rows are kept.
     pub(crate) fn for_each(
         &mut self,
         mut each: impl FnMut(u64, Document<'_>, &mut [f32]) -> Result<()>,
     ) -> Result<()> {
-        let mut row = vec![0f32; self.topics];
-        for (block, theta) in self.blocks.iter().zip(&mut self.theta) {
-            let mut one = |d: usize, theta: &mut [f32]| {
-                let document = block.document(d);
-                if document.words.is_empty() {
-                    return Ok(());
-                }
-                each(block.number(d), document, theta)
-            };
-            match theta {
-                Theta::Rows(rows) => {
-                    for (d, theta) in rows.chunks_exact_mut(self.topics).enumerate() {
-                        one(d, theta)?;
+        let Store { pieces, topics, spare: block, .. } = self;
+        let mut row = vec![0f32; *topics];
+        for piece in pieces {
+            match piece {
+                Piece::Rows { documents, theta } => {
+                    documents.unpack(block);
+                    for (d, theta) in theta.chunks_exact_mut(*topics).enumerate() {
+                        if !block.document(d).words.is_empty() {
+                            each(block.number(d), block.document(d), theta)?;
+                        }
                     }
                 }
-                Theta::Messages(runs) => {
-                    for (range, run) in block.runs().into_iter().zip(runs) {
-                        let nonzeros = |i: usize| block.document(range.start + i).words.len();
-                        for (d, kept) in range.clone().zip(run.documents(nonzeros)) {
+                Piece::Runs(runs) => {
+                    for run in runs {
+                        run.documents.unpack(block);
+                        let nonzeros = |d: usize| block.document(d).words.len();
+                        for (d, kept) in run.messages.documents(nonzeros).enumerate() {
+                            let document = block.document(d);
                             row.fill(0.0);
-                            for (message, &x) in kept.iter().zip(block.document(d).counts) {
+                            for (message, &x) in kept.iter().zip(document.counts) {
                                 for part in message {
                                     let tokens = x as f32 * f32::from(part.units()) / UNITS as f32;
                                     row[kept.topics[part.place()] as usize] += tokens;
                                 }
                             }
-                            one(d, &mut row)?;
+                            if !document.words.is_empty() {
+                                each(block.number(d), document, &mut row)?;
+                            }
                         }
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+impl Piece {
+    fn runs(&self) -> &[Run] {
+        match self {
+            Piece::Runs(runs) => runs,
+            Piece::Rows { .. } => &[],
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! A block: some documents, ready to compute with.
 
+use std::ops::Range;
+
 use super::pack::{pack, unpack};
 
 /// The most runs of documents that threads share a block in,
@@ -82,7 +84,7 @@ impl Block {
         (0..count).map(piece).collect()
     }
     /// The documents in runs of about equal numbers of non-zeros, at most [`RUNS`]: what threads share.
-    pub(crate) fn runs(&self) -> Vec<std::ops::Range<usize>> {
+    pub(crate) fn runs(&self) -> Vec<Range<usize>> {
         let documents = self.documents();
         let total = u64::from(self.starts.last().copied().unwrap_or(0));
         let count = (total / RUN_NONZEROS).clamp(1, RUNS);
@@ -123,7 +125,8 @@ pub(crate) fn encode(
     scratch.clear();
     for w in starts.windows(2) {
         let mut next = 0;
-        for &word in &words[w[0] as usize..w[1] as usize] {
+        let from = starts[0];
+        for &word in &words[(w[0] - from) as usize..(w[1] - from) as usize] {
             scratch.push(word - next);
             next = word + 1;
         }
@@ -134,13 +137,54 @@ pub(crate) fn encode(
     pack(scratch, out);
 }
 
+/// Documents in the coded form, in memory: a quarter of what they take as a [`Block`].
+#[derive(Debug, Clone)]
+pub(crate) struct Packed {
+    first_document: u64,
+    between: u64,
+    documents: u32,
+    nonzeros: u32,
+    bytes: Box<[u8]>,
+}
+
+impl Packed {
+    /// Some documents of a block.
+    pub(crate) fn new(block: &Block, range: Range<usize>) -> Packed {
+        let starts = &block.starts[range.start..=range.end];
+        let all = starts[0] as usize..starts[starts.len() - 1] as usize;
+        let mut bytes = Vec::new();
+        encode(starts, &block.words[all.clone()], &block.counts[all.clone()], &mut Vec::new(), &mut bytes);
+        Packed {
+            first_document: block.number(range.start),
+            between: block.between,
+            documents: range.len() as u32,
+            nonzeros: all.len() as u32,
+            bytes: bytes.into(),
+        }
+    }
+
+    /// How many non-zeros there are.
+    pub(crate) fn nonzeros(&self) -> usize {
+        self.nonzeros as usize
+    }
+
+    /// Becomes a block again.
+    pub(crate) fn unpack(&self, block: &mut Block) {
+        let (documents, nonzeros) = (self.documents as usize, self.nonzeros as usize);
+        if let Err(what) = decode(&self.bytes, documents, nonzeros, None, u32::MAX, block) {
+            unreachable!("packed by us: {what}");
+        }
+        (block.first_document, block.between) = (self.first_document, self.between);
+    }
+}
+
 /// Reads the coded form of `documents` documents with `nonzeros` non-zeros over `vocabulary` words.
-/// Checks everything that the rest of the program relies on; says what is wrong otherwise.
+/// Checks everything that the rest of the program relies on, and the tokens where they are known; says what is wrong otherwise.
 pub(crate) fn decode(
     bytes: &[u8],
     documents: usize,
     nonzeros: usize,
-    tokens: u64,
+    tokens: Option<u64>,
     vocabulary: u32,
     block: &mut Block,
 ) -> Result<(), &'static str> {
@@ -178,7 +222,7 @@ pub(crate) fn decode(
         *x = x.checked_add(1).ok_or("a count overflows")?;
         sum += u64::from(*x);
     }
-    if sum != tokens {
+    if tokens.is_some_and(|tokens| sum != tokens) {
         return Err("the counts do not add up to the block's tokens");
     }
     Ok(())
@@ -203,7 +247,7 @@ mod tests {
             encode(&starts, &words, &counts, &mut Vec::new(), &mut bytes);
             let tokens = counts.iter().map(|&x| u64::from(x)).sum();
             let mut block = Block::default();
-            prop_assert_eq!(decode(&bytes, documents.len(), words.len(), tokens, 5000, &mut block), Ok(()));
+            prop_assert_eq!(decode(&bytes, documents.len(), words.len(), Some(tokens), 5000, &mut block), Ok(()));
             prop_assert_eq!(&block.words, &words);
             prop_assert_eq!(&block.counts, &counts);
             prop_assert_eq!(&block.starts, &starts);
@@ -213,16 +257,26 @@ mod tests {
                     pieces.iter().flat_map(|p| p.iter().enumerate().map(|(i, document)| (p.number(i), document))).collect();
                 all.sort_unstable_by_key(|&(number, _)| number);
                 prop_assert_eq!(all, (0..).zip(block.iter()).collect::<Vec<_>>());
+                // And packed, run by run.
+                for piece in &pieces {
+                    let mut again = Block::default();
+                    for run in piece.runs() {
+                        Packed::new(piece, run.clone()).unpack(&mut again);
+                        for (i, d) in run.enumerate() {
+                            prop_assert_eq!((again.number(i), again.document(i)), (piece.number(d), piece.document(d)));
+                        }
+                    }
+                }
             }
             for cut in 0..bytes.len() {
-                prop_assert!(decode(&bytes[..cut], documents.len(), words.len(), tokens, 5000, &mut block).is_err());
+                prop_assert!(decode(&bytes[..cut], documents.len(), words.len(), Some(tokens), 5000, &mut block).is_err());
             }
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), documents in 0usize..100, nonzeros in 0usize..300, tokens in 0u64..1000) {
             let mut block = Block::default();
-            if decode(&bytes, documents, nonzeros, tokens, 77, &mut block).is_ok() {
+            if decode(&bytes, documents, nonzeros, Some(tokens), 77, &mut block).is_ok() {
                 prop_assert!(block.iter().all(|d| d.words.windows(2).all(|w| w[0] < w[1]) && d.words.iter().all(|&w| w < 77)));
             }
         }

@@ -169,7 +169,7 @@ impl<'a> BlockReader<'a> {
     pub fn read(&mut self, i: usize, block: &mut Block) -> Result<()> {
         let e = self.entries[i];
         self.load(e.offset, e.bytes, e.crc, &format!("block {i}"))?;
-        decode(&self.buffer, e.documents as usize, e.nonzeros as usize, e.tokens, self.words, block)
+        decode(&self.buffer, e.documents as usize, e.nonzeros as usize, Some(e.tokens), self.words, block)
             .map_err(|found| {
                 Error::damaged_corpus(self.path, Place::Byte(e.offset), format!("block {i}: {found}"))
             })?;
