@@ -201,7 +201,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), default_value_t = tinylda::DEFAULT_PASSES)]
     pub(crate) passes: u32,
     /// Stop when a pass changes the training perplexity by less than this (not before pass 10); 0: never [default: a
-    /// ten-thousandth of it with tbp, else 1]
+    /// twenty-thousandth of it with tbp, else 1]
     #[arg(long, allow_negative_numbers = true, value_parser = not_negative)]
     pub(crate) tol: Option<f64>,
     /// tbp: how many threads; the result does not depend on it [default: all cores]

@@ -8,7 +8,7 @@ use crate::kernel::{LANES, Lanes};
 /// Bytes that a training holds, by what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// The documents: 8 bytes per non-zero and 4 per document.
+    /// The documents, packed as in their file: about 2 bytes per non-zero.
     pub corpus: u64,
     /// theta: 4 K bytes per document; or, with `tbp`, the messages: about 10 bytes per non-zero, and in the first passes up to
     /// 33.
@@ -20,8 +20,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for K topics on a corpus; `strings` are the bytes of its vocabulary.
-    pub fn new(shape: Shape, strings: u64, topics: u32, algorithm: Algorithm, active: Active) -> Plan {
+    /// The plan for K topics on a corpus, whose file has so many bytes of documents and of strings.
+    pub fn new(
+        shape: Shape,
+        (packed, strings): (u64, u64),
+        topics: u32,
+        algorithm: Algorithm,
+        active: Active,
+    ) -> Plan {
         let row = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
         let documents = shape.documents;
         let (theta, buffers) = if algorithm.small_messages() {
@@ -36,13 +42,16 @@ impl Plan {
             (documents.saturating_mul(4).saturating_mul(u64::from(topics)), 0)
         };
         Plan {
-            corpus: shape.nonzeros.saturating_mul(8).saturating_add(documents.saturating_mul(4)),
+            // Packed in shorter runs than in the file.
+            corpus: packed.saturating_add(packed / 4),
             theta,
             phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.matrices()),
             rest: (16u64 << 20)
                 .saturating_add(36 * u64::from(shape.words))
                 .saturating_add(strings.saturating_mul(2))
                 .saturating_add(documents.saturating_mul(8))
+                // A block of the file, unpacked, and once more in pieces.
+                .saturating_add(4 << 20)
                 .saturating_add(row.saturating_mul(8))
                 .saturating_add(buffers),
         }
@@ -93,20 +102,20 @@ mod tests {
 
     #[test]
     fn the_table() {
-        let plan = Plan::new(PUBMED, 1 << 20, 100, Algorithm::Stbp, Active::Auto);
-        assert_eq!(plan.corpus, 8 * 483_450_157 + 4 * 8_200_000);
+        let plan = Plan::new(PUBMED, (1 << 30, 1 << 20), 100, Algorithm::Stbp, Active::Auto);
+        assert_eq!(plan.corpus, 5 << 28);
         assert_eq!(plan.theta, 8_200_000 * 400);
         assert_eq!(plan.phi, 141_043 * 448 * 2);
-        assert_eq!(Plan::new(PUBMED, 0, 100, Algorithm::Atbp, Active::Auto).phi, 141_043 * 448);
-        let ours = |topics, active| Plan::new(PUBMED, 0, topics, Algorithm::Tbp, active);
+        assert_eq!(Plan::new(PUBMED, (1 << 30, 0), 100, Algorithm::Atbp, Active::Auto).phi, 141_043 * 448);
+        let ours = |topics, active| Plan::new(PUBMED, (1 << 30, 0), topics, Algorithm::Tbp, active);
         assert_eq!(ours(100, Active::Auto).corpus, plan.corpus);
         assert_eq!(ours(500, Active::Auto).theta, 33 * 483_450_157 + 8_200_000 * 4 * 128);
         assert_eq!(ours(500, Active::AtMost(20)).theta, 33 * 483_450_157 + 8_200_000 * 4 * 20);
         assert_eq!(ours(5, Active::Auto).theta, 11 * 483_450_157 + 8_200_000 * 4 * 5);
         assert_eq!(ours(100, Active::Auto).phi, 141_043 * 448);
         assert!(plan.check(100, plan.total()).is_ok());
-        let text = plan.check(100, 5 << 30).unwrap_err().to_string();
-        assert!(text.contains("With -k 4") && text.contains("5.0 GiB"), "{text}");
+        let text = plan.check(100, 4 << 30).unwrap_err().to_string();
+        assert!(text.contains("With -k 8") && text.contains("4.0 GiB"), "{text}");
         let text = plan.check(100, 1 << 30).unwrap_err().to_string();
         assert!(text.contains("corpus alone"), "{text}");
     }
@@ -114,10 +123,10 @@ mod tests {
     #[test]
     fn sizes_past_32_and_64_bits_do_not_wrap() {
         let huge = Shape { documents: 1 << 40, words: u32::MAX, nonzeros: 1 << 50, tokens: 1 << 60 };
-        let plan = Plan::new(huge, 0, u32::MAX, Algorithm::Stbp, Active::Auto);
+        let plan = Plan::new(huge, (1 << 52, 0), u32::MAX, Algorithm::Stbp, Active::Auto);
         assert_eq!(plan.total(), u64::MAX);
         assert!(plan.check(u32::MAX, 1 << 40).is_err());
-        assert_eq!(Plan::new(huge, 0, 10, Algorithm::Atbp, Active::Auto).corpus, (8 << 50) + (4 << 40));
+        assert_eq!(Plan::new(huge, (1 << 52, 0), 10, Algorithm::Atbp, Active::Auto).corpus, 5 << 50);
     }
 
     #[test]

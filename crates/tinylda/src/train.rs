@@ -309,8 +309,9 @@ impl Trainer {
             }
         }
         if let Some(have) = self.memory {
-            let strings = corpus.bytes() - corpus.bytes_without_strings();
-            Plan::new(shape, strings, self.topics, self.algorithm, self.active).check(self.topics, have)?;
+            let packed = corpus.bytes_without_strings();
+            let bytes = (packed, corpus.bytes() - packed);
+            Plan::new(shape, bytes, self.topics, self.algorithm, self.active).check(self.topics, have)?;
         }
         Ok(())
     }
