@@ -65,8 +65,9 @@ def from_probabilities(p_wk):
     return np.asarray(p_wk) * 1e6, 1e-9
 
 
-def report(iterations, seconds, phi, beta):
-    memory = peak()
+def report(iterations, seconds, topics):
+    memory = peak()  # of training alone: before the topics are asked for
+    phi, beta = topics()
     path = f"{a.out}-{iterations}.model"
     write_model(path, phi, beta)
     print(json.dumps(dict(system=a.system, k=a.k, iterations=iterations, seconds=round(seconds, 3),
@@ -112,7 +113,7 @@ def words_of_corpus():
 def stepwise(step, topics, chunk=1):
     """Calls step(n) until time or iterations are used up; reports at the times asked for and at the end."""
     times = sorted(float(t) for t in a.at.split(",") if t)
-    clock, used, n = 0.0, 0.0, 0
+    clock, used, n, last = 0.0, 0.0, 0, 0
     while used < a.seconds and n < a.iterations:
         clock = time.perf_counter()
         step(chunk)
@@ -121,8 +122,10 @@ def stepwise(step, topics, chunk=1):
         if times and used >= times[0]:
             while times and used >= times[0]:
                 times.pop(0)
-            report(n, used, *topics())
-    report(n, used, *topics())
+            report(n, used, topics)
+            last = n
+    if last != n:
+        report(n, used, topics)
 
 
 if a.system == "counts":
@@ -163,9 +166,13 @@ elif a.system.startswith("topica-"):
     _, more = fit(15)
     n = int(min(a.iterations, max(10, a.seconds / max((more - few) / 10, 1e-6))))
     m, used = fit(n)
-    phi = np.zeros((total, a.k), np.float64)
-    phi[[int(w) - 1 for w in m.vocabulary]] = np.asarray(m.topic_word).T
-    report(n, used, *from_probabilities(phi))
+
+    def topics():
+        phi = np.zeros((total, a.k), np.float64)
+        phi[[int(w) - 1 for w in m.vocabulary]] = np.asarray(m.topic_word).T
+        return from_probabilities(phi)
+
+    report(n, used, topics)
 elif a.system in ("gensim", "gensim-multicore"):
     from gensim.matutils import Sparse2Corpus
     from gensim.models import LdaModel, LdaMulticore
@@ -208,6 +215,6 @@ elif a.system == "lda":
     n = int(min(a.iterations, max(5, a.seconds / max((more[0] - few[0]) / 4, 1e-6))))
     clock = time.perf_counter()
     m = lda.LDA(a.k, n_iter=n, alpha=ALPHA, eta=BETA, random_state=1, refresh=10**9).fit(x.astype(np.int64))
-    report(n, time.perf_counter() - clock, *from_probabilities(m.components_.T))
+    report(n, time.perf_counter() - clock, lambda: from_probabilities(m.components_.T))
 else:
     sys.exit(f"rivals.py: no system {a.system!r}; see --help")
