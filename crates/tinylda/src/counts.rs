@@ -20,6 +20,12 @@ const GROUPS: usize = 32;
 pub(crate) const BUCKETS: usize = 2 * GROUPS;
 /// The most units in a row of 32 bits: such numbers become 32-bit floats as if they had a sign.
 const MOST: u64 = (1 << 31) - 1;
+
+/// The most tokens that a word may have, `units` each.
+pub(crate) fn most_tokens(units: u32) -> u64 {
+    MOST / u64::from(units)
+}
+
 /// Topics drawn for a word: one for so many tokens,
 const TOKENS_PER_DRAW: u64 = 4;
 /// within these bounds.
@@ -70,14 +76,7 @@ impl Counts {
         let (mut done, mut start) = (0, at);
         for (w, &n) in word_tokens.iter().enumerate() {
             let most = n.saturating_mul(u64::from(units));
-            if most > MOST {
-                return Err(Error::Setting {
-                    option: "CORPUS",
-                    found: format!("word {} with {n} tokens", w + 1),
-                    expected: format!("at most {} tokens of a word", MOST / u64::from(units)),
-                    remedy: "A word that common tells topics nothing: leave it out of the corpus.".into(),
-                });
-            }
+            debug_assert!(most <= MOST, "checked before");
             let group = groups.len() as u32 - 1;
             let (row, bucket, within) = if u16::try_from(most).is_ok() {
                 at.narrow += 1;

@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use crate::algo::document::{DocumentStep, Frozen};
 use crate::algo::{Active, Algorithm, Sweep};
-use crate::corpus::{Corpus, Shape};
+use crate::corpus::{Corpus, Shape, word_name};
+use crate::counts::most_tokens;
 use crate::engine::Rules;
 use crate::error::{Error, Result};
 use crate::kernel::{Instructions, Kernel, flat_mut};
+use crate::messages::UNITS;
 use crate::model::{CorpusName, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
@@ -225,9 +227,6 @@ impl Trainer {
 
     /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
     pub fn check(&self, corpus: &Corpus) -> Result<()> {
-        let bad = |option, found: String, expected: &str, remedy: &str| {
-            Err(Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() })
-        };
         let shape = corpus.shape();
         if self.topics == 0 {
             return bad("-k", "0".into(), "at least 1 topic", "100 is a good first choice.");
@@ -264,6 +263,33 @@ impl Trainer {
         if self.passes == 0 {
             return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
         }
+        self.check_given(shape)?;
+        if self.algorithm.small_messages() {
+            let most = most_tokens(UNITS);
+            if let Some((w, n)) = (0u32..).zip(corpus.word_totals()?.tokens).find(|&(_, n)| n > most) {
+                let vocabulary = corpus.vocabulary()?;
+                let name = word_name(vocabulary.as_ref(), w);
+                return bad(
+                    "--algorithm",
+                    format!(
+                        "{} for a corpus in which the word {name} occurs {n} times",
+                        self.algorithm.name()
+                    ),
+                    &format!("words that occur at most {most} times"),
+                    "Leave it out of the corpus: a word that common tells topics nothing. Or use --algorithm atbp.",
+                );
+            }
+        }
+        if let Some(have) = self.memory {
+            let packed = corpus.bytes_without_strings();
+            let bytes = (packed, corpus.bytes() - packed);
+            Plan::new(shape, bytes, self.topics, self.algorithm, self.active).check(self.topics, have)?;
+        }
+        Ok(())
+    }
+
+    /// The same of a start and an order that were given.
+    fn check_given(&self, shape: Shape) -> Result<()> {
         if let Some(start) = &self.start {
             if start.len() as u64 != shape.nonzeros {
                 let expected = format!("{}, one for each non-zero of the corpus", shape.nonzeros);
@@ -307,11 +333,6 @@ impl Trainer {
                     "Leave it out: the order makes no difference here.",
                 );
             }
-        }
-        if let Some(have) = self.memory {
-            let packed = corpus.bytes_without_strings();
-            let bytes = (packed, corpus.bytes() - packed);
-            Plan::new(shape, bytes, self.topics, self.algorithm, self.active).check(self.topics, have)?;
         }
         Ok(())
     }
@@ -569,6 +590,11 @@ impl Trainer {
         };
         Some(blocks.into_iter().map(visit).collect())
     }
+}
+
+/// The complaint about an option.
+fn bad<T>(option: &'static str, found: String, expected: &str, remedy: &str) -> Result<T> {
+    Err(Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() })
 }
 
 /// exp(-log-likelihood per token).

@@ -274,3 +274,14 @@ fn heavy_words_keep_their_mass() {
         }
     }
 }
+
+/// A word that is too common to be counted is named before any work.
+#[test]
+fn a_word_too_common_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("common.tlc");
+    let corpus = write_corpus(&path, 3, &[vec![(0, 2), (2, 40_000_000)], vec![(1, 3)]]);
+    let text = Trainer::new(2).check(&corpus).unwrap_err().to_string();
+    assert!(text.contains("#3 occurs 40000000 times") && text.contains("33554431"), "{text}");
+    assert!(Trainer::new(2).algorithm(Algorithm::Atbp).check(&corpus).is_ok());
+}
