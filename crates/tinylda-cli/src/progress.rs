@@ -46,7 +46,15 @@ impl Ui {
     /// Progress of a piece of work; nothing is shown before the first report.
     pub(crate) fn bar(self, what: &'static str, unit: Unit) -> Bar {
         let now = Instant::now();
-        Bar { ui: self, what, unit, shown: OnceCell::new(), began: now, last: Cell::new(now) }
+        Bar {
+            ui: self,
+            what,
+            unit,
+            shown: OnceCell::new(),
+            began: now,
+            first: OnceCell::new(),
+            last: Cell::new(now),
+        }
     }
 }
 
@@ -58,6 +66,8 @@ pub(crate) struct Bar {
     unit: Unit,
     shown: OnceCell<ProgressBar>,
     began: Instant,
+    /// When the first report came, and how much was done by then.
+    first: OnceCell<(Instant, u64)>,
     last: Cell<Instant>,
 }
 
@@ -73,6 +83,7 @@ fn clock(seconds: f64) -> String {
 impl Bar {
     /// Shows how far the work is; says whether the user has asked to stop.
     pub(crate) fn at(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
+        self.first.get_or_init(|| (Instant::now(), done));
         if !self.ui.quiet && self.ui.terminal {
             let bar = self.shown.get_or_init(|| {
                 let bar = ProgressBar::new(total);
@@ -108,10 +119,16 @@ impl Bar {
             let _ = write!(text, ", {message}");
         }
         let _ = write!(text, ", {} gone", clock(gone));
-        // There must be something to judge by: a second, or a hundredth of the work.
-        if total > 0 && done > 0 && (gone > 1.0 || done.saturating_mul(100) >= total) {
-            let left = gone * total.saturating_sub(done) as f64 / done as f64;
-            let bound = if self.unit == Unit::AtMost { "at most " } else { "" };
+        // There must be something to judge by: a second, or a hundredth of the work. The first pass of a training takes
+        // much longer than the others, so it is no measure for them.
+        let (bound, since, so_far) = match self.first.get() {
+            Some((first, before)) if self.unit == Unit::AtMost => {
+                ("at most ", first.elapsed().as_secs_f64(), done.saturating_sub(*before))
+            }
+            _ => ("", gone, done),
+        };
+        if total > 0 && so_far > 0 && (gone > 1.0 || so_far.saturating_mul(100) >= total) {
+            let left = since * total.saturating_sub(done) as f64 / so_far as f64;
             let _ = write!(text, ", {bound}{} left", clock(left));
         }
         text
