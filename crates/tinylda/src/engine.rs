@@ -87,7 +87,7 @@ impl Engine {
         })
     }
 
-    /// Before the first block of a pass, or of a part at the start.
+    /// Before the first block of a pass, or of a stage at the start.
     pub(crate) fn begin(&mut self, topics: &Topics) {
         self.round += 1;
         if !self.at_random() {

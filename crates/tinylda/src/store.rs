@@ -184,8 +184,8 @@ impl Store {
         topics as f64 / self.documents.max(1) as f64
     }
 
-    /// How many blocks there are.
-    pub(crate) fn blocks(&self) -> u64 {
+    /// Into how many pieces the corpus is cut.
+    pub(crate) fn pieces(&self) -> u64 {
         self.pieces.len() as u64
     }
 

@@ -57,9 +57,9 @@ impl Algorithm {
         if self.small_messages() { tbp::SETTLING_PASSES.min(passes / 4) } else { 0 }
     }
 
-    /// The parts of a corpus that it goes through before the first pass: one piece in every so many, and how often.
-    pub(crate) fn parts(self, pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
-        if self.small_messages() { tbp::parts(pieces, tokens, topics) } else { Vec::new() }
+    /// What it goes through before the first pass: one piece of the corpus in every so many, and how often.
+    pub(crate) fn stages(self, pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
+        if self.small_messages() { tbp::stages(pieces, tokens, topics) } else { Vec::new() }
     }
 
     /// Whether the documents are visited in a random order, drawn once.

@@ -38,26 +38,24 @@ pub(crate) const COARSE: u16 = 2;
 /// So many passes, at most a quarter of all, are there to settle.
 pub(crate) const SETTLING_PASSES: u32 = 15;
 
-/// The start: parts of the corpus, each twice the one before, and how often each is gone through before the first pass over
-/// all. One piece in every 2, 4, 8, 16 and so on.
-const ROUNDS_OF_PART: [u32; 5] = [3, 6, 10, 15, 20];
-/// The smallest part has so many tokens for each topic.
+/// The start, in stages: how often one piece in every 2, 4, 8, 16, and 32 or more is gone through before the first pass over
+/// all.
+const STAGE_ROUNDS: [u32; 5] = [3, 6, 10, 15, 20];
+/// The smallest stage has so many tokens for each topic.
 const LEAST_TOKENS_PER_TOPIC: u64 = 50;
 /// While documents are still missing beta is less: the smoothing of a topic, W*beta, is at most this share of what it has
 /// on average. More would smooth small topics away for good.
 pub(crate) const MOST_SMOOTHING: f64 = 1.0 / 7.0;
 
-/// The parts that come before the first pass: one piece in every so many, and how often.
-pub(crate) fn parts(pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
+/// What comes before the first pass: one piece in every so many, and how often.
+pub(crate) fn stages(pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
     let enough = |every: u64| {
         every <= pieces && tokens / every >= u64::from(topics).saturating_mul(LEAST_TOKENS_PER_TOPIC)
     };
-    let rounds =
-        ROUNDS_OF_PART.into_iter().chain(std::iter::repeat(ROUNDS_OF_PART[ROUNDS_OF_PART.len() - 1]));
-    let mut parts: Vec<(u64, u32)> =
-        (1..u64::BITS - 1).map(|power| 1 << power).take_while(|&every| enough(every)).zip(rounds).collect();
-    parts.reverse();
-    parts
+    let stage = |power: usize| (1 << power, STAGE_ROUNDS[(power - 1).min(STAGE_ROUNDS.len() - 1)]);
+    let mut stages: Vec<(u64, u32)> = (1..63).map(stage).take_while(|&(every, _)| enough(every)).collect();
+    stages.reverse();
+    stages
 }
 
 /// How often a new document is gone through with all topics before its words share them out.
@@ -521,16 +519,16 @@ impl Work<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::parts;
+    use super::stages;
 
     #[test]
-    fn parts_double_and_are_large_enough() {
-        assert_eq!(parts(32, 1_000_000, 100), [(32, 20), (16, 15), (8, 10), (4, 6), (2, 3)]);
+    fn stages_double_and_are_large_enough() {
+        assert_eq!(stages(32, 1_000_000, 100), [(32, 20), (16, 15), (8, 10), (4, 6), (2, 3)]);
         // Never less than a piece, nor too few tokens for the topics.
-        assert_eq!(parts(7, 1_000_000, 100), [(4, 6), (2, 3)]);
-        assert_eq!(parts(32, 1_000_000, 5000), [(4, 6), (2, 3)]);
-        assert_eq!(parts(1, 1_000_000, 100), []);
-        assert_eq!(parts(1000, 10, 100), []);
-        assert_eq!(parts(u64::MAX, u64::MAX, 1)[0], (1 << 58, 20));
+        assert_eq!(stages(7, 1_000_000, 100), [(4, 6), (2, 3)]);
+        assert_eq!(stages(32, 1_000_000, 5000), [(4, 6), (2, 3)]);
+        assert_eq!(stages(1, 1_000_000, 100), []);
+        assert_eq!(stages(1000, 10, 100), []);
+        assert_eq!(stages(u64::MAX, u64::MAX, 1)[0], (1 << 58, 20));
     }
 }

@@ -189,6 +189,7 @@ pub(crate) fn decode(
     block: &mut Block,
 ) -> Result<(), &'static str> {
     const SHORT: &str = "the block ends too soon";
+    block.between = 0;
     let mut at = unpack(bytes, documents, &mut block.starts).ok_or(SHORT)?;
     let mut total = 0u64;
     for start in &mut block.starts {

@@ -468,7 +468,7 @@ impl Whole {
 /// ```text
 /// p = (row + beta)*inverse     z = p*t     s = sum z     f = max(1 - x/2/s * p, 1/50)     sums += x * z*f / sum(z*f)
 /// ```
-/// Returns s of every word.
+/// Returns s of every word. `ahead` are the rows that come next: they are asked for line by line, among the work.
 ///
 /// # Safety
 /// The processor has V's instructions.
@@ -531,7 +531,7 @@ pub(super) unsafe fn whole<V: Vector>(
 /// Sets p of the words at work; returns their sums of p*t. `NARROW`: all rows are, which is faster to know before.
 ///
 /// # Safety
-/// As of [`whole`]; every column has its sixteen numbers in each row, and `NARROW` is true.
+/// As of [`whole`]; every column has its sixteen numbers in each row, and what `NARROW` says is so.
 #[inline(always)]
 unsafe fn whole_weights<V: Vector, const NARROW: bool>(
     columns: &mut [Whole],

@@ -221,7 +221,8 @@ impl Kernel {
         dispatch!(self, desk weigh(desk, at, word, manner, u))
     }
 
-    /// The messages of some words over all topics, added to the new theta. Returns what each word weighs.
+    /// The messages of some words over all topics, added to the new theta; `ahead` are the next rows. Returns what each word
+    /// weighs.
     #[inline]
     pub(crate) fn whole(
         self,
@@ -466,7 +467,7 @@ mod tests {
     ///
     /// Peak: `axpy` of rows in the first-level cache counts 2 operations per number but waits for loads and stores, so the
     /// processor's multiply-adds are measured with sums that stay in registers. Operations of `whole` per topic, counted from its
-    /// source: 4 + 5 + 2. Bytes of `whole` with phi in memory: 2 per topic, each row once.
+    /// formulas (what it computes twice counts once): 4 + 5 + 2. Bytes of `whole` with phi in memory: 2 per topic, each row once.
     #[test]
     #[ignore = "a measurement"]
     fn kernel_speed() {
