@@ -1,6 +1,7 @@
 //! The command line, as data: names, help and checks of single values. Nothing is opened or run here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -172,12 +173,64 @@ fn active(text: &str) -> Result<tinylda::Active, String> {
     }
 }
 
+/// Memory, as it was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Size {
+    Bytes(u64),
+    /// Of what the machine has.
+    Share(f64),
+}
+
+/// 512MiB, 2GiB, 1.5GB, 800M, 50%.
+fn size(text: &str) -> Result<Size, String> {
+    const UNITS: [(&str, u64); 11] = [
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+        ("tib", 1 << 40),
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("tb", 1_000_000_000_000),
+        ("k", 1 << 10),
+        ("m", 1 << 20),
+        ("g", 1 << 30),
+    ];
+    let wrong = || "expected a size such as 512MiB, 2GiB or 50%".to_owned();
+    let lower = text.trim().to_ascii_lowercase();
+    let amount = |number: &str| number.trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0);
+    if let Some(number) = lower.strip_suffix('%') {
+        return amount(number).filter(|v| *v <= 100.0).map(|v| Size::Share(v / 100.0)).ok_or_else(wrong);
+    }
+    let found = UNITS.iter().find_map(|&(unit, bytes)| Some((lower.strip_suffix(unit)?, bytes)));
+    let (number, unit) = found.ok_or_else(|| format!("{}, with its unit", wrong()))?;
+    amount(number).map(|v| Size::Bytes((v * unit as f64) as u64)).ok_or_else(wrong)
+}
+
+/// 30s, 10m, 2h, 0.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a time such as 30s, 10m or 2h, or 0".to_owned();
+    let seconds = match text.char_indices().last() {
+        Some((at, unit @ ('s' | 'm' | 'h'))) => {
+            let factor = [('s', 1.0), ('m', 60.0), ('h', 3600.0)].into_iter().find(|(u, _)| *u == unit);
+            factor.zip(text[..at].trim().parse::<f64>().ok()).map(|((_, factor), number)| number * factor)
+        }
+        _ => text.trim().parse::<f64>().ok().filter(|v| *v == 0.0),
+    };
+    let seconds = seconds.filter(|v| v.is_finite() && *v >= 0.0).ok_or_else(wrong)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}
+
 /// Find topics in a corpus
 ///
-/// The same seed gives the same model file, byte for byte.
+/// The same seed gives the same model file, byte for byte: on any number of threads, from memory or from disk, straight through
+/// or stopped and resumed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
     tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model\n  \
     tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
 pub(crate) struct Train {
     /// The corpus file
@@ -225,15 +278,44 @@ pub(crate) struct Train {
     /// atbp: visit the documents in this order, a number from 0 per line, in place of a random one
     #[arg(long, value_name = "FILE")]
     pub(crate) order: Option<PathBuf>,
-    /// Write a line of JSON per pass to this file; - for standard output
+    /// The most memory to use, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<Size>,
+    /// Print what memory and disk would be used for, and do nothing
+    #[arg(long, conflicts_with_all = ["resume", "restart"])]
+    pub(crate) plan: bool,
+    /// A folder for what does not fit in memory [default: that of the checkpoints]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// A folder for checkpoints; it goes when the model is written [default: the model's name and .checkpoint]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Write a checkpoint so often, such as 30s, 10m or 2h; 0: only when stopped
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
+    pub(crate) checkpoint_every: Duration,
+    /// Go on where a checkpoint has left off: the model will be the same as if training had never stopped
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Throw an earlier checkpoint away and begin anew
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) restart: bool,
+    /// Write a line of JSON per pass to this file; - for standard output [default: the model's name and .jsonl, where training
+    /// takes more than a minute]
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// The model file to write
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "plan")]
+    output: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Train {
+    /// The model file; only a plan can do without.
+    pub(crate) fn output(&self) -> &Path {
+        self.output.as_deref().unwrap_or(Path::new("model"))
+    }
 }
 
 /// Print the words of a model's topics
@@ -390,5 +472,25 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_times() {
+        use super::{Size, duration, size};
+        for (text, bytes) in
+            [("512MiB", 512 << 20), ("2GiB", 2 << 30), ("1.5 gb", 1_500_000_000), ("64m", 64 << 20)]
+        {
+            assert_eq!(size(text), Ok(Size::Bytes(bytes)), "{text}");
+        }
+        assert_eq!(size("50%"), Ok(Size::Share(0.5)));
+        for wrong in ["", "2", "MiB", "-1GiB", "0GiB", "101%", "nanGiB", "2 apples", "infGiB"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        for (text, seconds) in [("30s", 30), ("10m", 600), ("2h", 7200), ("0", 0), ("1.5m", 90)] {
+            assert_eq!(duration(text).map(|d| d.as_secs()), Ok(seconds), "{text}");
+        }
+        for wrong in ["", "10", "-1s", "s", "1e300h", "10 days"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
     }
 }

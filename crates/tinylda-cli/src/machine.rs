@@ -21,6 +21,31 @@ pub(crate) fn available_bytes() -> Option<u64> {
     control_groups().iter().filter_map(|group| left_in(group)).chain(free).min()
 }
 
+/// What is free on the disk of a folder, or where it will be.
+pub(crate) fn free_on_disk(folder: &Path) -> Option<u64> {
+    let there = folder.ancestors().find(|path| path.exists());
+    let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(there).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = there;
+        None
+    }
+}
+
+/// The memory that the machine has, or the control groups allow.
+pub(crate) fn total_bytes() -> Option<u64> {
+    let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let limit = |group: &PathBuf| {
+        number(group.join("memory.max")).or_else(|| number(group.join("memory.limit_in_bytes")))
+    };
+    control_groups().iter().filter_map(limit).chain(kilobytes("/proc/meminfo", "MemTotal")).min()
+}
+
 /// What a control group has left; what it holds of files can be given back and counts as free.
 fn left_in(folder: &Path) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
             if again {
                 std::process::exit(1);
             }
-            progress::Ui::new(quiet).say("\nstopping after this pass; once more stops at once");
+            progress::Ui::new(quiet).say("\nstopping; once more stops at once");
         }
     });
     // Without a handler Ctrl-C ends the process at once, which is safe too: files appear only when they are whole.

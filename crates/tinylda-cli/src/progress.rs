@@ -24,8 +24,6 @@ pub(crate) struct Ui {
 pub(crate) enum Unit {
     /// Numbers.
     Plain,
-    /// Numbers, and the work may end before the last one.
-    AtMost,
     /// Bytes.
     Bytes,
 }
@@ -52,8 +50,8 @@ impl Ui {
             unit,
             shown: OnceCell::new(),
             began: now,
-            first: OnceCell::new(),
             last: Cell::new(now),
+            pace: Cell::new([(now, 0.0); 2]),
         }
     }
 }
@@ -66,9 +64,9 @@ pub(crate) struct Bar {
     unit: Unit,
     shown: OnceCell<ProgressBar>,
     began: Instant,
-    /// When the first report came, and how much was done by then.
-    first: OnceCell<(Instant, u64)>,
     last: Cell<Instant>,
+    /// Two earlier times and the share that was done: what the pace is judged by.
+    pace: Cell<[(Instant, f64); 2]>,
 }
 
 /// 75 s as 1:15.
@@ -83,7 +81,34 @@ fn clock(seconds: f64) -> String {
 impl Bar {
     /// Shows how far the work is; says whether the user has asked to stop.
     pub(crate) fn at(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
-        self.first.get_or_init(|| (Instant::now(), done));
+        self.show(done, total, || self.text(done, total, message))
+    }
+
+    /// The same of work that may end sooner than planned, and whose pace changes: of its share that is done.
+    pub(crate) fn share(&self, done: f64, message: &str) -> ControlFlow<()> {
+        const STEPS: f64 = 10_000.0;
+        self.show((done * STEPS) as u64, STEPS as u64, || {
+            let mut text = format!("{message}, {} gone", clock(self.began.elapsed().as_secs_f64()));
+            if let Some(left) = self.left(done) {
+                // Writing to a string cannot fail.
+                let _ = write!(text, ", at most {} left", clock(left));
+            }
+            text
+        })
+    }
+
+    /// Seconds left, by the pace of the last half minute or so.
+    fn left(&self, done: f64) -> Option<f64> {
+        const LONG: Duration = Duration::from_secs(15);
+        let [before, last] = self.pace.get();
+        if last.0.elapsed() >= LONG {
+            self.pace.set([last, (Instant::now(), done)]);
+        }
+        let (seconds, share) = (before.0.elapsed().as_secs_f64(), done - before.1);
+        (seconds > 1.0 && share > 0.0).then(|| (1.0 - done).max(0.0) * seconds / share)
+    }
+
+    fn show(&self, done: u64, total: u64, text: impl FnOnce() -> String) -> ControlFlow<()> {
         if !self.ui.quiet && self.ui.terminal {
             let bar = self.shown.get_or_init(|| {
                 let bar = ProgressBar::new(total);
@@ -95,10 +120,10 @@ impl Bar {
             });
             bar.set_length(total.max(done));
             bar.set_position(done);
-            bar.set_message(self.text(done, total, message));
+            bar.set_message(text());
         } else if !self.ui.quiet && self.last.get().elapsed() >= EVERY {
             self.last.set(Instant::now());
-            self.ui.say(&self.text(done, total, message));
+            self.ui.say(&text());
         }
         if crate::INTERRUPTED.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -119,19 +144,25 @@ impl Bar {
             let _ = write!(text, ", {message}");
         }
         let _ = write!(text, ", {} gone", clock(gone));
-        // There must be something to judge by: a second, or a hundredth of the work. The first pass of a training takes
-        // much longer than the others, so it is no measure for them.
-        let (bound, since, so_far) = match self.first.get() {
-            Some((first, before)) if self.unit == Unit::AtMost => {
-                ("at most ", first.elapsed().as_secs_f64(), done.saturating_sub(*before))
-            }
-            _ => ("", gone, done),
-        };
-        if total > 0 && so_far > 0 && (gone > 1.0 || so_far.saturating_mul(100) >= total) {
-            let left = since * total.saturating_sub(done) as f64 / so_far as f64;
-            let _ = write!(text, ", {bound}{} left", clock(left));
+        // There must be something to judge by: a second, or a hundredth of the work.
+        if total > 0 && done > 0 && (gone > 1.0 || done.saturating_mul(100) >= total) {
+            let left = gone * total.saturating_sub(done) as f64 / done as f64;
+            let _ = write!(text, ", {} left", clock(left));
         }
         text
+    }
+
+    /// Seconds since it began.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// A message to the user that does not disturb the bar.
+    pub(crate) fn say(&self, text: &str) {
+        match self.shown.get() {
+            Some(bar) => bar.suspend(|| self.ui.say(text)),
+            None => self.ui.say(text),
+        }
     }
 
     pub(crate) fn done(&self) {

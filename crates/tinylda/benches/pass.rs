@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use reference::Reference;
 use tinylda::corpus::Synth;
-use tinylda::{Algorithm, Block, Corpus, Trainer};
+use tinylda::{Algorithm, Block, Corpus, Event, Trainer};
 
 const ROUNDS: usize = 5;
 const PASSES: u32 = 4;
@@ -80,7 +80,8 @@ fn main() {
             Trainer::new(k).algorithm(Algorithm::Stbp).start(start.clone()).passes(PASSES + 1).tolerance(0.0);
         let mut perplexity = 0.0;
         trainer
-            .train(&corpus, |report| {
+            .train(&corpus, |event| {
+                let Event::Pass(report) = event else { return ControlFlow::Continue(()) };
                 seconds.push(report.seconds);
                 if report.pass == PASSES {
                     perplexity = report.train_perplexity;

@@ -1,23 +1,29 @@
 //! phi while `tbp` is at work: whole units, exact whatever the order in which they are added.
 //!
 //! A word with few tokens has a row of 16-bit numbers, any other one of 32 bits. Words are cut into groups, so that
-//! threads can change rows without meeting; the cut knows the corpus alone.
+//! threads can change rows without meeting; the cut knows the corpus alone. Where there is too little memory for all rows
+//! those of rare words are in a file: read one by one as documents want them, renewed in the order of the words after every
+//! piece of the corpus.
 //!
 //! Legend: K topics; a row is `phi[w,:]` in units; the *weight* of a word is `sum_k factor[k]*(row[k] + beta)`, and its
 //! *draws* are topics drawn in proportion to the terms of that sum. Both are as old as the last [`Counts::refresh`].
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
 use rayon::prelude::*;
 
+use crate::checkpoint::{In, Out};
 use crate::error::{Error, Result};
+use crate::files::{read_at, write_at};
 use crate::kernel::{Change, Kernel, LANES, Lanes, Row};
 use crate::memory;
+use crate::numbers::{self, Number};
 use crate::random::{Purpose, Random};
-use crate::topics::{Matrix, stride};
+use crate::topics::stride;
 
-/// How many groups the words are cut into, at most.
+/// How many groups the words are cut into, at least where there are enough of them.
 const GROUPS: usize = 32;
-/// Where changes are collected: for every group those of its rows of 16 bits, and those of 32.
-pub(crate) const BUCKETS: usize = 2 * GROUPS;
 /// The most units in a row of 32 bits: such numbers become 32-bit floats as if they had a sign.
 const MOST: u64 = (1 << 31) - 1;
 
@@ -31,16 +37,47 @@ const TOKENS_PER_DRAW: u64 = 4;
 /// within these bounds.
 const DRAWS: (u64, u64) = (2, 64);
 
+/// How a row is kept: as 32-bit numbers or 16, in a file or in memory.
+const WIDE: u32 = 1;
+const ON_DISK: u32 = 2;
+/// Kinds of rows.
+const KINDS: usize = 4;
+
 /// What is known of a word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// Which row it has: twice its number among those of its width, and one more where that is 32 bits.
+    /// Which row it has: [`KINDS`] times its number among those of its kind, and its kind.
     row: u32,
     /// Where changes of the row go: the bucket, and the row's first cell.
     pub(crate) bucket: u32,
     pub(crate) cell: u32,
     /// See the top.
     pub(crate) weight: f32,
+}
+
+/// Where rows may be.
+#[derive(Debug, Clone)]
+pub(crate) struct Room {
+    /// Bytes for rows in memory: those of the most frequent words come first.
+    pub(crate) memory: u64,
+    /// Where a file for the others can go.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Rows in a file: first those of 16 bits, then those of 32.
+#[derive(Debug)]
+struct OnDisk {
+    path: PathBuf,
+    file: File,
+    /// Where those of 32 bits begin.
+    wide: u64,
+}
+
+/// Room for a row that comes from a file.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Slot {
+    bytes: Vec<u8>,
+    cells: Vec<u32>,
 }
 
 /// See the top.
@@ -51,71 +88,135 @@ pub(crate) struct Counts {
     places: Vec<Place>,
     narrow: Vec<u16>,
     wide: Vec<u32>,
+    on_disk: Option<OnDisk>,
     /// Where each word's draws end.
     ends: Vec<u32>,
     draws: Vec<u32>,
-    /// Where every group starts: its first word and its first rows.
+    /// Where every group starts: its first word and its first row of each kind.
     groups: Vec<Start>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Start {
     word: usize,
-    narrow: usize,
-    wide: usize,
+    rows: [usize; KINDS],
+}
+
+/// Whether the row of a word with so many tokens is one of 32 bits.
+pub(crate) fn is_wide(tokens: u64, units: u32) -> bool {
+    u16::try_from(tokens.saturating_mul(u64::from(units))).is_err()
+}
+
+/// How many draws a word with so many tokens has.
+pub(crate) fn draws_of(tokens: u64) -> u64 {
+    if tokens == 0 { 0 } else { (tokens / TOKENS_PER_DRAW).clamp(DRAWS.0, DRAWS.1) }
+}
+
+/// Which words' rows stay in memory: the most frequent ones, as many as fit.
+fn in_memory(word_tokens: &[u64], row: impl Fn(u64) -> u64, memory: u64) -> Vec<bool> {
+    let all = word_tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(row(n)));
+    let mut stays = vec![all <= memory; word_tokens.len()];
+    if all > memory {
+        let mut order: Vec<u32> = (0..word_tokens.len() as u32).collect();
+        order.sort_unstable_by_key(|&w| (std::cmp::Reverse(word_tokens[w as usize]), w));
+        let mut used = 0;
+        for w in order {
+            used += row(word_tokens[w as usize]);
+            if used > memory {
+                break;
+            }
+            stays[w as usize] = true;
+        }
+    }
+    stays
 }
 
 impl Counts {
     /// All zero, for words of so many tokens, `units` each.
-    pub(crate) fn new(word_tokens: &[u64], topics: u32, units: u32) -> Result<Counts> {
+    pub(crate) fn new(word_tokens: &[u64], topics: u32, units: u32, room: &Room) -> Result<Counts> {
         let width = stride(topics) * LANES;
         let tokens: u64 = word_tokens.iter().sum();
+        let too_large = || Error::Memory {
+            need: (word_tokens.len() as u64).saturating_mul(2 * width as u64),
+            have: room.memory,
+            remedy: "Choose fewer topics (-k) or a smaller vocabulary.".into(),
+        };
+        if word_tokens.len() >= 1 << 30 || u32::try_from(width).is_err() {
+            return Err(too_large());
+        }
+        let bytes = |n: u64| if is_wide(n, units) { 4 } else { 2 } * width as u64;
+        let stays = in_memory(word_tokens, bytes, if room.folder.is_some() { room.memory } else { u64::MAX });
         let mut places = Vec::with_capacity(word_tokens.len());
         let (mut groups, mut ends) = (vec![Start::default()], Vec::with_capacity(word_tokens.len()));
         let mut at = Start::default();
-        let (mut done, mut start) = (0, at);
-        for (w, &n) in word_tokens.iter().enumerate() {
-            let most = n.saturating_mul(u64::from(units));
-            debug_assert!(most <= MOST, "checked before");
-            let group = groups.len() as u32 - 1;
-            let (row, bucket, within) = if u16::try_from(most).is_ok() {
-                at.narrow += 1;
-                (2 * (at.narrow - 1), 2 * group, at.narrow - 1 - start.narrow)
-            } else {
-                at.wide += 1;
-                (2 * (at.wide - 1) + 1, 2 * group + 1, at.wide - 1 - start.wide)
-            };
+        let (mut done, mut start, mut draws) = (0, at, 0u64);
+        for (w, (&n, &stays)) in word_tokens.iter().zip(&stays).enumerate() {
+            let kind = if is_wide(n, units) { WIDE } else { 0 } | if stays { 0 } else { ON_DISK };
+            let number = at.rows[kind as usize];
+            let cell =
+                u32::try_from((number - start.rows[kind as usize]) * width).map_err(|_| too_large())?;
+            places.push(Place {
+                row: number as u32 * KINDS as u32 | kind,
+                bucket: (groups.len() as u32 - 1) * KINDS as u32 + kind,
+                cell,
+                weight: 0.0,
+            });
+            at.rows[kind as usize] += 1;
             at.word = w + 1;
-            let cell = u32::try_from(within * width).map_err(|_| Error::Memory {
-                need: (word_tokens.len() as u64).saturating_mul(width as u64),
-                have: 0,
-                remedy: "Choose fewer topics (-k) or a smaller vocabulary.".into(),
-            })?;
-            places.push(Place { row: row as u32, bucket, cell, weight: 0.0 });
-            let draws = if n == 0 { 0 } else { (n / TOKENS_PER_DRAW).clamp(DRAWS.0, DRAWS.1) as u32 };
-            ends.push(ends.last().copied().unwrap_or(0) + draws);
+            draws += draws_of(n);
+            ends.push(u32::try_from(draws).map_err(|_| too_large())?);
             done += n;
-            if groups.len() < GROUPS && done > tokens / GROUPS as u64 * groups.len() as u64 {
+            // Cells are counted in 32 bits within a group.
+            let full = (at.rows[kind as usize] + 1 - start.rows[kind as usize]) * width > u32::MAX as usize;
+            let enough = groups.len() < GROUPS && done > tokens / GROUPS as u64 * groups.len() as u64;
+            if enough || full {
                 groups.push(at);
                 start = at;
             }
         }
         groups.push(at);
+        let [narrow, wide, narrow_on_disk, wide_on_disk] = at.rows.map(|rows| rows * width);
+        let on_disk = match &room.folder {
+            Some(folder) if narrow_on_disk + wide_on_disk > 0 => {
+                Some(OnDisk::new(folder, 2 * narrow_on_disk as u64, 4 * wide_on_disk as u64)?)
+            }
+            _ => None,
+        };
         Ok(Counts {
             width,
             places,
-            narrow: zeros(at.narrow * width)?,
-            wide: zeros(at.wide * width)?,
-            draws: vec![0; ends.last().copied().unwrap_or(0) as usize],
+            narrow: zeros(narrow)?,
+            wide: zeros(wide)?,
+            on_disk,
+            draws: vec![0; draws as usize],
             ends,
             groups,
         })
     }
 
-    /// A word's row.
+    /// How many buckets changes are collected in: for every group one for each kind of row.
+    pub(crate) fn buckets(&self) -> usize {
+        (self.groups.len() - 1) * KINDS
+    }
+
+    /// A word's row; one that is in a file is read to the slot.
     #[inline]
-    pub(crate) fn row(&self, word: u32) -> Row<'_> {
-        row(self.places[word as usize].row, self.width, &self.narrow, &self.wide)
+    pub(crate) fn row<'a>(&'a self, word: u32, slot: &'a mut Slot) -> Result<Row<'a>> {
+        row(self.places[word as usize].row, self.width, &self.narrow, &self.wide, self.on_disk.as_ref(), slot)
+    }
+
+    /// Asks for a row that will be wanted soon, where it is in memory.
+    #[inline]
+    pub(crate) fn prefetch(&self, word: u32) {
+        if let Some(row) = self.at_hand(word) {
+            row.prefetch();
+        }
+    }
+
+    /// A word's row, where it is in memory.
+    #[inline]
+    pub(crate) fn at_hand(&self, word: u32) -> Option<Row<'_>> {
+        at_hand(self.places[word as usize].row, self.width, &self.narrow, &self.wide)
     }
 
     /// What is known of a word.
@@ -131,8 +232,14 @@ impl Counts {
     }
 
     /// Weighs all words and draws topics for them; `key` tells one time from another.
-    pub(crate) fn refresh(&mut self, kernel: Kernel, (factors, beta): (&[Lanes], f32), seed: u64, key: u64) {
-        let Counts { width, places, narrow, wide, ends, draws, groups } = self;
+    pub(crate) fn refresh(
+        &mut self,
+        kernel: Kernel,
+        (factors, beta): (&[Lanes], f32),
+        seed: u64,
+        key: u64,
+    ) -> Result<()> {
+        let Counts { width, places, narrow, wide, on_disk, ends, draws, groups } = self;
         let (mut rest_places, mut rest_draws) = (&mut places[..], &mut draws[..]);
         let mut parts = Vec::with_capacity(groups.len());
         let end_of = |word: usize| if word == 0 { 0 } else { ends[word - 1] as usize };
@@ -143,92 +250,256 @@ impl Counts {
             (rest_places, rest_draws) = (more, other);
             parts.push((from, own_places, own_draws));
         }
-        parts.into_par_iter().for_each(|(from, places, draws)| {
+        parts.into_par_iter().try_for_each(|(from, places, draws)| {
             let mut row_weights = vec![Lanes::ZERO; factors.len()];
             let mut sums = Vec::with_capacity(factors.len());
             let mut rest = draws;
+            let mut slot = Slot::default();
             for (i, place) in places.iter_mut().enumerate() {
                 let word = from + i;
-                let row = row(place.row, *width, narrow, wide);
+                let row = row(place.row, *width, narrow, wide, on_disk.as_ref(), &mut slot)?;
                 place.weight = kernel.weights(row, factors, beta, &mut row_weights, &mut sums);
                 let (own, more) = std::mem::take(&mut rest).split_at_mut(end_of(word + 1) - end_of(word));
                 rest = more;
                 let u = Random::new(seed, Purpose::Draw, key.wrapping_add(word as u64)).unit() as f32;
                 draw(&row_weights, &sums, place.weight, u, own);
             }
-        });
+            Ok(())
+        })
     }
 
     /// Makes changes; `of_bucket(b)` are those of a bucket.
     pub(crate) fn change<'a, I: Iterator<Item = &'a Change>>(
         &mut self,
         of_bucket: impl Fn(usize) -> I + Sync,
-    ) {
-        let Counts { width, narrow, wide, groups, .. } = self;
+    ) -> Result<()> {
+        let Counts { width, narrow, wide, on_disk, groups, .. } = self;
+        let on_disk = on_disk.as_ref();
         let (mut rest_narrow, mut rest_wide) = (&mut narrow[..], &mut wide[..]);
         let mut parts = Vec::with_capacity(groups.len());
         for pair in groups.windows(2) {
-            let (own_narrow, more) = rest_narrow.split_at_mut((pair[1].narrow - pair[0].narrow) * *width);
-            let (own_wide, other) = rest_wide.split_at_mut((pair[1].wide - pair[0].wide) * *width);
+            let length = |kind: usize| (pair[1].rows[kind] - pair[0].rows[kind]) * *width;
+            let (own_narrow, more) = rest_narrow.split_at_mut(length(0));
+            let (own_wide, other) = rest_wide.split_at_mut(length(1));
             (rest_narrow, rest_wide) = (more, other);
-            parts.push((own_narrow, own_wide));
+            parts.push((own_narrow, own_wide, pair[0]));
         }
         // What comes in and what goes out comes in any order: a number may leave the range on the way, not in the end.
-        parts.into_par_iter().enumerate().for_each(|(group, (narrow, wide))| {
-            for change in of_bucket(2 * group) {
+        parts.into_par_iter().enumerate().try_for_each(|(group, (narrow, wide, start))| {
+            for change in of_bucket(KINDS * group) {
                 let n = &mut narrow[change.cell as usize];
                 *n = n.wrapping_add(change.units as u16);
             }
-            for change in of_bucket(2 * group + 1) {
+            for change in of_bucket(KINDS * group + 1) {
                 let n = &mut wide[change.cell as usize];
                 *n = n.wrapping_add(change.units as u32);
             }
-        });
+            let Some(on_disk) = on_disk else { return Ok(()) };
+            for kind in [ON_DISK, ON_DISK | WIDE] {
+                let changes = of_bucket(KINDS * group + kind as usize);
+                on_disk.change(*width, kind, start.rows[kind as usize], changes)?;
+            }
+            Ok(())
+        })
     }
 
-    /// phi in tokens. Rows go as they are done, group by group: there is never much more than one of both.
-    pub(crate) fn matrix(&mut self, words: u32, topics: u32, units: u32) -> Result<Matrix> {
-        // From the end, so that what is left can be cut off.
-        let mut parts: Vec<(Vec<u16>, Vec<u32>)> = Vec::with_capacity(self.groups.len());
-        for start in self.groups.iter().rev().skip(1) {
-            parts.push((
-                self.narrow.split_off(start.narrow * self.width),
-                self.wide.split_off(start.wide * self.width),
-            ));
-            self.narrow.shrink_to_fit();
-            self.wide.shrink_to_fit();
-        }
+    /// phi of a word, in tokens.
+    pub(crate) fn fill(&self, word: u32, units: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
         let scale = 1.0 / units as f32;
-        let (places, width) = (&self.places, self.width);
-        let (mut group, mut rows) = (0, parts.pop());
-        Matrix::of_rows(words, topics, |word, to| {
-            let place = places[word as usize];
-            if place.bucket / 2 != group {
-                group = place.bucket / 2;
-                rows = parts.pop();
-                memory::give_back();
+        match self.row(word, slot)? {
+            Row::Narrow(row) => to.iter_mut().zip(row).for_each(|(to, &n)| *to = f32::from(n) * scale),
+            Row::Wide(row) => to.iter_mut().zip(row).for_each(|(to, &n)| *to = n as f32 * scale),
+        }
+        Ok(())
+    }
+
+    /// Rows and numbers of each width: what [`Counts::save`] writes, wherever the rows are.
+    fn sizes(&self) -> [u64; 2] {
+        let rows = self.groups.last().map_or([0; KINDS], |end| end.rows);
+        [rows[0] + rows[2], rows[1] + rows[3]].map(|rows| rows as u64 * self.width as u64)
+    }
+
+    /// Everything, as it is.
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        out.begin(self.places.len() as u64)?;
+        for some in self.places.chunks(1024) {
+            out.more(&some.iter().map(|place| place.weight).collect::<Vec<f32>>())?;
+        }
+        out.numbers(&self.draws)?;
+        let mut slot = Slot::default();
+        let mut short: Vec<u16> = Vec::new();
+        for (wide, count) in [false, true].into_iter().zip(self.sizes()) {
+            out.begin(count)?;
+            for w in (0..self.places.len() as u32).filter(|&w| (self.place(w).row & WIDE != 0) == wide) {
+                match self.row(w, &mut slot)? {
+                    Row::Narrow(row) => out.more(row)?,
+                    Row::Wide(row) if wide => out.more(row)?,
+                    // A row of 16 bits that came from a file.
+                    Row::Wide(row) => {
+                        short.clear();
+                        short.extend(row.iter().map(|&n| n as u16));
+                        out.more(&short)?;
+                    }
+                }
             }
-            let Some((narrow, wide)) = &rows else { return };
-            let from = place.cell as usize;
-            if place.row.is_multiple_of(2) {
-                to.iter_mut()
-                    .zip(&narrow[from..from + width])
-                    .for_each(|(to, &n)| *to = f32::from(n) * scale);
+        }
+        Ok(())
+    }
+
+    /// Takes up what [`Counts::save`] wrote.
+    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+        let mut weights: Vec<f32> = Vec::new();
+        from.numbers(self.places.len(), &mut weights)?;
+        for (place, weight) in self.places.iter_mut().zip(weights) {
+            place.weight = weight;
+        }
+        let count = self.draws.len();
+        from.numbers(count, &mut self.draws)?;
+        let topics = self.width as u32;
+        if self.draws.iter().any(|&k| k >= topics) || self.places.iter().any(|place| place.weight.is_nan()) {
+            return Err(from.damaged("its draws are of topics that are not there"));
+        }
+        let (mut short, mut long) = (vec![0u16; self.width], vec![0u32; self.width]);
+        for (wide, count) in [false, true].into_iter().zip(self.sizes()) {
+            from.begin(count)?;
+            for w in 0..self.places.len() {
+                let place = self.places[w];
+                if (place.row & WIDE != 0) != wide {
+                    continue;
+                }
+                let at = (place.row as usize / KINDS) * self.width;
+                match place.row % KINDS as u32 {
+                    0 => from.more(&mut self.narrow[at..at + self.width])?,
+                    WIDE => from.more(&mut self.wide[at..at + self.width])?,
+                    kind => {
+                        let bytes = if wide {
+                            from.more(&mut long)?;
+                            bytes_of(&long)
+                        } else {
+                            from.more(&mut short)?;
+                            bytes_of(&short)
+                        };
+                        if let Some(on_disk) = &self.on_disk {
+                            on_disk.write(self.width, kind, place.row as usize / KINDS, &bytes)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn bytes_of<T: Number>(row: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    numbers::put(row, &mut bytes);
+    bytes
+}
+
+impl OnDisk {
+    /// Rows of zeros, so many bytes of each width.
+    fn new(folder: &Path, narrow: u64, wide: u64) -> Result<OnDisk> {
+        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        let path = folder.join("phi");
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path);
+        let file = file.map_err(Error::io("create", &path))?;
+        file.set_len(narrow + wide).map_err(Error::io("write", &path))?;
+        Ok(OnDisk { path, file, wide: narrow })
+    }
+
+    /// Where a row is, and its bytes.
+    fn place(&self, width: usize, kind: u32, number: usize) -> (u64, usize) {
+        let (from, cell) = if kind & WIDE != 0 { (self.wide, 4) } else { (0, 2) };
+        (from + number as u64 * (width * cell) as u64, width * cell)
+    }
+
+    fn read(&self, width: usize, kind: u32, number: usize, slot: &mut Slot) -> Result<()> {
+        let (at, bytes) = self.place(width, kind, number);
+        slot.bytes.resize(bytes, 0);
+        read_at(&self.file, &mut slot.bytes, at).map_err(Error::io("read", &self.path))?;
+        slot.cells.clear();
+        if kind & WIDE != 0 {
+            slot.cells.extend(slot.bytes.chunks_exact(4).map(u32::get));
+        } else {
+            slot.cells.extend(slot.bytes.chunks_exact(2).map(|two| u32::from(u16::get(two))));
+        }
+        Ok(())
+    }
+
+    fn write(&self, width: usize, kind: u32, number: usize, bytes: &[u8]) -> Result<()> {
+        let (at, _) = self.place(width, kind, number);
+        write_at(&self.file, bytes, at).map_err(Error::io("write", &self.path))
+    }
+
+    /// Makes the changes of one kind of rows of a group, whose first row has this number, row by row.
+    fn change<'a>(
+        &self,
+        width: usize,
+        kind: u32,
+        first: usize,
+        changes: impl Iterator<Item = &'a Change>,
+    ) -> Result<()> {
+        let mut changes: Vec<Change> = changes.copied().collect();
+        changes.sort_unstable_by_key(|change| change.cell);
+        let mut slot = Slot::default();
+        for of_row in changes.chunk_by(|a, b| a.cell as usize / width == b.cell as usize / width) {
+            let number = first + of_row[0].cell as usize / width;
+            self.read(width, kind, number, &mut slot)?;
+            for change in of_row {
+                let n = &mut slot.cells[change.cell as usize % width];
+                *n = n.wrapping_add(change.units as u32);
+            }
+            slot.bytes.clear();
+            if kind & WIDE != 0 {
+                numbers::put(&slot.cells, &mut slot.bytes);
             } else {
-                to.iter_mut().zip(&wide[from..from + width]).for_each(|(to, &n)| *to = n as f32 * scale);
+                slot.bytes.extend(slot.cells.iter().flat_map(|&n| (n as u16).to_le_bytes()));
             }
-        })
+            self.write(width, kind, number, &slot.bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OnDisk {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
 #[inline]
-fn row<'a>(row: u32, width: usize, narrow: &'a [u16], wide: &'a [u32]) -> Row<'a> {
-    let from = (row / 2) as usize * width;
-    if row.is_multiple_of(2) {
-        Row::Narrow(&narrow[from..from + width])
-    } else {
-        Row::Wide(&wide[from..from + width])
+fn at_hand<'a>(row: u32, width: usize, narrow: &'a [u16], wide: &'a [u32]) -> Option<Row<'a>> {
+    let from = row as usize / KINDS * width;
+    match row % KINDS as u32 {
+        0 => Some(Row::Narrow(&narrow[from..from + width])),
+        WIDE => Some(Row::Wide(&wide[from..from + width])),
+        _ => None,
     }
+}
+
+#[inline]
+fn row<'a>(
+    row: u32,
+    width: usize,
+    narrow: &'a [u16],
+    wide: &'a [u32],
+    on_disk: Option<&OnDisk>,
+    slot: &'a mut Slot,
+) -> Result<Row<'a>> {
+    match at_hand(row, width, narrow, wide) {
+        Some(row) => Ok(row),
+        None => fetch(row, width, on_disk, slot),
+    }
+}
+
+#[inline(never)]
+fn fetch<'a>(row: u32, width: usize, on_disk: Option<&OnDisk>, slot: &'a mut Slot) -> Result<Row<'a>> {
+    slot.cells.resize(width, 0);
+    if let Some(on_disk) = on_disk {
+        on_disk.read(width, row % KINDS as u32, row as usize / KINDS, slot)?;
+    }
+    Ok(Row::Wide(&slot.cells))
 }
 
 /// Draws topics in proportion to the weights, at equal distances along their running sum. `sums` are those of 16.

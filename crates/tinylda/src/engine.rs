@@ -8,10 +8,11 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::algo::document::NotANumber;
+use crate::algo::document::Failed;
 use crate::algo::tbp::{self, Active, Changes, Scratch, Work};
+use crate::checkpoint::{In, Out};
 use crate::corpus::{Block, Document};
-use crate::counts::{BUCKETS, Counts};
+use crate::counts::{Counts, Room, Slot};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
@@ -21,7 +22,7 @@ use crate::store::{Run, Visited};
 use crate::topics::{Topics, stride};
 
 /// What `tbp` is told by its user.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) threads: usize,
     pub(crate) kernel: Kernel,
@@ -32,6 +33,8 @@ pub(crate) struct Rules {
     pub(crate) tokens: u64,
     /// Whether messages start empty and grow when a document is visited first; else they were given.
     pub(crate) growing: bool,
+    /// Where phi may be.
+    pub(crate) room: Room,
 }
 
 /// The engine, with its buffers.
@@ -66,8 +69,8 @@ impl Engine {
             })?;
         Ok(Engine {
             pool,
+            counts: Counts::new(word_tokens, topics.count, UNITS, &rules.room)?,
             rules,
-            counts: Counts::new(word_tokens, topics.count, UNITS)?,
             lambda: vec![0; topics.count as usize],
             inverse: vec![Lanes::ZERO; stride(topics.count)],
             factors: vec![Lanes::ZERO; stride(topics.count)],
@@ -88,12 +91,13 @@ impl Engine {
     }
 
     /// Before the first block of a pass, or of a stage at the start.
-    pub(crate) fn begin(&mut self, topics: &Topics) {
+    pub(crate) fn begin(&mut self, topics: &Topics) -> Result<()> {
         self.round += 1;
         if !self.at_random() {
             self.invert(topics);
-            self.weigh();
+            self.weigh()?;
         }
+        Ok(())
     }
 
     /// From now on messages are cut finely, and topics do not come back to documents.
@@ -127,12 +131,10 @@ impl Engine {
     }
 
     /// Weighs all words and draws topics for them.
-    fn weigh(&mut self) {
+    fn weigh(&mut self) -> Result<()> {
         let Engine { pool, rules, counts, factors, round, beta, .. } = self;
         let key = u64::from(*round) << 32;
-        pool.install(|| {
-            counts.refresh(rules.kernel, (factors, *beta as f32), rules.seed, key);
-        });
+        pool.install(|| counts.refresh(rules.kernel, (factors, *beta as f32), rules.seed, key))
     }
 
     fn grain(&self) -> u16 {
@@ -165,12 +167,12 @@ impl Engine {
         &mut self,
         topics: &Topics,
         runs: &mut [Run],
-        each: impl Fn(Work<'_>, Job<'_>) -> Result<f64, NotANumber> + Sync,
-    ) -> Result<f64, (u64, NotANumber)> {
+        each: impl Fn(Work<'_>, Job<'_>) -> Result<f64, Failed> + Sync,
+    ) -> Result<f64, (u64, Failed)> {
         let mut changes = std::mem::take(&mut self.changes);
         changes.resize_with(runs.len().max(changes.len()), Changes::default);
         let (work, scratch) = (self.work(topics), &self.scratch);
-        let count = topics.count as usize;
+        let (count, buckets) = (topics.count as usize, self.counts.buckets());
         let mut order: Vec<usize> = (0..runs.len()).collect();
         order.sort_by_key(|&i| Reverse(runs[i].documents.nonzeros()));
         let tasks: Vec<Mutex<Task<'_>>> = runs
@@ -184,9 +186,9 @@ impl Engine {
             let Own { scratch, out, block } = &mut *locked(&scratch[thread.index()]);
             while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let Task { run, changes, sum } = &mut *locked(&tasks[i]);
-                changes.clear(BUCKETS, count);
+                changes.clear(buckets, count);
                 out.clear();
-                run.documents.unpack(block);
+                let block = run.documents.open(block);
                 let nonzeros = |d: usize| block.document(d).words.len();
                 *sum = run.messages.documents(nonzeros).enumerate().try_fold(0f64, |sum, (d, kept)| {
                     let number = block.number(d);
@@ -207,19 +209,20 @@ impl Engine {
     }
 
     /// Takes up what the first `runs` runs have changed.
-    fn take_up(&mut self, runs: usize) {
+    fn take_up(&mut self, runs: usize) -> Result<()> {
         let Engine { pool, counts, changes, lambda, .. } = self;
         let changes = &changes[..runs];
-        pool.install(|| counts.change(|bucket| changes.iter().flat_map(move |run| &run.phi[bucket])));
+        pool.install(|| counts.change(|bucket| changes.iter().flat_map(move |run| &run.phi[bucket])))?;
         for run in changes {
             for (lambda, more) in lambda.iter_mut().zip(&run.lambda) {
                 *lambda += more;
             }
         }
+        Ok(())
     }
 
     /// One block: its messages are renewed, and then phi. Returns the log-likelihood of its documents as they came.
-    pub(crate) fn block(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, NotANumber)> {
+    pub(crate) fn block(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
         let runs = visit.runs();
         self.invert(topics);
         let (seed, round, growing, at_random) =
@@ -238,23 +241,22 @@ impl Engine {
             }
             work.renew(document, kept, &mut cut, (scratch, changes), out)
         })?;
-        self.take_up(runs.len());
+        self.take_up(runs.len()).map_err(|e| (0, e.into()))?;
         Ok(sum)
     }
 
     /// Takes up messages that were given.
-    pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, NotANumber)> {
+    pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, Failed)> {
         let runs = visit.runs();
         self.through(topics, runs, |work, job| {
             work.enter(job.document, job.kept, job.changes);
             Ok(0.0)
         })?;
-        self.take_up(runs.len());
-        Ok(())
+        self.take_up(runs.len()).map_err(|e| (0, e.into()))
     }
 
     /// The log-likelihood of a block's documents, as they are.
-    pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, NotANumber)> {
+    pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
         let runs = visit.runs();
         self.through(topics, runs, |work, job| {
             if job.document.words.is_empty() {
@@ -265,21 +267,37 @@ impl Engine {
     }
 
     /// Before blocks are measured.
-    pub(crate) fn ready(&mut self, topics: &Topics) {
+    pub(crate) fn ready(&mut self, topics: &Topics) -> Result<()> {
         self.invert(topics);
-        self.weigh();
+        self.weigh()
     }
 
-    /// After the last pass: phi and lambda in tokens.
-    pub(crate) fn finish(&mut self, topics: &mut Topics) -> Result<()> {
+    /// After the last pass: what it needs for documents goes.
+    pub(crate) fn finish(&mut self) {
         self.changes = Vec::new();
         self.scratch = Vec::new();
         memory::give_back();
-        topics.phi = self.counts.matrix(topics.words(), topics.count, UNITS)?;
-        for (lambda, &units) in topics.lambda.iter_mut().zip(&self.lambda) {
-            *lambda = units as f64 / f64::from(UNITS);
-        }
-        Ok(())
+    }
+
+    /// phi of a word, in tokens.
+    pub(crate) fn phi(&self, word: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
+        self.counts.fill(word, UNITS, slot, to)
+    }
+
+    /// All that it knows, between two blocks.
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        out.numbers(&[self.round, u32::from(self.settling)])?;
+        out.numbers(&self.lambda)?;
+        self.counts.save(out)
+    }
+
+    /// Takes up what [`Engine::save`] wrote.
+    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+        let mut numbers: Vec<u32> = Vec::new();
+        from.numbers(2, &mut numbers)?;
+        (self.round, self.settling) = (numbers[0], numbers[1] != 0);
+        from.numbers(self.lambda.len(), &mut self.lambda)?;
+        self.counts.restore(from)
     }
 }
 
@@ -302,7 +320,7 @@ struct Own {
 struct Task<'a> {
     run: &'a mut Run,
     changes: &'a mut Changes,
-    sum: Result<f64, (u64, NotANumber)>,
+    sum: Result<f64, (u64, Failed)>,
 }
 
 /// A document at work.

@@ -58,12 +58,12 @@ pub enum Error {
         /// What the user can do about it.
         remedy: String,
     },
-    /// A corpus or model file that is damaged, or was cut short.
-    #[error("{}{place}: the {kind} file is damaged: {found}. Make it again, or restore it from a copy.", path.display())]
+    /// A corpus, model or checkpoint file that is damaged, or was cut short.
+    #[error("{}{place}: the {kind} file is damaged: {found}. {}", path.display(), remedy_for_damage(kind))]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// `corpus` or `model`.
+        /// `corpus`, `model` or `checkpoint`.
         kind: &'static str,
         /// Where in it.
         place: Place,
@@ -139,6 +139,54 @@ pub enum Error {
     /// The caller asked to stop.
     #[error("interrupted: nothing was written")]
     Interrupted,
+    /// The caller asked to stop, and what was done so far is in a checkpoint.
+    #[error("stopped in pass {pass}. All that was done is kept in {}.", path.display())]
+    Stopped {
+        /// The folder of the checkpoint.
+        path: PathBuf,
+        /// The pass that was under way.
+        pass: u32,
+    },
+    /// A checkpoint of another training.
+    #[error(
+        "{}: the checkpoint was made with {what} {found}, and this training has {wanted}. \
+         Give the same {what} to go on, or another folder (--checkpoint), or --restart to begin anew.",
+        path.display()
+    )]
+    Other {
+        /// The folder of the checkpoint.
+        path: PathBuf,
+        /// The setting that differs.
+        what: String,
+        /// The checkpoint's.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// A checkpoint where none is to be continued.
+    #[error(
+        "{}: here is the checkpoint of a training that has not ended. \
+         Add --resume to go on with it, or --restart to throw it away and begin anew.",
+        path.display()
+    )]
+    Unfinished {
+        /// The folder of the checkpoint.
+        path: PathBuf,
+    },
+    /// Another process has the folder.
+    #[error("{}: another training is using this folder. Wait for it, or give another folder (--checkpoint).", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+fn remedy_for_damage(kind: &str) -> &'static str {
+    if kind == "checkpoint" {
+        "Restore it from a copy, or begin anew with --restart."
+    } else {
+        "Make it again, or restore it from a copy."
+    }
 }
 
 /// One more sentence for the failures that users meet most.

@@ -6,6 +6,20 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
+/// What temporary names begin and end with.
+const PREFIX: &str = ".tinylda-";
+const SUFFIX: &str = ".tmp";
+
+/// Takes away what a process that was killed has left in a folder that is ours alone.
+pub(crate) fn remove_temporary(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A file that appears under its name when it is complete, and not before.
 ///
 /// It is written under a temporary name in the same folder, synced, and renamed. Dropped before
@@ -33,7 +47,7 @@ impl AtomicFile {
         }
         let folder = folder_of(&path);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".tinylda-").suffix(".tmp");
+        builder.prefix(PREFIX).suffix(SUFFIX);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -83,6 +97,33 @@ impl AtomicFile {
             let _ = folder.sync_all();
         }
         Ok(())
+    }
+}
+
+/// A file that is summed up as it is written.
+#[derive(Debug)]
+pub(crate) struct Summed {
+    file: AtomicFile,
+    crc: crc32fast::Hasher,
+}
+
+impl Summed {
+    pub(crate) fn new(file: AtomicFile) -> Summed {
+        Summed { file, crc: crc32fast::Hasher::new() }
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.crc.update(bytes);
+        self.file.put(bytes)
+    }
+
+    /// CRC-32 of what was written so far.
+    pub(crate) fn sum(&self) -> u32 {
+        self.crc.clone().finalize()
+    }
+
+    pub(crate) fn into_file(self) -> AtomicFile {
+        self.file
     }
 }
 
@@ -140,6 +181,25 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Resu
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             buffer = &mut buffer[n..];
+            position += n as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Writes all bytes at `position`, without moving any shared position.
+pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileExt::write_all_at(file, bytes, position)
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::fs::FileExt;
+        let (mut bytes, mut position) = (bytes, position);
+        while !bytes.is_empty() {
+            let n = file.seek_write(bytes, position)?;
+            bytes = &bytes[n..];
             position += n as u64;
         }
         Ok(())

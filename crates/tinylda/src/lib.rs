@@ -9,11 +9,13 @@
 //! ```no_run
 //! use std::ops::ControlFlow;
 //! use std::path::Path;
-//! use tinylda::{Algorithm, Corpus, Trainer};
+//! use tinylda::{Algorithm, Corpus, Event, Trainer};
 //!
 //! let corpus = Corpus::open(Path::new("train.tlc"))?;
-//! let trained = Trainer::new(100).algorithm(Algorithm::Tbp).threads(2).seed(1).train(&corpus, |report| {
-//!     println!("{} {}", report.pass, report.train_perplexity);
+//! let trained = Trainer::new(100).algorithm(Algorithm::Tbp).threads(2).seed(1).train(&corpus, |event| {
+//!     if let Event::Pass(report) = event {
+//!         println!("{} {}", report.pass, report.train_perplexity);
+//!     }
 //!     ControlFlow::Continue(())
 //! })?;
 //! trained.model.save(Path::new("nyt.model"))?;
@@ -26,6 +28,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp))]
 
 mod algo;
+mod checkpoint;
 pub mod corpus;
 mod counts;
 mod engine;
@@ -37,6 +40,7 @@ mod kernel;
 mod memory;
 mod messages;
 pub mod model;
+mod numbers;
 mod plan;
 mod random;
 mod store;
@@ -52,6 +56,6 @@ pub use kernel::Instructions;
 pub use model::Model;
 pub use plan::{Plan, human_bytes};
 pub use train::{
-    DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, LEAST_PASSES, PassReport, Stop,
-    Trained, Trainer,
+    DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, Event, LEAST_PASSES, PassReport,
+    Progress, Resume, Stop, Summary, Trained, Trainer,
 };

@@ -27,3 +27,19 @@ pub(crate) fn give_back() {
         libc::malloc_trim(0);
     }
 }
+
+/// What this process has resident now, where the system tells.
+pub(crate) fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(text.split(' ').nth(1)?.parse::<u64>().ok()? * page())
+}
+
+#[allow(unsafe_code, reason = "one call of the C library")]
+fn page() -> u64 {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: asks for a constant of the system.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let page = 4096;
+    page
+}

@@ -3,6 +3,8 @@
 //! A document has a list of the topics it uses; the message of a non-zero says how many of its [`UNITS`] are in which of
 //! them, two bytes for each. theta is the sum of the messages, and is not kept.
 
+use crate::numbers::{self, Number};
+
 /// Units of a token.
 pub(crate) const UNITS: u32 = 64;
 /// The most topics that a document can use: what is left of two bytes is a place in its list.
@@ -10,8 +12,20 @@ pub(crate) const MOST_TOPICS: usize = 1 << (16 - BITS);
 const BITS: u32 = UNITS.ilog2();
 
 /// Units in a topic of a document's list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Part(u16);
+
+impl Number for Part {
+    const BYTES: usize = 2;
+    #[inline]
+    fn put(self, to: &mut [u8]) {
+        self.0.put(to);
+    }
+    #[inline]
+    fn get(from: &[u8]) -> Part {
+        Part(u16::get(from))
+    }
+}
 
 impl Part {
     /// From 1 to [`UNITS`] at a place below [`MOST_TOPICS`].
@@ -111,9 +125,61 @@ impl Messages {
         copy(&mut self.parts, &other.parts);
     }
 
-    /// Topics in use of all documents together.
-    pub(crate) fn active(&self) -> usize {
-        self.topics.len()
+    /// Topics in use of all documents together, and how many documents use any.
+    pub(crate) fn active(&self) -> (u64, u64) {
+        (self.topics.len() as u64, self.lengths.iter().filter(|&&length| length > 0).count() as u64)
+    }
+
+    /// Becomes that of documents with so many non-zeros each, which have no messages yet.
+    pub(crate) fn none(&mut self, nonzeros: impl ExactSizeIterator<Item = usize>) {
+        self.clear();
+        self.lengths.resize(nonzeros.len(), 0);
+        self.sizes.resize(nonzeros.sum(), 0);
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        (2 * self.lengths.capacity()
+            + 4 * self.topics.capacity()
+            + self.sizes.capacity()
+            + 2 * self.parts.capacity()) as u64
+    }
+
+    /// Gives back the room that it does not need.
+    pub(crate) fn shrink(&mut self) {
+        self.lengths.shrink_to_fit();
+        self.topics.shrink_to_fit();
+        self.sizes.shrink_to_fit();
+        self.parts.shrink_to_fit();
+    }
+
+    /// Appends all of it.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        numbers::put(&self.lengths, out);
+        numbers::put(&self.sizes, out);
+        numbers::put(&self.topics, out);
+        numbers::put(&self.parts, out);
+    }
+
+    /// Takes the messages of so many documents and non-zeros from the front of what [`Messages::put`] wrote.
+    pub(crate) fn take(&mut self, bytes: &mut &[u8], documents: usize, nonzeros: usize) -> Option<()> {
+        numbers::take(bytes, documents, &mut self.lengths)?;
+        numbers::take(bytes, nonzeros, &mut self.sizes)?;
+        let topics = self.lengths.iter().map(|&n| usize::from(n)).sum();
+        numbers::take(bytes, topics, &mut self.topics)?;
+        let parts = self.sizes.iter().map(|&n| usize::from(n)).sum();
+        numbers::take(bytes, parts, &mut self.parts)
+    }
+
+    /// Whether all that the engine relies on holds, for documents with so many non-zeros each and K topics.
+    pub(crate) fn sound(&self, nonzeros: impl Fn(usize) -> usize, topics: u32) -> bool {
+        self.topics.iter().all(|&k| k < topics)
+            && self.lengths.iter().all(|&length| usize::from(length) <= MOST_TOPICS)
+            && self.documents(nonzeros).all(|kept| {
+                kept.parts.iter().all(|part| part.place() < kept.topics.len())
+                    && (kept.parts.is_empty()
+                        || kept.iter().all(|m| m.iter().map(|p| u32::from(p.units())).sum::<u32>() == UNITS))
+            })
     }
 
     /// The documents one by one; `nonzeros(i)` is how many the i-th has.

@@ -1,85 +1,262 @@
-//! How much memory a training will take: integer arithmetic only, so that a table can test it.
+//! How much memory and disk a training takes, and what stays where: integer arithmetic only, so that a table can test it.
+//!
+//! What must be in memory is known before any work: phi or a part of it, what threads need, and a few pieces of the corpus
+//! that go round. What is left of the ceiling is for documents and what is kept of them; those that do not fit are in files.
+//! `docs/MEMORY.md` has the formulas beside measured figures.
 
 use crate::algo::{Active, Algorithm};
 use crate::corpus::Shape;
+use crate::counts;
 use crate::error::{Error, Result};
 use crate::kernel::{LANES, Lanes};
+use crate::messages::{MOST_TOPICS, UNITS};
+use crate::store::ROUND;
 
-/// Bytes that a training holds, by what they hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The program itself, and each of its threads.
+const PROGRAM: u64 = 10 << 20;
+const THREAD: u64 = 1 << 20;
+/// The ceiling is never planned to the last byte: one part in so many is left.
+pub(crate) const SLACK: u64 = 32;
+/// Parts of a message on average, in memory and on disk, once the first rounds are over.
+const USUAL_PARTS: u64 = 16;
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    pub(crate) shape: Shape,
+    /// Bytes of the documents in the corpus file, and of vocabulary and names.
+    pub(crate) packed: u64,
+    pub(crate) strings: u64,
+    /// Blocks of the corpus file; the most documents, non-zeros and bytes that one has.
+    pub(crate) blocks: u64,
+    pub(crate) block: (u64, u64, u64),
+    /// How many pieces they are cut into; the most documents and non-zeros that one has.
+    pub(crate) pieces: u64,
+    pub(crate) piece: (u64, u64),
+    /// Words with rows of 16 and of 32 bits, and topics drawn for words.
+    pub(crate) rows: (u64, u64),
+    pub(crate) draws: u64,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) active: Active,
+    pub(crate) threads: u64,
+    /// Whether theta is kept between visits.
+    pub(crate) kept: bool,
+    /// Whether the model is wanted in memory, and not just in a file.
+    pub(crate) model: bool,
+    /// Whether there is a folder for what does not fit.
+    pub(crate) disk: bool,
+}
+
+impl Needs {
+    /// Words with rows of 16 and of 32 bits, and the draws of all.
+    pub(crate) fn of_words(word_tokens: &[u64]) -> ((u64, u64), u64) {
+        let wide = word_tokens.iter().filter(|&&n| counts::is_wide(n, UNITS)).count() as u64;
+        let draws = word_tokens.iter().map(|&n| counts::draws_of(n)).sum();
+        ((word_tokens.len() as u64 - wide, wide), draws)
+    }
+}
+
+/// What a training takes, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The documents, packed as in their file: about 2 bytes per non-zero.
-    pub corpus: u64,
-    /// theta: 4 K bytes per document; or, with `tbp`, the messages: about 10 bytes per non-zero, and in the first passes up to
-    /// 33.
-    pub theta: u64,
-    /// phi, and a second matrix of that size where the algorithm needs one: 4 K bytes per word, K rounded up to 16.
+    /// The most memory that the process may have; none was set where this is nothing.
+    pub ceiling: Option<u64>,
+    /// The program and its threads.
+    pub program: u64,
+    /// Word totals, draws, the index of the corpus.
+    pub words: u64,
+    /// phi in memory,
     pub phi: u64,
-    /// Word totals, vocabulary, the order of the documents, buffers and the program itself.
-    pub rest: u64,
+    /// and in a file.
+    pub phi_on_disk: u64,
+    /// What the threads work with: changes of phi, rows of K numbers.
+    pub work: u64,
+    /// Pieces of the corpus that are read, at work or written.
+    pub buffers: u64,
+    /// Documents and what is kept of them, in memory: as much as fits,
+    pub kept: u64,
+    /// and in files (an estimate: it depends on how many topics documents use).
+    pub kept_on_disk: u64,
+    /// The most of `kept`; where there is no limit it is an estimate.
+    pub limit: Option<u64>,
+    /// What a pass reads and writes, about.
+    pub read: u64,
+    /// See `read`.
+    pub written: u64,
+    /// The most that is on disk at a time, about: two rounds' files, and checkpoints.
+    pub disk: u64,
+}
+
+fn sum(parts: &[u64]) -> u64 {
+    parts.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }
 
 impl Plan {
-    /// The plan for K topics on a corpus, whose file has so many bytes of documents and of strings.
-    pub fn new(
-        shape: Shape,
-        (packed, strings): (u64, u64),
-        topics: u32,
-        algorithm: Algorithm,
-        active: Active,
-    ) -> Plan {
-        let row = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
-        let documents = shape.documents;
-        let (theta, buffers) = if algorithm.small_messages() {
-            // A message has rarely more parts than this, and a document's list rarely more topics.
-            let parts = u64::from(topics).min(if active == Active::All { 64 } else { 16 });
-            let list = (active.most(topics) as u64).min(128);
-            let messages = shape.nonzeros.saturating_mul(1 + 2 * parts);
-            // What a piece of the corpus changes: two lists of parts, eight bytes each, and room for them to grow.
-            let piece = (shape.nonzeros / 32).clamp(1, 1 << 17).saturating_mul(parts * 24);
-            (messages.saturating_add(documents.saturating_mul(4 * list)), piece)
+    /// The plan for K topics within a ceiling, or what would have to change.
+    pub(crate) fn new(needs: &Needs, topics: u32, ceiling: Option<u64>) -> Result<Plan> {
+        let wanted = Plan::without_limit(needs, topics);
+        let Some(have) = ceiling else { return Ok(wanted) };
+        let usable = have - have / SLACK;
+        let fixed = wanted.fixed();
+        let least = wanted.least(needs);
+        if least > usable {
+            return Err(too_little(needs, topics, least.saturating_add(least / (SLACK - 1)), have));
+        }
+        let phi = wanted.phi.min(usable - fixed);
+        let left = usable - fixed - phi;
+        let mut plan = Plan { ceiling, phi, phi_on_disk: wanted.phi - phi, limit: Some(left), ..wanted };
+        plan.kept = wanted.kept.min(left);
+        plan.kept_on_disk = wanted.kept - plan.kept;
+        if plan.kept_on_disk > 0 {
+            // Of a piece on disk the documents are in the corpus.
+            let (part, whole) = (u128::from(plan.kept_on_disk), u128::from(wanted.kept.max(1)));
+            let share = |bytes: u64| (u128::from(bytes) * part / whole) as u64;
+            let records = if needs.kept { share(wanted.kept.saturating_sub(packed(needs))) } else { 0 };
+            plan.kept_on_disk = records;
+            plan.read = sum(&[share(needs.packed), records]);
+            plan.written = records;
+        }
+        // The rows of rare words: each is read a few times for every time it is renewed.
+        plan.read = plan.read.saturating_add(plan.phi_on_disk.saturating_mul(2));
+        plan.written = plan.written.saturating_add(plan.phi_on_disk);
+        plan.disk = sum(&[plan.kept_on_disk.saturating_mul(2), plan.phi_on_disk]);
+        Ok(plan)
+    }
+
+    /// Everything in memory.
+    fn without_limit(needs: &Needs, topics: u32) -> Plan {
+        let Needs { shape, algorithm, threads, .. } = *needs;
+        let words = u64::from(shape.words);
+        let width = u64::from(topics).div_ceil(LANES as u64).saturating_mul(LANES as u64);
+        let row = width.saturating_mul(size_of::<Lanes>() as u64 / LANES as u64);
+        let small = algorithm.small_messages();
+        // The most parts of a message: as many as it has grains.
+        let most = u64::from(topics).min(u64::from(UNITS) / if needs.active == Active::All { 1 } else { 2 });
+        let list = u64::from(topics).min(MOST_TOPICS as u64);
+        let (documents, nonzeros) = needs.piece;
+        let record = if small {
+            sum(&[
+                nonzeros.saturating_mul(1 + 2 * most),
+                documents.saturating_mul(2),
+                documents.saturating_mul(list).min(nonzeros.saturating_mul(most)).saturating_mul(4),
+            ])
         } else {
-            (documents.saturating_mul(4).saturating_mul(u64::from(topics)), 0)
+            documents.saturating_mul(4).saturating_mul(u64::from(topics))
+        };
+        let open = sum(&[nonzeros.saturating_mul(8), documents.saturating_mul(4)]);
+        let buffers = sum(&[
+            open.saturating_add(record).saturating_mul(ROUND as u64),
+            record.saturating_mul(2),
+            // A block of the file, as it is and decoded.
+            needs.block.2,
+            needs.block.1.saturating_add(needs.block.0).saturating_mul(8),
+        ]);
+        // What a piece changes of phi: an old message and a new one, eight bytes a part, in lists that double as they grow.
+        let changes = if small { nonzeros.saturating_mul(most * 2 * 8 * 3 / 2) } else { 0 };
+        let vocabulary = needs.strings.saturating_mul(2).saturating_add(words.saturating_mul(16));
+        let phi = if small {
+            sum(&[needs.rows.0.saturating_mul(2), needs.rows.1.saturating_mul(4)]).saturating_mul(width)
+        } else {
+            words.saturating_mul(row).saturating_mul(algorithm.matrices())
+        };
+        let model = if needs.model && small { words.saturating_mul(row) } else { 0 };
+        let records = if !needs.kept {
+            0
+        } else if small {
+            let usual = u64::from(topics).min(USUAL_PARTS);
+            let lists = shape.documents.saturating_mul(4 * list.min(64));
+            shape.nonzeros.saturating_mul(1 + 2 * usual).saturating_add(lists)
+        } else {
+            shape.documents.saturating_mul(4).saturating_mul(u64::from(topics))
         };
         Plan {
-            // Packed in shorter runs than in the file.
-            corpus: packed.saturating_add(packed / 4),
-            theta,
-            phi: u64::from(shape.words).saturating_mul(row).saturating_mul(algorithm.matrices()),
-            rest: (16u64 << 20)
-                .saturating_add(36 * u64::from(shape.words))
-                .saturating_add(strings.saturating_mul(2))
-                .saturating_add(documents.saturating_mul(8))
-                // A block of the file, unpacked, and once more in pieces.
-                .saturating_add(4 << 20)
-                .saturating_add(row.saturating_mul(8))
-                .saturating_add(buffers),
+            ceiling: None,
+            program: PROGRAM.saturating_add(threads.saturating_mul(THREAD)),
+            words: sum(&[
+                words.saturating_mul(32),
+                needs.draws.saturating_mul(4),
+                needs.blocks.saturating_mul(96),
+                needs.pieces.saturating_mul(160),
+            ]),
+            phi,
+            phi_on_disk: 0,
+            work: sum(&[threads.saturating_mul(row).saturating_mul(12), row.saturating_mul(8), changes])
+                .max(vocabulary)
+                .max(model),
+            buffers,
+            kept: packed(needs).saturating_add(records),
+            kept_on_disk: 0,
+            limit: None,
+            read: 0,
+            written: 0,
+            disk: 0,
         }
     }
 
-    /// All of it.
-    pub fn total(&self) -> u64 {
-        [self.theta, self.phi, self.rest].iter().fold(self.corpus, |sum, &bytes| sum.saturating_add(bytes))
+    /// What must be in memory besides phi, documents and what is kept of them.
+    fn fixed(&self) -> u64 {
+        sum(&[self.program, self.words, self.work, self.buffers])
     }
 
-    /// Refuses where it does not fit in `have` bytes, and says what would.
-    pub fn check(&self, topics: u32, have: u64) -> Result<()> {
-        let need = self.total();
-        if need <= have {
-            return Ok(());
-        }
-        let fixed = self.corpus.saturating_add(self.rest);
-        let per_topic = (self.theta.saturating_add(self.phi) / u64::from(topics.max(1))).max(1);
-        let possible = have.saturating_sub(fixed) / per_topic;
-        let remedy = if possible >= 2 {
-            format!("With -k {possible} it would fit, or on a machine with more memory.")
-        } else {
-            format!(
-                "The corpus alone needs {}: use a smaller one, or a machine with more memory.",
-                human_bytes(fixed)
-            )
-        };
-        Err(Error::Memory { need, have, remedy })
+    /// All that is in memory.
+    pub fn memory(&self) -> u64 {
+        sum(&[self.fixed(), self.phi, self.kept])
+    }
+
+    /// Whether anything is in files.
+    pub fn on_disk(&self) -> bool {
+        self.kept_on_disk > 0 || self.phi_on_disk > 0
+    }
+}
+
+/// The documents packed, in shorter runs than in the file.
+fn packed(needs: &Needs) -> u64 {
+    needs.packed.saturating_add(needs.packed / 4)
+}
+
+/// What would make it fit, the cheapest first.
+fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
+    let mut ways = Vec::new();
+    let one = Needs { threads: 1, ..*needs };
+    if needs.threads > 1 && Plan::fits(&one, topics, have) {
+        ways.push("--threads 1".to_owned());
+    }
+    // The most topics that fit: a plan grows with them.
+    let (mut fit, mut too_many) = (0, topics);
+    while too_many - fit > 1 {
+        let middle = fit + (too_many - fit) / 2;
+        if Plan::fits(needs, middle, have) { fit = middle } else { too_many = middle }
+    }
+    if fit >= 2 {
+        ways.push(format!("-k {fit}"));
+    }
+    ways.push(format!("--memory {}", round_up(need)));
+    if !needs.algorithm.small_messages() && needs.disk {
+        ways.push("--algorithm tbp".to_owned());
+    }
+    Error::Memory { need, have, remedy: format!("It would fit with {}.", ways.join(", or with ")) }
+}
+
+impl Plan {
+    /// Whether so many topics fit.
+    fn fits(needs: &Needs, topics: u32, have: u64) -> bool {
+        Plan::without_limit(needs, topics).least(needs) <= have - have / SLACK
+    }
+
+    /// What must be in memory: all that cannot be in files.
+    fn least(&self, needs: &Needs) -> u64 {
+        let kept = if needs.disk { 0 } else { self.kept };
+        let phi = if needs.disk && needs.algorithm.small_messages() { 0 } else { self.phi };
+        sum(&[self.fixed(), kept, phi])
+    }
+}
+
+/// A size as the option takes it, not less than so many bytes.
+fn round_up(bytes: u64) -> String {
+    if bytes > 8 << 30 {
+        format!("{}GiB", bytes.div_ceil(1 << 30))
+    } else {
+        format!("{}MiB", bytes.div_ceil(1 << 20))
     }
 }
 
@@ -97,36 +274,99 @@ pub fn human_bytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    const PUBMED: Shape =
-        Shape { documents: 8_200_000, words: 141_043, nonzeros: 483_450_157, tokens: 737_869_083 };
+    /// PUBMED, K to be chosen, two threads, a folder for files.
+    fn pubmed() -> Needs {
+        Needs {
+            shape: Shape { documents: 8_200_000, words: 141_043, nonzeros: 483_450_157, tokens: 737_869_083 },
+            packed: 1 << 30,
+            strings: 1 << 20,
+            blocks: 3800,
+            block: (2300, 131_072, 300_000),
+            pieces: 3800,
+            piece: (2300, 131_072),
+            rows: (100_000, 41_043),
+            draws: 4_000_000,
+            algorithm: Algorithm::Tbp,
+            active: Active::Auto,
+            threads: 2,
+            kept: true,
+            model: false,
+            disk: true,
+        }
+    }
 
     #[test]
     fn the_table() {
-        let plan = Plan::new(PUBMED, (1 << 30, 1 << 20), 100, Algorithm::Stbp, Active::Auto);
-        assert_eq!(plan.corpus, 5 << 28);
-        assert_eq!(plan.theta, 8_200_000 * 400);
-        assert_eq!(plan.phi, 141_043 * 448 * 2);
-        assert_eq!(Plan::new(PUBMED, (1 << 30, 0), 100, Algorithm::Atbp, Active::Auto).phi, 141_043 * 448);
-        let ours = |topics, active| Plan::new(PUBMED, (1 << 30, 0), topics, Algorithm::Tbp, active);
-        assert_eq!(ours(100, Active::Auto).corpus, plan.corpus);
-        assert_eq!(ours(500, Active::Auto).theta, 33 * 483_450_157 + 8_200_000 * 4 * 128);
-        assert_eq!(ours(500, Active::AtMost(20)).theta, 33 * 483_450_157 + 8_200_000 * 4 * 20);
-        assert_eq!(ours(5, Active::Auto).theta, 11 * 483_450_157 + 8_200_000 * 4 * 5);
-        assert_eq!(ours(100, Active::Auto).phi, 141_043 * 448);
-        assert!(plan.check(100, plan.total()).is_ok());
-        let text = plan.check(100, 4 << 30).unwrap_err().to_string();
-        assert!(text.contains("With -k 8") && text.contains("4.0 GiB"), "{text}");
-        let text = plan.check(100, 1 << 30).unwrap_err().to_string();
-        assert!(text.contains("corpus alone"), "{text}");
+        for (topics, ceiling) in [(10, 256 << 20), (100, 768 << 20), (1000, 2u64 << 30), (10_000, 8 << 30)] {
+            let plan = Plan::new(&pubmed(), topics, Some(ceiling)).unwrap();
+            let width = u64::from(topics).next_multiple_of(16);
+            assert_eq!(plan.phi, (2 * 100_000 + 4 * 41_043) * width);
+            assert_eq!(plan.phi_on_disk, 0);
+            assert!(plan.memory() <= ceiling, "{topics}: {plan:?}");
+            assert!(plan.on_disk() && plan.disk >= 2 * plan.kept_on_disk);
+        }
+        // All in memory where there is enough of it.
+        let plan = Plan::new(&pubmed(), 100, Some(64 << 30)).unwrap();
+        assert!(!plan.on_disk() && plan.disk == 0);
+        assert_eq!(plan.kept, (1 << 30) + (1 << 28) + 33 * 483_450_157 + 8_200_000 * 4 * 64);
+        assert_eq!(Plan::new(&pubmed(), 100, None).unwrap().kept, plan.kept);
+    }
+
+    #[test]
+    fn phi_goes_to_disk_last() {
+        let plan = Plan::new(&pubmed(), 10_000, Some(2 << 30)).unwrap();
+        assert!(plan.phi > 0 && plan.phi_on_disk > 0 && plan.memory() <= 2 << 30, "{plan:?}");
+        assert_eq!(plan.phi + plan.phi_on_disk, (2 * 100_000 + 4 * 41_043) * 10_000);
+        assert_eq!(plan.limit, Some(0));
+    }
+
+    #[test]
+    fn what_would_fit_is_said() {
+        let text = Plan::new(&pubmed(), 100, Some(100 << 20)).unwrap_err().to_string();
+        assert!(text.contains("100.0 MiB") && text.contains("-k ") && text.contains("--memory "), "{text}");
+        let k: u32 = text.split("-k ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        assert!(Plan::new(&pubmed(), k, Some(100 << 20)).is_ok());
+        assert!(Plan::new(&pubmed(), k + 1, Some(100 << 20)).is_err());
+        let size = text.split("--memory ").nth(1).unwrap().split("MiB").next().unwrap();
+        assert!(Plan::new(&pubmed(), 100, Some(size.parse::<u64>().unwrap() << 20)).is_ok());
+        let many = Needs { threads: 1000, ..pubmed() };
+        let text = Plan::new(&many, 1000, Some(1 << 30)).unwrap_err().to_string();
+        assert!(text.contains("--threads 1"), "{text}");
+        // Without a folder for files everything must fit; with the paper's algorithms, phi.
+        let text = Plan::new(&Needs { disk: false, ..pubmed() }, 100, Some(4 << 30)).unwrap_err().to_string();
+        assert!(text.contains("GiB"), "{text}");
+        let paper = Needs { algorithm: Algorithm::Stbp, ..pubmed() };
+        let text = Plan::new(&paper, 10_000, Some(4 << 30)).unwrap_err().to_string();
+        assert!(text.contains("--algorithm tbp"), "{text}");
     }
 
     #[test]
     fn sizes_past_32_and_64_bits_do_not_wrap() {
-        let huge = Shape { documents: 1 << 40, words: u32::MAX, nonzeros: 1 << 50, tokens: 1 << 60 };
-        let plan = Plan::new(huge, (1 << 52, 0), u32::MAX, Algorithm::Stbp, Active::Auto);
-        assert_eq!(plan.total(), u64::MAX);
-        assert!(plan.check(u32::MAX, 1 << 40).is_err());
-        assert_eq!(Plan::new(huge, (1 << 52, 0), 10, Algorithm::Atbp, Active::Auto).corpus, 5 << 50);
+        let shape = Shape { documents: 1 << 34, words: u32::MAX, nonzeros: 1 << 40, tokens: 1 << 45 };
+        let large = Needs {
+            shape,
+            packed: 1 << 41,
+            blocks: 1 << 23,
+            pieces: 1 << 23,
+            rows: (1 << 31, 1 << 31),
+            ..pubmed()
+        };
+        let plan = Plan::new(&large, 1000, Some(1 << 40)).unwrap();
+        assert_eq!(plan.phi + plan.phi_on_disk, (6 << 31) * 1008);
+        assert!(plan.kept_on_disk > 1 << 44 && plan.disk > plan.kept_on_disk);
+        let huge = Shape { documents: 1 << 62, words: u32::MAX, nonzeros: 1 << 63, tokens: u64::MAX };
+        for algorithm in Algorithm::ALL {
+            let needs = Needs {
+                shape: huge,
+                packed: u64::MAX,
+                strings: u64::MAX,
+                algorithm,
+                disk: false,
+                ..pubmed()
+            };
+            assert_eq!(Plan::new(&needs, u32::MAX, None).unwrap().memory(), u64::MAX);
+            assert!(Plan::new(&needs, u32::MAX, Some(1 << 40)).is_err());
+        }
     }
 
     #[test]

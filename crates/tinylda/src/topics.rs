@@ -8,6 +8,7 @@
 //! p(w|k) = (phi[w,k]+beta) / (lambda[k]+W*beta)
 //! ```
 
+use crate::checkpoint::{In, Out};
 use crate::error::Result;
 use crate::kernel::{LANES, Lanes, flat, flat_mut};
 use crate::memory;
@@ -27,17 +28,21 @@ pub(crate) fn stride(topics: u32) -> usize {
 impl Matrix {
     /// All zero.
     pub(crate) fn zeros(rows: u32, topics: u32) -> Result<Matrix> {
-        Matrix::of_rows(rows, topics, |_, _| ())
+        Matrix::of_rows(rows, topics, |_, _| Ok(()))
     }
 
     /// Row after row, each filled in where it is zero. Memory is taken as they come.
-    pub(crate) fn of_rows(rows: u32, topics: u32, mut fill: impl FnMut(u32, &mut [f32])) -> Result<Matrix> {
+    pub(crate) fn of_rows(
+        rows: u32,
+        topics: u32,
+        mut fill: impl FnMut(u32, &mut [f32]) -> Result<()>,
+    ) -> Result<Matrix> {
         let stride = stride(topics);
         let mut data = memory::room(stride as u64 * u64::from(rows))?;
         for r in 0..rows {
             let start = data.len();
             data.resize(start + stride, Lanes::ZERO);
-            fill(r, flat_mut(&mut data[start..]));
+            fill(r, flat_mut(&mut data[start..]))?;
         }
         Ok(Matrix { stride, data })
     }
@@ -56,6 +61,15 @@ impl Matrix {
 
     pub(crate) fn clear(&mut self) {
         self.data.fill(Lanes::ZERO);
+    }
+
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        out.numbers(flat(&self.data))
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+        from.begin((self.data.len() * LANES) as u64)?;
+        from.more(flat_mut(&mut self.data))
     }
 }
 
@@ -120,6 +134,17 @@ impl Topics {
                 *sum += f64::from(value);
             }
         }
+    }
+
+    /// What changes in training.
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        out.numbers(&self.lambda)?;
+        self.phi.save(out)
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+        from.numbers(self.lambda.len(), &mut self.lambda)?;
+        self.phi.restore(from)
     }
 
     /// 1 / (`lambda[k]` + W*beta), padded.

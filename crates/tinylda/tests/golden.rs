@@ -125,7 +125,12 @@ fn tbp_comes_to_the_authors_asynchronous_bp() {
     // Each seed cuts messages at other places.
     for seed in 1..=5 {
         let trainer = Trainer::new(K as u32).alpha(0.25).tolerance(0.0).start(start.clone()).seed(seed);
-        let got = trainer.passes(100).train(&corpus, |_| ControlFlow::Continue(())).unwrap().train_perplexity;
+        let got = trainer
+            .passes(100)
+            .train(&corpus, |_| ControlFlow::Continue(()))
+            .unwrap()
+            .summary
+            .train_perplexity;
         assert!((got / perplexity - 1.0).abs() < 0.02, "seed {seed}: {got} instead of {perplexity}");
     }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use common::{go_on, write_corpus};
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Model, Stop, Trainer};
+use tinylda::{Algorithm, Corpus, Event, Model, Stop, Trainer};
 
 fn synthetic(folder: &std::path::Path, settings: &Synth) -> Corpus {
     let path = folder.join("synth.tlc");
@@ -203,26 +203,27 @@ fn training_stops_when_it_should() {
     for algorithm in Algorithm::ALL {
         let trainer = Trainer::new(3).algorithm(algorithm);
         let converged = trainer.clone().tolerance(0.5).train(&corpus, go_on).unwrap();
-        assert_eq!(converged.stop, Stop::Converged);
+        assert_eq!(converged.summary.stop, Stop::Converged);
         let history = &converged.model.settings().history;
         assert_eq!(
             history.iter().map(|h| h.0).collect::<Vec<_>>(),
-            (1..=converged.passes).collect::<Vec<_>>()
+            (1..=converged.summary.passes).collect::<Vec<_>>()
         );
-        assert_eq!(history.last().unwrap().1, converged.train_perplexity);
+        assert_eq!(history.last().unwrap().1, converged.summary.train_perplexity);
         let all = trainer.clone().passes(12).tolerance(0.0).train(&corpus, go_on).unwrap();
-        assert_eq!((all.stop, all.passes), (Stop::Passes, 12));
+        assert_eq!((all.summary.stop, all.summary.passes), (Stop::Passes, 12));
         let mut seconds = 0.0;
         let asked = trainer
             .tolerance(0.0)
-            .train(&corpus, |report| {
+            .train(&corpus, |event| {
+                let Event::Pass(report) = event else { return ControlFlow::Continue(()) };
                 assert!(report.seconds >= seconds);
                 seconds = report.seconds;
                 if report.pass == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
             .unwrap();
-        assert_eq!(asked.stop, Stop::Asked);
-        assert!(asked.passes <= 6, "{}", asked.passes);
+        assert_eq!(asked.summary.stop, Stop::Asked);
+        assert!(asked.summary.passes <= 6, "{}", asked.summary.passes);
     }
 }
 

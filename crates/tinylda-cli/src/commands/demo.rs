@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Model, Stop, Trainer, Vocabulary};
+use tinylda::{Algorithm, Corpus, Event, Model, Trainer, Vocabulary};
 
 use super::themes::{COMMON, THEMES};
 use super::{print, shape_line};
@@ -33,17 +33,16 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         std::ops::ControlFlow::Continue(())
     })?;
     let corpus = Corpus::open(&train)?;
-    let bar = ui.bar("pass", Unit::AtMost);
-    let trained = Trainer::new(TOPICS)
-        .algorithm(Algorithm::Atbp)
-        .passes(100)
-        .tolerance(0.05)
-        .seed(a.seed)
-        .train(&corpus, |report| super::train::show(&bar, report))?;
+    let bar = ui.bar("pass", Unit::Plain);
+    let trained =
+        Trainer::new(TOPICS).algorithm(Algorithm::Atbp).passes(100).tolerance(0.05).seed(a.seed).train(
+            &corpus,
+            |event| match event {
+                Event::Progress(p) => bar.share(p.done, &format!("pass {}/{}", p.pass, p.passes)),
+                _ => std::ops::ControlFlow::Continue(()),
+            },
+        )?;
     bar.done();
-    if trained.stop == Stop::Asked {
-        return Err(tinylda::Error::Interrupted.into());
-    }
     trained.model.save(&model_file)?;
     let model = Model::load(&model_file)?;
     let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, &mut |_, _| {
@@ -58,7 +57,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         .count();
     let mut lines = format!(
         "Found {TOPICS} topics in {:.1} s ({} passes) without being told the themes:\n\n  theme        agreement  the topic's first words\n",
-        trained.seconds, trained.passes
+        trained.summary.seconds, trained.summary.passes
     );
     let mut order: Vec<usize> = (0..top.len()).collect();
     order.sort_by_key(|&k| THEMES.iter().position(|(name, _)| *name == found[k].0).unwrap_or(usize::MAX));
@@ -82,9 +81,9 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         "documents": shape.documents,
         "tokens": shape.tokens,
         "topics": TOPICS,
-        "passes": trained.passes,
-        "seconds": trained.seconds,
-        "train_perplexity": trained.train_perplexity,
+        "passes": trained.summary.passes,
+        "seconds": trained.summary.seconds,
+        "train_perplexity": trained.summary.train_perplexity,
         "predictive_perplexity": heldout.predictive_perplexity,
         "themes": THEMES.len(),
         "themes_found": recovered,

@@ -3,16 +3,23 @@
 use std::fs::File;
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use serde_json::json;
-use tinylda::{Algorithm, Corpus, Instructions, PassReport, Stop, Trainer};
+use serde_json::{Value, json};
+use tinylda::{
+    Algorithm, Corpus, Event, Instructions, PassReport, Plan, Progress, Resume, Stop, Summary, Trainer,
+    human_bytes,
+};
 
-use super::{check_output, grouped, print, shown, usage};
+use super::{check_output, grouped, print, shown, table, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
+
+/// A training that takes longer leaves a log.
+const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
@@ -31,16 +38,69 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         }
     }
     let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref()];
-    check_output("-o", &a.output, &inputs)?;
+    if !a.plan {
+        check_output("-o", a.output(), &inputs)?;
+    }
     if let Some(log) = a.log.as_deref().filter(|_| !log_to_stdout) {
-        check_output("--log", log, &[&inputs[..], &[Some(&a.output)]].concat())?;
+        check_output("--log", log, &[&inputs[..], &[Some(a.output())]].concat())?;
     }
     let corpus = Corpus::open(&a.corpus)?;
     let trainer = trainer(a)?;
-    trainer.check(&corpus)?;
+    let plan = trainer.plan(&corpus)?;
+    if a.plan {
+        return show_plan(a, &plan);
+    }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
-    tinylda::check_writable(&a.output)?;
-    let mut log = a.log.as_deref().map(open_log).transpose()?;
+    tinylda::check_writable(a.output())?;
+    let finished = a.output().exists() && !checkpoint_folder(a).exists();
+    if a.resume && finished {
+        let found = format!("given, and there is {} and no checkpoint", a.output().display());
+        return Err(usage(
+            "--resume",
+            found,
+            "a training that has not ended",
+            "Leave it out to train again.",
+        ));
+    }
+    announce(a, &corpus, &plan, ui);
+    let mut log = Log::new(a)?;
+    let summary = train(a, &trainer, &corpus, &mut log, ui)?;
+    if summary.stop == Stop::Asked {
+        return Err(tinylda::Error::Interrupted.into());
+    }
+    let ended = match summary.stop {
+        Stop::Converged => format!("converged after {} passes", summary.passes),
+        _ => format!("{} passes", summary.passes),
+    };
+    let value = json!({
+        "algorithm": name(a.algorithm).name(),
+        "topics": a.topics,
+        "passes": summary.passes,
+        "converged": summary.stop == Stop::Converged,
+        "seconds": summary.seconds,
+        "train_perplexity": summary.train_perplexity,
+        "peak_rss_bytes": machine::peak_rss_bytes(),
+        "memory_bytes": plan.ceiling,
+        "threads": threads(a),
+        "active_topics": summary.active_topics,
+        "model": shown(a.output()),
+    });
+    let line = format!(
+        "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}",
+        a.output().display(),
+        a.topics,
+        summary.seconds,
+        summary.train_perplexity
+    );
+    if log_to_stdout {
+        ui.say(&line);
+        return Ok(());
+    }
+    print(a.json, &value, &format!("{line}\n"))
+}
+
+/// Says what is about to be done.
+fn announce(a: &args::Train, corpus: &Corpus, plan: &Plan, ui: Ui) {
     let shape = corpus.shape();
     ui.say(&format!(
         "training {} topics with {} on {}: {} documents, {} non-zeros",
@@ -50,61 +110,140 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         grouped(shape.documents),
         grouped(shape.nonzeros)
     ));
+    if plan.on_disk() {
+        let folder = a.scratch.clone().unwrap_or_else(|| checkpoint_folder(a));
+        let memory =
+            plan.ceiling.map_or_else(String::new, |bytes| format!("within {}; ", human_bytes(bytes)));
+        ui.say(&format!("{memory}up to {} on disk in {}", human_bytes(plan.disk), folder.display()));
+        if let Some(free) = machine::free_on_disk(&folder).filter(|&free| free < plan.disk) {
+            ui.say(&format!("warning: only {} are free there", human_bytes(free)));
+        }
+    }
     if a.topics == 1 {
         ui.say("one topic is just the word frequencies: -k 2 or more finds something");
     }
-    // Training may converge before the last pass, so the time left is an upper bound and says so.
-    let bar = ui.bar("pass", Unit::AtMost);
+}
+
+fn train(
+    a: &args::Train,
+    trainer: &Trainer,
+    corpus: &Corpus,
+    log: &mut Log,
+    ui: Ui,
+) -> anyhow::Result<Summary> {
+    let bar = ui.bar("pass", Unit::Plain);
     let mut failed = None;
+    let mut perplexity = String::new();
     MAY_EXIT.store(true, Ordering::Relaxed);
-    let trained = trainer.train(&corpus, |report| {
-        if let Some((out, path)) = &mut log
-            && let Err(e) = log_line(out, report)
-        {
-            let what = format!("cannot write the log {path}; no model was written");
+    let summary = trainer.train_to(corpus, a.output(), |event| {
+        let (line, flow) = match event {
+            Event::Progress(progress) => {
+                log.progress = Some(*progress);
+                (None, show(&bar, progress, &perplexity))
+            }
+            Event::Pass(report) => {
+                perplexity = format!(", perplexity {:.1}", report.train_perplexity);
+                (Some(log.pass(report)), ControlFlow::Continue(()))
+            }
+            Event::Resumed(passes) => {
+                bar.say(&format!("going on after {passes} passes"));
+                (Some(json!({ "event": "resumed", "passes": passes })), ControlFlow::Continue(()))
+            }
+            Event::Checkpoint(folder) => {
+                let seconds = log.progress.map(|p| p.seconds);
+                let line = json!({ "event": "checkpoint", "folder": shown(folder), "seconds": seconds });
+                (Some(line), ControlFlow::Continue(()))
+            }
+        };
+        if let Err(e) = line.map_or(Ok(()), |line| log.line(&line)) {
+            let what = format!("cannot write the log {}; no model was written", shown(&log.path));
             failed = Some(anyhow::Error::from(e).context(what));
             return ControlFlow::Break(());
         }
-        show(&bar, report)
+        flow
     });
     MAY_EXIT.store(false, Ordering::Relaxed);
-    let trained = trained?;
     bar.done();
     if let Some(error) = failed {
         return Err(error);
     }
-    if trained.stop == Stop::Asked {
-        return Err(tinylda::Error::Interrupted.into());
+    if let Err(stopped @ tinylda::Error::Stopped { .. }) = &summary {
+        return Err(anyhow::anyhow!("{stopped}\nTo go on:\n  {}", again()));
     }
-    trained.model.save(&a.output)?;
-    let ended = match trained.stop {
-        Stop::Converged => format!("converged after {} passes", trained.passes),
-        _ => format!("{} passes", trained.passes),
+    Ok(summary?)
+}
+
+/// The command that goes on.
+fn again() -> String {
+    let mut words: Vec<String> = std::env::args().filter(|word| word != "--restart").collect();
+    if !words.iter().any(|word| word == "--resume") {
+        words.push("--resume".into());
+    }
+    let plain = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=+,:%@".contains(c))
     };
+    let quoted = |word: &String| {
+        if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Where checkpoints are.
+fn checkpoint_folder(a: &args::Train) -> PathBuf {
+    a.checkpoint.clone().unwrap_or_else(|| with_more(a.output(), ".checkpoint"))
+}
+
+fn with_more(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(more);
+    name.into()
+}
+
+/// The plan, for people or programs.
+fn show_plan(a: &args::Train, plan: &Plan) -> anyhow::Result<()> {
     let value = json!({
-        "algorithm": name(a.algorithm).name(),
-        "topics": a.topics,
-        "passes": trained.passes,
-        "converged": trained.stop == Stop::Converged,
-        "seconds": trained.seconds,
-        "train_perplexity": trained.train_perplexity,
-        "peak_rss_bytes": machine::peak_rss_bytes(),
+        "memory_bytes": plan.ceiling,
+        "program": plan.program,
+        "words": plan.words,
+        "phi": plan.phi,
+        "phi_on_disk": plan.phi_on_disk,
+        "work": plan.work,
+        "buffers": plan.buffers,
+        "kept": plan.kept,
+        "kept_on_disk": plan.kept_on_disk,
+        "total": plan.memory(),
+        "read_per_pass": plan.read,
+        "written_per_pass": plan.written,
+        "disk": plan.disk,
         "threads": threads(a),
-        "active_topics": trained.active_topics,
-        "model": shown(&a.output),
     });
-    let line = format!(
-        "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}",
-        a.output.display(),
-        a.topics,
-        trained.seconds,
-        trained.train_perplexity
-    );
-    if log_to_stdout {
-        ui.say(&line);
-        return Ok(());
+    let bytes = |n: u64| human_bytes(n);
+    let both = |memory: u64, disk: u64| {
+        if disk > 0 {
+            format!("{:>10}   and {} on disk", bytes(memory), bytes(disk))
+        } else {
+            format!("{:>10}", bytes(memory))
+        }
+    };
+    let one = |memory: u64| both(memory, 0);
+    let mut rows = vec![
+        ("program and threads", one(plan.program)),
+        ("words, index", one(plan.words)),
+        ("phi", both(plan.phi, plan.phi_on_disk)),
+        ("scratch of the threads", one(plan.work)),
+        ("buffers", one(plan.buffers)),
+        ("documents and messages", both(plan.kept, plan.kept_on_disk)),
+        ("in all", one(plan.memory())),
+    ];
+    if let Some(ceiling) = plan.ceiling {
+        rows.push(("granted", one(ceiling)));
     }
-    print(a.json, &value, &format!("{line}\n"))
+    if plan.on_disk() {
+        rows.push(("read per pass, about", one(plan.read)));
+        rows.push(("written per pass, about", one(plan.written)));
+        rows.push(("disk, at most about", one(plan.disk)));
+    }
+    print(a.json, &value, &table(&rows))
 }
 
 fn name(algorithm: args::Algorithm) -> Algorithm {
@@ -151,10 +290,29 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     if let Some(path) = &a.order {
         trainer = trainer.order(numbers(path)?);
     }
-    if let Some(bytes) = machine::available_bytes() {
+    let memory = match a.memory {
+        Some(args::Size::Bytes(bytes)) => Some(bytes),
+        Some(args::Size::Share(share)) => {
+            let all = machine::total_bytes();
+            let unknown =
+                || usage("--memory", "a share".into(), "bytes", "The system does not tell what it has.");
+            Some((all.ok_or_else(unknown)? as f64 * share) as u64)
+        }
+        None => machine::available_bytes().map(|free| free - free / 10),
+    };
+    if let Some(bytes) = memory {
         trainer = trainer.memory(bytes);
     }
-    Ok(trainer)
+    if let Some(folder) = &a.scratch {
+        trainer = trainer.scratch(folder.clone());
+    }
+    let every = Some(a.checkpoint_every).filter(|every| !every.is_zero());
+    let resume = match (a.resume, a.restart) {
+        (true, _) => Resume::Yes,
+        (_, true) => Resume::Restart,
+        _ => Resume::No,
+    };
+    Ok(trainer.checkpoint(checkpoint_folder(a), every).resume(resume))
 }
 
 /// A file of numbers, one per line.
@@ -173,33 +331,87 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
         .collect()
 }
 
-/// A log is a stream: each line is there as soon as its pass is done.
-fn open_log(path: &Path) -> anyhow::Result<(Box<dyn Write>, String)> {
-    let out: Box<dyn Write> = if path == Path::new("-") {
-        Box::new(std::io::stdout())
-    } else {
-        Box::new(File::create(path).with_context(|| format!("cannot create the log {}", path.display()))?)
-    };
-    Ok((out, shown(path)))
+/// A log is a stream: each line is there as soon as its pass is done. One that nobody has asked for begins after a minute.
+struct Log {
+    path: PathBuf,
+    out: Option<Box<dyn Write>>,
+    /// Lines that wait for the minute to be over.
+    waiting: Vec<String>,
+    began: Instant,
+    resume: bool,
+    progress: Option<Progress>,
 }
 
-fn log_line(out: &mut dyn Write, report: &PassReport) -> std::io::Result<()> {
-    let line = json!({
-        "pass": report.pass,
-        "seconds": report.seconds,
-        "train_perplexity": report.train_perplexity,
-        "active_topics": report.active_topics,
-        "documents_per_second": report.documents_per_second,
-        "peak_rss_bytes": machine::peak_rss_bytes(),
-    });
-    writeln!(out, "{line}")?;
-    out.flush()
+impl Log {
+    fn new(a: &args::Train) -> anyhow::Result<Log> {
+        let path = a.log.clone().unwrap_or_else(|| with_more(a.output(), ".jsonl"));
+        let mut log = Log {
+            path,
+            out: None,
+            waiting: Vec::new(),
+            began: Instant::now(),
+            resume: a.resume,
+            progress: None,
+        };
+        if a.log.as_deref() == Some(Path::new("-")) {
+            log.out = Some(Box::new(std::io::stdout()));
+        } else if a.log.is_some() {
+            log.open().with_context(|| format!("cannot create the log {}", log.path.display()))?;
+        }
+        Ok(log)
+    }
+
+    /// Where training goes on, so does its log.
+    fn open(&mut self) -> std::io::Result<()> {
+        let mut options = File::options();
+        options.create(true).write(true).append(self.resume).truncate(!self.resume);
+        self.out = Some(Box::new(options.open(&self.path)?));
+        Ok(())
+    }
+
+    fn line(&mut self, value: &Value) -> std::io::Result<()> {
+        self.waiting.push(format!("{value}\n"));
+        if self.out.is_none() && self.began.elapsed() >= LONG {
+            self.open()?;
+        }
+        if let Some(out) = &mut self.out {
+            for line in self.waiting.drain(..) {
+                out.write_all(line.as_bytes())?;
+            }
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn pass(&self, report: &PassReport) -> Value {
+        json!({
+            "pass": report.pass,
+            "seconds": report.seconds,
+            "train_perplexity": report.train_perplexity,
+            "active_topics": report.active_topics,
+            "documents_per_second": report.documents_per_second,
+            "peak_rss_bytes": machine::peak_rss_bytes(),
+            "read_bytes": self.progress.map(|p| p.read),
+            "written_bytes": self.progress.map(|p| p.written),
+            "disk_bytes": self.progress.map(|p| p.disk),
+        })
+    }
 }
 
-pub(super) fn show(bar: &Bar, report: &PassReport) -> ControlFlow<()> {
-    bar.at(
-        u64::from(report.pass),
-        u64::from(report.passes),
-        &format!("perplexity {:.1}", report.train_perplexity),
-    )
+/// One line on how far it is: documents of the pass, the disk's part where it has one, memory against the ceiling.
+fn show(bar: &Bar, p: &Progress, perplexity: &str) -> ControlFlow<()> {
+    let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
+    let mut text =
+        format!("{pass}, {} of {} documents{perplexity}", grouped(p.documents), grouped(p.documents_in_all));
+    if p.disk > 0 {
+        let rate = (p.read + p.written) as f64 / 1e6 / bar.seconds().max(1e-3);
+        text += &format!(", {rate:.0} MB/s, {} on disk", human_bytes(p.disk));
+    }
+    if let Some(memory) = p.resident {
+        text += &format!(", {}", human_bytes(memory));
+        if let Some(ceiling) = p.ceiling {
+            text += &format!(" of {}", human_bytes(ceiling));
+        }
+    }
+    bar.share(p.done, &text)
 }

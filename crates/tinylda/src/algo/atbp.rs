@@ -17,7 +17,9 @@
 use std::collections::HashMap;
 
 use super::document::NotANumber;
+use crate::checkpoint::{In, Out};
 use crate::corpus::Document;
+use crate::error::Result;
 use crate::kernel::{Cell, Kernel, Lanes, Rows, flat, flat_mut};
 use crate::topics::{Topics, heavy_words, stride};
 
@@ -39,6 +41,19 @@ impl Atbp {
         let heavy = heavy_words(&word_tokens).map(|w| (w, row(w))).collect();
         let theta = vec![0.0; topics.count as usize];
         Atbp { kernel, word_tokens, tokens, eta: vec![Lanes::ZERO; stride(topics.count)], theta, heavy }
+    }
+
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        heavy_words(&self.word_tokens).filter_map(|w| self.heavy.get(&w)).try_for_each(|row| out.numbers(row))
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+        for w in heavy_words(&self.word_tokens) {
+            if let Some(row) = self.heavy.get_mut(&w) {
+                from.numbers(row.len(), row)?;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn document(

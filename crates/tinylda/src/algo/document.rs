@@ -50,6 +50,36 @@ impl NotANumber {
     }
 }
 
+/// Why a document could not be gone through.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    NotANumber(NotANumber),
+    /// Something that it needs could not be read.
+    Error(Box<Error>),
+}
+
+impl From<NotANumber> for Failed {
+    fn from(bad: NotANumber) -> Failed {
+        Failed::NotANumber(bad)
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed::Error(Box::new(error))
+    }
+}
+
+impl Failed {
+    /// As the error that a user sees.
+    pub(crate) fn in_document(self, document: u64, phase: &'static str) -> Error {
+        match self {
+            Failed::NotANumber(bad) => bad.in_document(document, phase),
+            Failed::Error(error) => *error,
+        }
+    }
+}
+
 /// The update and its scratch rows.
 #[derive(Debug, Clone)]
 pub(crate) struct DocumentStep {

@@ -8,11 +8,14 @@ pub(crate) mod document;
 mod stbp;
 pub(crate) mod tbp;
 
+use crate::checkpoint::{In, Out};
+use crate::counts::Slot;
 use crate::engine::{Engine, Rules};
 use crate::error::Result;
+use crate::kernel::flat;
 use crate::store::Visited;
 use crate::topics::Topics;
-use document::NotANumber;
+use document::Failed;
 pub use tbp::Active;
 
 /// The algorithms.
@@ -91,12 +94,13 @@ impl Sweep {
     }
 
     /// Before the first document of a pass.
-    pub(crate) fn begin(&mut self, topics: &Topics) {
+    pub(crate) fn begin(&mut self, topics: &Topics) -> Result<()> {
         match self {
             Sweep::Stbp(s) => s.begin(topics),
             Sweep::Atbp(_) => {}
-            Sweep::Tbp(engine) => engine.begin(topics),
+            Sweep::Tbp(engine) => engine.begin(topics)?,
         }
+        Ok(())
     }
 
     /// Documents of one block; their log-likelihood before the pass where the algorithm knows it. An error comes with the
@@ -105,12 +109,12 @@ impl Sweep {
         &mut self,
         topics: &mut Topics,
         visit: Visited<'_>,
-    ) -> Result<Option<f64>, (u64, NotANumber)> {
+    ) -> Result<Option<f64>, (u64, Failed)> {
         match self {
-            Sweep::Stbp(s) => visit.sum(|document, theta| s.document(topics, document, theta)).map(Some),
-            Sweep::Atbp(a) => {
-                visit.sum(|document, theta| a.document(topics, document, theta).map(|()| 0.0)).map(|_| None)
-            }
+            Sweep::Stbp(s) => visit.sum(|document, theta| Ok(s.document(topics, document, theta)?)).map(Some),
+            Sweep::Atbp(a) => visit
+                .sum(|document, theta| Ok(a.document(topics, document, theta).map(|()| 0.0)?))
+                .map(|_| None),
             Sweep::Tbp(engine) => engine.block(topics, visit).map(Some),
         }
     }
@@ -124,7 +128,7 @@ impl Sweep {
     }
 
     /// Before the first pass: takes up what a block's documents were given to start with.
-    pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, NotANumber)> {
+    pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, Failed)> {
         match self {
             Sweep::Tbp(engine) => engine.load(topics, visit),
             Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(()),
@@ -132,14 +136,14 @@ impl Sweep {
     }
 
     /// After the last pass: makes ready to measure, where the algorithm keeps phi in a form of its own.
-    pub(crate) fn ready(&mut self, topics: &Topics) -> bool {
-        let Sweep::Tbp(engine) = self else { return false };
-        engine.ready(topics);
-        true
+    pub(crate) fn ready(&mut self, topics: &Topics) -> Result<bool> {
+        let Sweep::Tbp(engine) = self else { return Ok(false) };
+        engine.ready(topics)?;
+        Ok(true)
     }
 
     /// Then: the log-likelihood of a block's documents.
-    pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, NotANumber)> {
+    pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
         match self {
             Sweep::Tbp(engine) => engine.measure(topics, visit),
             Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(0.0),
@@ -153,11 +157,51 @@ impl Sweep {
         true
     }
 
-    /// After the last pass.
-    pub(crate) fn finish(&mut self, topics: &mut Topics) -> Result<()> {
+    /// After the last pass: what it needs for documents goes.
+    pub(crate) fn finish(&mut self) {
+        if let Sweep::Tbp(engine) = self {
+            engine.finish();
+        }
+    }
+
+    /// phi of a word, in tokens.
+    pub(crate) fn phi(&self, topics: &Topics, word: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
         match self {
-            Sweep::Tbp(engine) => engine.finish(topics),
-            Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(()),
+            Sweep::Tbp(engine) => engine.phi(word, slot, to),
+            Sweep::Stbp(_) | Sweep::Atbp(_) => {
+                to.copy_from_slice(&flat(topics.phi.row(word))[..to.len()]);
+                Ok(())
+            }
+        }
+    }
+
+    /// All that it knows, for a checkpoint; between two blocks.
+    pub(crate) fn save(&self, topics: &Topics, out: &mut Out) -> Result<()> {
+        match self {
+            Sweep::Tbp(engine) => engine.save(out),
+            Sweep::Stbp(s) => {
+                topics.save(out)?;
+                s.save(out)
+            }
+            Sweep::Atbp(a) => {
+                topics.save(out)?;
+                a.save(out)
+            }
+        }
+    }
+
+    /// Takes up what [`Sweep::save`] wrote.
+    pub(crate) fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
+        match self {
+            Sweep::Tbp(engine) => engine.restore(from),
+            Sweep::Stbp(s) => {
+                topics.restore(from)?;
+                s.restore(topics, from)
+            }
+            Sweep::Atbp(a) => {
+                topics.restore(from)?;
+                a.restore(from)
+            }
         }
     }
 }

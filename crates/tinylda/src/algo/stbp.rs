@@ -10,6 +10,7 @@
 //! Cost: three multiply-adds per (non-zero, topic). The log-likelihood of the state before the pass is free.
 
 use super::document::{DocumentStep, Frozen, NotANumber};
+use crate::checkpoint::{In, Out};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut};
@@ -70,6 +71,24 @@ impl Stbp {
             self.empty_heavy();
         }
         self.step.update(&Frozen::new(topics, &self.inverse), document, theta, Some(&mut self.gathered))
+    }
+
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        out.numbers(&[self.documents])?;
+        self.gathered.save(out)?;
+        self.heavy.iter().try_for_each(|(_, sums)| out.numbers(sums))
+    }
+
+    pub(crate) fn restore(&mut self, topics: &Topics, from: &mut In) -> Result<()> {
+        let mut documents = Vec::new();
+        from.numbers(1, &mut documents)?;
+        self.documents = documents[0];
+        self.gathered.restore(from)?;
+        for (_, sums) in &mut self.heavy {
+            from.numbers(sums.len(), sums)?;
+        }
+        topics.inverse(&mut self.inverse);
+        Ok(())
     }
 
     pub(crate) fn end(&mut self, topics: &mut Topics) {

@@ -21,9 +21,9 @@
 //! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]` counts, all in units here,
 //! and so alpha and beta; t = theta of the topics in use.
 
-use super::document::NotANumber;
+use super::document::{Failed, NotANumber};
 use crate::corpus::Document;
-use crate::counts::Counts;
+use crate::counts::{Counts, Slot};
 use crate::kernel::{Change, Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut};
 use crate::messages::{Kept, MOST_TOPICS, Messages, Part, UNITS};
 use crate::random::Random;
@@ -205,6 +205,8 @@ pub(crate) struct Scratch {
     theta: Vec<Lanes>,
     whole: Vec<Whole>,
     chosen: Vec<u32>,
+    /// Rows of the words at work that come from a file.
+    rows: [Slot; TOGETHER],
 }
 
 impl Scratch {
@@ -217,6 +219,7 @@ impl Scratch {
             theta: vec![Lanes::ZERO; stride(topics)],
             whole: vec![Whole::ZERO; stride(topics)],
             chosen: Vec::new(),
+            rows: Default::default(),
         }
     }
 
@@ -285,7 +288,7 @@ impl Work<'_> {
         random: &mut Random,
         (scratch, changes): (&mut Scratch, &mut Changes),
         out: &mut Messages,
-    ) -> Result<f64, NotANumber> {
+    ) -> Result<f64, Failed> {
         scratch.lay_out(self, document, kept);
         changes.lambda(&scratch.desk, document, (kept.sizes, kept.parts), true, -1);
         let log = self.sweep(document, kept, true, random, (scratch, changes));
@@ -304,7 +307,7 @@ impl Work<'_> {
         cut: &mut Random,
         (scratch, changes): (&mut Scratch, &mut Changes),
         out: &mut Messages,
-    ) -> Result<(), NotANumber> {
+    ) -> Result<(), Failed> {
         self.first_theta(document, random, scratch)?;
         self.first_list(scratch);
         let sizes = vec![0; document.words.len()];
@@ -322,9 +325,9 @@ impl Work<'_> {
         document: Document<'_>,
         random: Option<&mut Random>,
         scratch: &mut Scratch,
-    ) -> Result<(), NotANumber> {
+    ) -> Result<(), Failed> {
         let count = scratch.place_of.len();
-        let Scratch { whole, theta, .. } = scratch;
+        let Scratch { whole, theta, rows, .. } = scratch;
         let each = flat_mut(theta);
         each.fill(0.0);
         match random {
@@ -352,17 +355,25 @@ impl Work<'_> {
             let mut words = document.words.chunks(TOGETHER).peekable();
             let mut counts = document.counts.chunks(TOGETHER);
             while let (Some(own), Some(counts)) = (words.next(), counts.next()) {
-                let first = self.counts.row(own[0]);
-                let (mut at_work, mut ahead) = ([(first, 0.0); TOGETHER], [first; TOGETHER]);
-                for ((word, &w), &x) in at_work.iter_mut().zip(own).zip(counts) {
-                    *word = (self.counts.row(w), x as f32 * UNITS as f32);
+                let mut slots = rows.iter_mut();
+                let mut row = |w: u32| match slots.next() {
+                    Some(slot) => self.counts.row(w, slot),
+                    None => unreachable!("as many as words at work"),
+                };
+                let mut at_work = [(row(own[0])?, counts[0] as f32 * UNITS as f32); TOGETHER];
+                for word in &mut at_work[1..] {
+                    word.1 = 0.0;
                 }
+                for ((word, &w), &x) in at_work.iter_mut().zip(own).zip(counts).skip(1) {
+                    *word = (row(w)?, x as f32 * UNITS as f32);
+                }
+                let mut ahead = [at_work[0].0; TOGETHER];
                 for (row, &w) in ahead.iter_mut().zip(words.peek().copied().unwrap_or_default()) {
-                    *row = self.counts.row(w);
+                    *row = self.counts.at_hand(w).unwrap_or(*row);
                 }
                 let all = self.kernel.whole(whole, &at_work, &ahead, self.manner.beta);
                 if let Some(&bad) = all.iter().find(|&&s| !(s > 0.0 && s.is_finite())) {
-                    return Err(NotANumber(bad));
+                    return Err(NotANumber(bad).into());
                 }
             }
             for (theta, whole) in theta.iter_mut().zip(&*whole) {
@@ -410,12 +421,13 @@ impl Work<'_> {
         document: Document<'_>,
         kept: Kept<'_>,
         scratch: &mut Scratch,
-    ) -> Result<f64, NotANumber> {
+    ) -> Result<f64, Failed> {
         scratch.lay_out(self, document, kept);
         let mut log = Logarithm::ZERO;
         let mut bad = None;
         for (&w, &x) in document.words.iter().zip(document.counts) {
-            let word = (self.counts.row(w), self.counts.place(w).weight, 0.0);
+            let row = self.counts.row(w, &mut scratch.rows[0])?;
+            let word = (row, self.counts.place(w).weight, 0.0);
             let s = self.kernel.weigh(&mut scratch.desk, 0, word, self.manner, 0.0).full;
             if !(s > 0.0 && s.is_finite()) {
                 bad = Some(NotANumber(s));
@@ -423,7 +435,7 @@ impl Work<'_> {
             log.times(s, x);
         }
         scratch.clear();
-        bad.map_or(Ok(log.value() - self.norm(document)), Err)
+        bad.map_or(Ok(log.value() - self.norm(document)), |bad| Err(bad.into()))
     }
 
     /// What the products of [`Logarithm`] lack.
@@ -440,14 +452,14 @@ impl Work<'_> {
         in_phi: bool,
         random: &mut Random,
         (scratch, changes): (&mut Scratch, &mut Changes),
-    ) -> Result<f64, NotANumber> {
+    ) -> Result<f64, Failed> {
         let mut log = Logarithm::ZERO;
         scratch.sizes.clear();
         let mut messages = kept.iter();
         let words = document.words.chunks(TOGETHER).zip(document.counts.chunks(TOGETHER));
         let mut ahead = document.words.iter().skip(TOGETHER);
         for (words, counts) in words {
-            ahead.by_ref().take(TOGETHER).for_each(|&w| self.counts.row(w).prefetch());
+            ahead.by_ref().take(TOGETHER).for_each(|&w| self.counts.prefetch(w));
             let mut olds: [&[Part]; TOGETHER] = [&[]; TOGETHER];
             for (at, (old, message)) in olds.iter_mut().zip(messages.by_ref().take(words.len())).enumerate() {
                 *old = message;
@@ -456,7 +468,8 @@ impl Work<'_> {
             let mut weighed = [(Weighed::default(), 0); TOGETHER];
             for (at, ((&w, &x), weighed)) in words.iter().zip(counts).zip(&mut weighed).enumerate() {
                 let taken = if self.exclude { x as f32 } else { 0.0 };
-                let word = (self.counts.row(w), self.counts.place(w).weight, taken);
+                let row = self.counts.row(w, &mut scratch.rows[at])?;
+                let word = (row, self.counts.place(w).weight, taken);
                 let bits = random.bits();
                 let u = (bits >> 40) as f32 / (1u32 << 24) as f32;
                 *weighed = (self.kernel.weigh(&mut scratch.desk, at, word, self.manner, u), bits);
@@ -465,7 +478,7 @@ impl Work<'_> {
                 let (old, (message, bits)) = (olds[at], weighed[at]);
                 let Weighed { full, total } = message;
                 if !total.is_finite() {
-                    return Err(NotANumber(total));
+                    return Err(NotANumber(total).into());
                 }
                 if in_phi {
                     log.times(full, x);

@@ -59,29 +59,30 @@ impl Block {
     pub fn number(&self, i: usize) -> u64 {
         self.first_document + i as u64 * (self.between + 1)
     }
-    /// The block in pieces of about `nonzeros` non-zeros. Each takes one document in so many, all over the block: documents
+    /// Becomes a piece of another block, of `count` in all. Each takes one document in so many, all over the block: documents
     /// that lie together are often alike, and a piece should be like the whole.
-    pub(crate) fn pieces(&self, nonzeros: u64) -> Vec<Block> {
-        let count =
-            (self.nonzeros() as u64).div_ceil(nonzeros.max(1)).clamp(1, self.documents().max(1) as u64);
-        let piece = |from: u64| {
-            let mut piece = Block {
-                first_document: self.number(from as usize),
-                between: (self.between + 1) * count - 1,
-                starts: vec![0],
-                ..Block::default()
-            };
-            for i in (from as usize..self.documents()).step_by(count as usize) {
-                let document = self.document(i);
-                piece.words.extend_from_slice(document.words);
-                piece.counts.extend_from_slice(document.counts);
-                piece.starts.push(piece.words.len() as u32);
-            }
-            piece.words.shrink_to_fit();
-            piece.counts.shrink_to_fit();
-            piece
-        };
-        (0..count).map(piece).collect()
+    pub(crate) fn piece_of(&mut self, block: &Block, count: u64, from: u64) {
+        self.empty(block.number(from as usize), (block.between + 1) * count - 1);
+        for i in (from as usize..block.documents()).step_by(count as usize) {
+            self.push(block.document(i));
+        }
+    }
+    /// Becomes some documents of another block.
+    pub(crate) fn part_of(&mut self, block: &Block, range: Range<usize>) {
+        self.empty(block.number(range.start), block.between);
+        range.for_each(|i| self.push(block.document(i)));
+    }
+    fn empty(&mut self, first_document: u64, between: u64) {
+        (self.first_document, self.between) = (first_document, between);
+        self.starts.clear();
+        self.starts.push(0);
+        self.words.clear();
+        self.counts.clear();
+    }
+    fn push(&mut self, document: Document<'_>) {
+        self.words.extend_from_slice(document.words);
+        self.counts.extend_from_slice(document.counts);
+        self.starts.push(self.words.len() as u32);
     }
     /// The documents in runs of about equal numbers of non-zeros, at most [`RUNS`]: what threads share.
     pub(crate) fn runs(&self) -> Vec<Range<usize>> {
@@ -108,6 +109,11 @@ impl Block {
     pub fn iter(&self) -> impl Iterator<Item = Document<'_>> {
         (0..self.documents()).map(|i| self.document(i))
     }
+}
+
+/// Into how many pieces of about `size` non-zeros a block is cut.
+pub(crate) fn pieces(documents: u32, nonzeros: u32, size: u64) -> u64 {
+    u64::from(nonzeros).div_ceil(size.max(1)).clamp(1, u64::from(documents).max(1))
 }
 
 /// Appends the coded form of the documents to `out`: the number of distinct words of each document, then for every
@@ -166,6 +172,16 @@ impl Packed {
     /// How many non-zeros there are.
     pub(crate) fn nonzeros(&self) -> usize {
         self.nonzeros as usize
+    }
+
+    /// How many documents there are.
+    pub(crate) fn documents(&self) -> usize {
+        self.documents as usize
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
     }
 
     /// Becomes a block again.
@@ -253,7 +269,12 @@ mod tests {
             prop_assert_eq!(&block.counts, &counts);
             prop_assert_eq!(&block.starts, &starts);
             for nonzeros in [1, 7, 50, 100_000] {
-                let pieces = block.pieces(nonzeros);
+                let count = pieces(documents.len() as u32, words.len() as u32, nonzeros);
+                let pieces: Vec<Block> = (0..count).map(|from| {
+                    let mut piece = Block::default();
+                    piece.piece_of(&block, count, from);
+                    piece
+                }).collect();
                 let mut all: Vec<_> =
                     pieces.iter().flat_map(|p| p.iter().enumerate().map(|(i, document)| (p.number(i), document))).collect();
                 all.sort_unstable_by_key(|&(number, _)| number);
@@ -263,6 +284,9 @@ mod tests {
                     let mut again = Block::default();
                     for run in piece.runs() {
                         Packed::new(piece, run.clone()).unpack(&mut again);
+                        let mut part = Block::default();
+                        part.part_of(piece, run.clone());
+                        prop_assert_eq!(&part, &again);
                         for (i, d) in run.enumerate() {
                             prop_assert_eq!((again.number(i), again.document(i)), (piece.number(d), piece.document(d)));
                         }

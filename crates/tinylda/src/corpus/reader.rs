@@ -73,9 +73,13 @@ impl Corpus {
     pub fn has_vocabulary(&self) -> bool {
         self.directory.has_vocabulary
     }
-    /// The number of documents in block `i`.
-    pub(crate) fn block_documents(&self, i: usize) -> u32 {
-        self.directory.entries[i].documents
+    /// The documents and non-zeros of block `i`.
+    pub(crate) fn block_size(&self, i: usize) -> (u32, u32) {
+        (self.directory.entries[i].documents, self.directory.entries[i].nonzeros)
+    }
+    /// Bytes of block `i` in the file, without names.
+    pub(crate) fn block_bytes(&self, i: usize) -> u64 {
+        u64::from(self.directory.entries[i].bytes)
     }
 
     fn section(&self, bytes: u64, offset: u64, crc: u32, what: &str) -> Result<Vec<u8>> {

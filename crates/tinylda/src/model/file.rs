@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Model, Settings};
 use crate::corpus::{MAGIC, Vocabulary};
 use crate::error::{Error, Place, Result};
-use crate::files::{AtomicFile, read_at};
+use crate::files::{AtomicFile, Summed, read_at};
 use crate::kernel::flat_mut;
 use crate::topics::Topics;
 
@@ -50,42 +50,40 @@ struct Tensor {
     data_offsets: (u64, u64),
 }
 
-/// Writes and sums up at once.
-struct Summed {
-    file: AtomicFile,
-    crc: crc32fast::Hasher,
-}
-
-impl Summed {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.crc.update(bytes);
-        self.file.put(bytes)
-    }
-    fn floats(&mut self, values: &[f32]) -> Result<()> {
-        let mut bytes = [0; 4096];
-        for chunk in values.chunks(1024) {
-            for (to, v) in bytes.chunks_exact_mut(4).zip(chunk) {
-                to.copy_from_slice(&v.to_le_bytes());
-            }
-            self.put(&bytes[..4 * chunk.len()])?;
+fn floats(out: &mut Summed, values: &[f32]) -> Result<()> {
+    let mut bytes = [0; 4096];
+    for chunk in values.chunks(1024) {
+        for (to, v) in bytes.chunks_exact_mut(4).zip(chunk) {
+            to.copy_from_slice(&v.to_le_bytes());
         }
-        Ok(())
+        out.put(&bytes[..4 * chunk.len()])?;
     }
+    Ok(())
 }
 
-impl Model {
-    /// Writes the model; the file appears when it is whole.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        let (words, topics) = (u64::from(self.words()), u64::from(self.topics()));
+/// All of a model but phi.
+#[derive(Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) words: u32,
+    pub(crate) alpha: &'a [f32],
+    pub(crate) beta: f32,
+    pub(crate) vocabulary: Option<&'a Vocabulary>,
+    pub(crate) settings: &'a Settings,
+}
+
+impl Frame<'_> {
+    /// Writes a model; `phi(w, row)` gives the rows of K, in order. The file appears when it is whole.
+    pub(crate) fn save(&self, path: &Path, mut phi: impl FnMut(u32, &mut [f32]) -> Result<()>) -> Result<()> {
+        let (words, topics) = (u64::from(self.words), self.alpha.len() as u64);
         let mut end = 0u64;
         let mut tensor = |dtype, shape: Vec<u64>, bytes_each: u64| {
             let start = end;
             end += shape.iter().product::<u64>() * bytes_each;
             Tensor { dtype, shape, data_offsets: (start, end) }
         };
-        let strings = self.vocabulary.as_ref().map(Vocabulary::parts);
+        let strings = self.vocabulary.map(Vocabulary::parts);
         let settings =
-            serde_json::to_string(&self.settings).map_err(|e| Error::io("write", path)(e.into()))?;
+            serde_json::to_string(self.settings).map_err(|e| Error::io("write", path)(e.into()))?;
         let header = Header {
             metadata: HeaderMetadata {
                 crc32: "00000000".into(),
@@ -103,7 +101,7 @@ impl Model {
         header.resize(header.len().next_multiple_of(8), b' ');
         let digits = crc_digits(&header).unwrap_or_default();
 
-        let mut out = Summed { file: AtomicFile::create(path)?, crc: crc32fast::Hasher::new() };
+        let mut out = Summed::new(AtomicFile::create(path)?);
         out.put(&(header.len() as u64).to_le_bytes())?;
         out.put(&header)?;
         if let Some((_, ends)) = strings {
@@ -112,17 +110,37 @@ impl Model {
                 out.put(&end.to_le_bytes())?;
             }
         }
-        for w in 0..self.words() {
-            out.floats(self.phi(w))?;
+        let mut row = vec![0.0; self.alpha.len()];
+        for w in 0..self.words {
+            phi(w, &mut row)?;
+            floats(&mut out, &row)?;
         }
-        out.floats(&self.alpha)?;
-        out.floats(&[self.beta()])?;
+        floats(&mut out, self.alpha)?;
+        floats(&mut out, &[self.beta])?;
         if let Some((text, _)) = strings {
             out.put(text.as_bytes())?;
         }
-        let Summed { mut file, crc } = out;
-        file.patch(8 + digits as u64, format!("{:08x}", crc.finalize()).as_bytes())?;
+        let crc = out.sum();
+        let mut file = out.into_file();
+        file.patch(8 + digits as u64, format!("{crc:08x}").as_bytes())?;
         file.commit()
+    }
+}
+
+impl Model {
+    /// Writes the model; the file appears when it is whole.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let frame = Frame {
+            words: self.words(),
+            alpha: &self.alpha,
+            beta: self.beta(),
+            vocabulary: self.vocabulary.as_ref(),
+            settings: &self.settings,
+        };
+        frame.save(path, |w, row| {
+            row.copy_from_slice(self.phi(w));
+            Ok(())
+        })
     }
 
     /// Reads a model and checks it, every byte.

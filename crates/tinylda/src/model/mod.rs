@@ -3,6 +3,8 @@
 mod file;
 mod npz;
 
+pub(crate) use file::Frame;
+
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Corpus, Vocabulary, word_name};

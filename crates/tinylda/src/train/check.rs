@@ -1,15 +1,20 @@
 //! Whether settings make sense for a corpus, before any work: what is wrong, what would be right, what to do.
 
 use super::Trainer;
-use crate::corpus::{Corpus, Shape, word_name};
+use crate::corpus::{self, Corpus, Shape, word_name};
 use crate::counts::most_tokens;
 use crate::error::{Error, Result};
 use crate::messages::UNITS;
-use crate::plan::Plan;
+use crate::plan::Needs;
 
 impl Trainer {
     /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
     pub fn check(&self, corpus: &Corpus) -> Result<()> {
+        self.plan(corpus).map(|_| ())
+    }
+
+    /// The same without the memory; the tokens of every word come with it.
+    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<Vec<u64>> {
         let shape = corpus.shape();
         if self.topics == 0 {
             return bad("-k", "0".into(), "at least 1 topic", "100 is a good first choice.");
@@ -47,9 +52,10 @@ impl Trainer {
             return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
         }
         self.check_given(shape)?;
+        let word_tokens = corpus.word_totals()?.tokens;
         if self.algorithm.small_messages() {
             let most = most_tokens(UNITS);
-            if let Some((w, n)) = (0u32..).zip(corpus.word_totals()?.tokens).find(|&(_, n)| n > most) {
+            if let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most) {
                 let vocabulary = corpus.vocabulary()?;
                 let name = word_name(vocabulary.as_ref(), w);
                 return bad(
@@ -63,12 +69,44 @@ impl Trainer {
                 );
             }
         }
-        if let Some(have) = self.memory {
-            let packed = corpus.bytes_without_strings();
-            let bytes = (packed, corpus.bytes() - packed);
-            Plan::new(shape, bytes, self.topics, self.algorithm, self.active).check(self.topics, have)?;
+        Ok(word_tokens)
+    }
+
+    /// What memory and disk are planned for; `model`: it is wanted in memory, and not just in a file.
+    pub(super) fn needs(&self, corpus: &Corpus, word_tokens: &[u64], model: bool) -> Needs {
+        let shape = corpus.shape();
+        let packed = corpus.bytes_without_strings();
+        let size = self.update_size(shape);
+        let (mut block, mut piece, mut pieces) = ((0, 0, 0), (0, 0), 0);
+        for i in 0..corpus.blocks() {
+            let (documents, nonzeros) = corpus.block_size(i);
+            let count = size.map_or(1, |size| corpus::pieces(documents, nonzeros, size));
+            let (documents, nonzeros) = (u64::from(documents), u64::from(nonzeros));
+            block = (documents.max(block.0), nonzeros.max(block.1), corpus.block_bytes(i).max(block.2));
+            // Pieces of a block are not quite of one size.
+            let part = |n: u64| if count == 1 { n } else { (n.div_ceil(count) * 5 / 4).min(n) };
+            piece = (part(documents).max(piece.0), part(nonzeros).max(piece.1));
+            pieces += count;
         }
-        Ok(())
+        let (rows, draws) = Needs::of_words(word_tokens);
+        Needs {
+            shape,
+            packed,
+            strings: corpus.bytes() - packed,
+            blocks: corpus.blocks() as u64,
+            block,
+            pieces,
+            piece,
+            rows,
+            draws,
+            algorithm: self.algorithm,
+            active: self.active,
+            threads: if self.algorithm.small_messages() { self.threads.max(1) as u64 } else { 1 },
+            kept: true,
+            model,
+            // Documents in an order of the user's own are all over the corpus.
+            disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
+        }
     }
 
     /// The same of a start and an order that were given.

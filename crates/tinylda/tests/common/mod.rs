@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use tinylda::corpus::Statistics;
-use tinylda::{Corpus, CorpusWriter, PassReport, Vocabulary};
+use tinylda::{Corpus, CorpusWriter, Event, Vocabulary};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-pub(crate) fn go_on(_: &PassReport) -> ControlFlow<()> {
+pub(crate) fn go_on(_: Event<'_>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

@@ -1,0 +1,206 @@
+//! Files for what is kept of documents while it is not in memory: records, appended one after another, read at their place.
+//!
+//! Every round writes a new file and reads the last one's, so nothing is ever overwritten: what a checkpoint points to stays
+//! as it is. A file goes when neither a piece nor the last checkpoint points into it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Place, Result};
+use crate::files::read_at;
+
+const PREFIX: &str = "messages-";
+
+/// Where a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Location {
+    pub(crate) file: u32,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) crc: u32,
+}
+
+/// A file of records.
+#[derive(Debug)]
+pub(super) struct Records {
+    path: PathBuf,
+    file: File,
+}
+
+impl Records {
+    /// Reads a record and checks it.
+    pub(super) fn read(&self, at: Location, buffer: &mut Vec<u8>) -> Result<()> {
+        let damaged = |found: &str| Error::Damaged {
+            path: self.path.clone(),
+            kind: "checkpoint",
+            place: Place::Byte(at.offset),
+            found: found.into(),
+        };
+        let length = usize::try_from(at.bytes).map_err(|_| damaged("a record is too long"))?;
+        buffer.clear();
+        buffer.resize(length, 0);
+        read_at(&self.file, buffer, at.offset).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => damaged("it is cut short"),
+            _ => Error::io("read", &self.path)(e),
+        })?;
+        if crc32fast::hash(buffer) != at.crc {
+            return Err(damaged("the checksum of a record is wrong"));
+        }
+        Ok(())
+    }
+
+    /// A record that is whole, and yet no record.
+    pub(super) fn senseless(&self, at: Location) -> Error {
+        let found = "a record does not fit the corpus".into();
+        Error::Damaged { path: self.path.clone(), kind: "checkpoint", place: Place::Byte(at.offset), found }
+    }
+}
+
+/// The end of a file, where records are appended.
+#[derive(Debug)]
+pub(super) struct End {
+    number: u32,
+    records: Arc<Records>,
+    offset: u64,
+}
+
+impl End {
+    pub(super) fn append(&mut self, record: &[u8]) -> Result<Location> {
+        let mut file = &self.records.file;
+        file.write_all(record).map_err(Error::io("write", &self.records.path))?;
+        let bytes = record.len() as u64;
+        let at = Location { file: self.number, offset: self.offset, bytes, crc: crc32fast::hash(record) };
+        self.offset += bytes;
+        Ok(at)
+    }
+}
+
+/// The files.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    folder: Option<PathBuf>,
+    pub(super) files: BTreeMap<u32, Arc<Records>>,
+    next: u32,
+    /// What the last checkpoint points into.
+    held: BTreeSet<u32>,
+    /// Files from this number on were written by this process.
+    pub(super) own: u32,
+}
+
+impl Scratch {
+    pub(super) fn new(folder: Option<PathBuf>) -> Scratch {
+        Scratch { folder, files: BTreeMap::new(), next: 1, held: BTreeSet::new(), own: 1 }
+    }
+
+    /// Opens the files that a checkpoint points into, and takes away those that it does not.
+    pub(super) fn take_up(&mut self, numbers: BTreeSet<u32>) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        for &number in &numbers {
+            let path = path(folder, number);
+            let file = File::open(&path).map_err(Error::io("open", &path))?;
+            self.files.insert(number, Arc::new(Records { path, file }));
+        }
+        for number in found(folder).into_iter().filter(|number| !numbers.contains(number)) {
+            let _ = std::fs::remove_file(path(folder, number));
+        }
+        self.next = numbers.last().map_or(1, |last| last + 1);
+        self.own = self.next;
+        self.held = numbers;
+        Ok(())
+    }
+
+    /// A new file.
+    pub(super) fn begin(&mut self) -> Result<End> {
+        let Some(folder) = &self.folder else {
+            return Err(Error::Memory {
+                need: 0,
+                have: 0,
+                remedy: "The memory granted was used up, and no folder for scratch files was given.".into(),
+            });
+        };
+        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        let number = self.next;
+        let path = path(folder, number);
+        let mut options = std::fs::OpenOptions::new();
+        let file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(Error::io("create", &path))?;
+        let records = Arc::new(Records { path, file });
+        self.files.insert(number, Arc::clone(&records));
+        self.next += 1;
+        Ok(End { number, records, offset: 0 })
+    }
+
+    /// Takes away the files that nobody points into any more.
+    pub(super) fn tidy(&mut self, in_use: &BTreeSet<u32>) {
+        let held = &self.held;
+        self.files.retain(|number, records| {
+            let stays = in_use.contains(number) || held.contains(number);
+            if !stays {
+                // One that is gone already is no loss.
+                let _ = std::fs::remove_file(&records.path);
+            }
+            stays
+        });
+    }
+
+    /// Brings to the disk what a checkpoint will point into; what is not there any more is an error.
+    pub(super) fn sync(&self, in_use: &BTreeSet<u32>) -> Result<()> {
+        for records in in_use.iter().filter_map(|number| self.files.get(number)) {
+            records.file.sync_data().map_err(Error::io("write", &records.path))?;
+            records.path.metadata().map_err(Error::io("keep", &records.path))?;
+        }
+        if let Some(folder) = self.folder.as_ref().and_then(|folder| File::open(folder).ok()) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+
+    /// The checkpoint points into these now.
+    pub(super) fn hold(&mut self, numbers: BTreeSet<u32>) {
+        self.held = numbers;
+    }
+
+    /// Bytes on disk.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.values().filter_map(|records| records.file.metadata().ok()).map(|m| m.len()).sum()
+    }
+}
+
+impl Drop for Scratch {
+    /// What the last checkpoint points into stays.
+    fn drop(&mut self) {
+        self.tidy(&BTreeSet::new());
+        if let Some(folder) = self.folder.as_ref().filter(|_| self.held.is_empty()) {
+            // It goes where nothing else is in it.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+fn path(folder: &Path, number: u32) -> PathBuf {
+    folder.join(format!("{PREFIX}{number:06}"))
+}
+
+/// The numbers of the files in a folder.
+fn found(folder: &Path) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let name = |entry: std::fs::DirEntry| entry.file_name().to_str().map(str::to_owned);
+    entries.flatten().filter_map(name).filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect()
+}
+
+/// Takes away what an earlier training has left in a folder.
+pub(crate) fn clear(folder: &Path) {
+    for number in found(folder) {
+        let _ = std::fs::remove_file(path(folder, number));
+    }
+}

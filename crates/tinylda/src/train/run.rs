@@ -1,0 +1,615 @@
+//! The only loop over passes and documents; its checkpoints, and its end.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::{Event, LEAST_PASSES, PassReport, Progress, Resume, Stop, Summary, Trained, Trainer};
+use crate::algo::document::{DocumentStep, Frozen};
+use crate::algo::{Active, Algorithm, Sweep};
+use crate::checkpoint::{self, Folder, Identity, Position};
+use crate::corpus::Corpus;
+use crate::counts::{self, Slot};
+use crate::engine::Rules;
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, flat_mut};
+use crate::memory;
+use crate::model::{CorpusName, Frame, Model, Settings};
+use crate::plan::Plan;
+use crate::random::{Purpose, Random};
+use crate::store::{Keep, Order, Room, Store, Visit, Which};
+use crate::topics::{Matrix, Topics, heavy_words};
+
+/// Progress is told not more often than this, in seconds.
+const TELL_EVERY: f64 = 0.05;
+
+/// The caller, who is told of everything.
+type Each<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
+
+/// A training under way.
+pub(super) struct Training<'a> {
+    trainer: &'a Trainer,
+    corpus: &'a Corpus,
+    kernel: Kernel,
+    topics: Topics,
+    sweep: Sweep,
+    store: Store<'a>,
+    /// What comes before the first pass: one piece in every so many, and how often.
+    stages: Vec<(u64, u32)>,
+    order: Option<Order>,
+    position: Position,
+    stop: Stop,
+    plan: Plan,
+    folder: Option<Folder>,
+    /// Whether it goes on with a checkpoint.
+    resumed: bool,
+    clock: Clock,
+}
+
+/// Time, whole and since the last checkpoint and the last word to the caller.
+struct Clock {
+    began: Instant,
+    /// Seconds that earlier processes have worked.
+    before: f64,
+    saved: Instant,
+    told: f64,
+}
+
+impl Clock {
+    fn seconds(&self) -> f64 {
+        self.before + self.began.elapsed().as_secs_f64()
+    }
+}
+
+/// Why a round was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// All is visited.
+    Done,
+    /// It is time for a checkpoint.
+    Due,
+    /// The caller has asked to stop.
+    Asked,
+}
+
+impl<'a> Training<'a> {
+    /// Everything made ready: checked, planned, and started or taken up from a checkpoint. `model`: it is wanted in memory.
+    pub(super) fn new(trainer: &'a Trainer, corpus: &'a Corpus, model: bool) -> Result<Training<'a>> {
+        let word_tokens = trainer.check_settings(corpus)?;
+        let plan = Plan::new(&trainer.needs(corpus, &word_tokens, model), trainer.topics, trainer.memory)?;
+        let kernel = trainer.kernel()?;
+        let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
+        let saved = trainer.checkpoint.as_deref().filter(|path| checkpoint::exists(path));
+        let shape = corpus.shape();
+        let alpha = vec![trainer.alpha_value() as f32; trainer.topics as usize];
+        let small = trainer.algorithm.small_messages();
+        let mut topics = if small {
+            Topics::without_phi(shape.words, trainer.topics, &alpha, trainer.beta as f32)
+        } else {
+            Topics::new(shape.words, trainer.topics, &alpha, trainer.beta as f32)?
+        };
+        let keep = if small { Keep::Messages } else { Keep::Rows };
+        let size = trainer.update_size(shape);
+        let room = |scratch| Room { limit: plan.limit, ceiling: plan.ceiling, scratch };
+        let mut position = Position { last: trainer.passes, sum: Some(0.0), ..Position::default() };
+        let mut store;
+        let mut rest = None;
+        if let Some(path) = saved {
+            let pieces = Store::new(corpus, trainer.topics, size, keep, Room::default()).pieces();
+            let opened = checkpoint::open(path, &trainer.identity(corpus), pieces)?;
+            let scratch = trainer.scratch.clone().or(opened.scratch).or_else(|| Some(path.to_path_buf()));
+            store = Store::new(corpus, trainer.topics, size, keep, room(scratch));
+            position = opened.position;
+            store.restore(opened.records, position.active, position.documents)?;
+            rest = Some(opened.rest);
+        } else {
+            store = Store::new(corpus, trainer.topics, size, keep, room(trainer.scratch_folder()));
+            if !small {
+                trainer.scatter(&mut topics, &mut store, &word_tokens)?;
+            }
+        }
+        let rules = trainer.rules(kernel, shape.tokens, &plan);
+        let mut sweep = Sweep::new(trainer.algorithm, &topics, word_tokens, rules)?;
+        let resumed = rest.is_some();
+        if let Some(mut rest) = rest {
+            sweep.restore(&mut topics, &mut rest)?;
+            rest.end()?;
+        } else if let Some(start) = trainer.start.as_deref().filter(|_| small) {
+            store.start(start, trainer.active.most(trainer.topics))?;
+            store.visit(Which::ALL, 0, false, |_, visit| {
+                sweep.load(&topics, visit).map_err(|(d, bad)| bad.in_document(d, "the start"))?;
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        let stages = match trainer.start {
+            Some(_) => Vec::new(),
+            None => trainer.algorithm.stages(store.pieces() as u64, shape.tokens, trainer.topics),
+        };
+        let now = Instant::now();
+        Ok(Training {
+            trainer,
+            corpus,
+            kernel,
+            topics,
+            sweep,
+            stages,
+            order: trainer.visits(corpus),
+            stop: if position.converged { Stop::Converged } else { Stop::Passes },
+            clock: Clock { began: now, before: position.seconds, saved: now, told: 0.0 },
+            position,
+            store,
+            plan,
+            folder,
+            resumed,
+        })
+    }
+
+    /// Goes through all rounds that are left.
+    pub(super) fn run(mut self, each: &mut Each<'_>) -> Result<Training<'a>> {
+        if self.resumed {
+            // Whether to stop is asked again soon.
+            let _ = each(Event::Resumed(self.position.pass));
+        }
+        while self.position.stage < self.stages.len()
+            || (self.position.pass < self.position.last && self.stop != Stop::Asked)
+        {
+            let left = self.round(each)?;
+            if left == Left::Done {
+                self.after_round(each)?;
+            }
+            let due = self.trainer.every.is_some_and(|every| self.clock.saved.elapsed() >= every);
+            if left == Left::Asked {
+                return Err(self.interrupted(each));
+            } else if due {
+                self.save(each)?;
+            }
+        }
+        let (tokens, pass) = (self.corpus.shape().tokens as f64, self.position.pass);
+        if self.position.history.last().map(|&(p, _)| p) != Some(pass) {
+            let sum = self.last_likelihood()?;
+            let asked = self.note(pass, perplexity(sum, tokens), each);
+            if self.stop == Stop::Passes {
+                self.stop = asked;
+            }
+        }
+        Ok(self)
+    }
+
+    /// One round, or what is left of it.
+    fn round(&mut self, each: &mut Each<'_>) -> Result<Left> {
+        let stage = self.stages.get(self.position.stage).copied();
+        let which = match stage {
+            Some((every, _)) => Which::Every(every),
+            None => self.order.as_ref().map_or(Which::ALL, Which::Order),
+        };
+        if self.position.visit == 0 {
+            let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
+            let last_ones = self.position.pass + settling >= self.position.last;
+            if stage.is_none() && !self.position.settling && last_ones {
+                self.position.settling = self.sweep.settle();
+            }
+            if stage.is_none() {
+                let now = self.clock.seconds();
+                self.position.passes.push((now, now, 0.0));
+            }
+            self.sweep.begin(&self.topics)?;
+            self.position.sum = Some(0.0);
+        }
+        let Training { trainer, topics, sweep, store, position, clock, plan, .. } = self;
+        let (traffic, in_all) = (store.traffic(), self.corpus.shape().documents);
+        let in_round = in_all / stage.map_or(1, |(every, _)| every);
+        let (before, work) = work(&self.stages, store.pieces(), position, trainer.passes, which);
+        let mut documents = store.so_far().1;
+        let mut left = Left::Done;
+        let saved = clock.saved;
+        let stopped = store.visit(which, position.visit, true, |visit, visited| {
+            documents += visited.documents();
+            let got = sweep.block(topics, visited).map_err(|(d, bad)| bad.in_document(d, "training"))?;
+            position.sum = position.sum.zip(got).map(|(sum, one)| sum + one);
+            if clock.seconds() - clock.told < TELL_EVERY {
+                return Ok(ControlFlow::Continue(()));
+            }
+            clock.told = clock.seconds();
+            let progress = Progress {
+                pass: if stage.is_some() { 0 } else { position.pass + 1 },
+                passes: trainer.passes,
+                documents,
+                documents_in_all: in_round.max(documents),
+                done: (before + visit as f64 + 1.0) / work,
+                seconds: clock.told,
+                read: traffic.read(),
+                written: traffic.written(),
+                disk: traffic.disk(),
+                resident: memory::resident(),
+                ceiling: plan.ceiling,
+            };
+            if each(Event::Progress(&progress)).is_break() {
+                left = Left::Asked;
+            } else if trainer.every.is_some_and(|every| saved.elapsed() >= every) {
+                left = Left::Due;
+            }
+            Ok(if left == Left::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        self.position.visit = stopped.unwrap_or(0);
+        if stopped.is_none() && left == Left::Due {
+            left = Left::Done;
+        }
+        if stopped.is_none() && left == Left::Asked {
+            self.after_round(each)?;
+        }
+        Ok(left)
+    }
+
+    /// Takes down that a round is done.
+    fn after_round(&mut self, each: &mut Each<'_>) -> Result<()> {
+        let position = &mut self.position;
+        if let Some(&(_, rounds)) = self.stages.get(position.stage) {
+            position.repeat += 1;
+            if position.repeat == rounds {
+                (position.stage, position.repeat) = (position.stage + 1, 0);
+            }
+            return Ok(());
+        }
+        self.sweep.end(&mut self.topics);
+        position.pass += 1;
+        if let Some(timing) = position.passes.last_mut() {
+            *timing = (timing.0, self.clock.seconds(), self.store.active_topics());
+        }
+        // A sweep that gets the likelihood for free gets that of the state it began with: report one pass later.
+        let (pass, sum) = (position.pass, position.sum);
+        let (of_pass, log_likelihood) = match sum {
+            Some(sum) => (pass - 1, sum),
+            None => (pass, log_likelihood(&self.topics, &mut self.store, self.kernel)?),
+        };
+        if of_pass == 0 {
+            return Ok(());
+        }
+        let tokens = self.corpus.shape().tokens as f64;
+        let now = self.note(of_pass, perplexity(log_likelihood, tokens), each);
+        if now == Stop::Asked || (now == Stop::Converged && !self.position.settling) {
+            self.stop = now;
+            let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
+            self.position.last = self.position.last.min(pass + settling);
+            self.position.converged = now == Stop::Converged;
+        }
+        Ok(())
+    }
+
+    /// Writes a pass down, tells the caller, and says whether to go on.
+    fn note(&mut self, pass: u32, train_perplexity: f64, each: &mut Each<'_>) -> Stop {
+        let history = &mut self.position.history;
+        history.push((pass, train_perplexity));
+        let (began, seconds, active_topics) =
+            self.position.passes.get(pass as usize - 1).copied().unwrap_or_default();
+        let report = PassReport {
+            pass,
+            passes: self.trainer.passes,
+            seconds,
+            train_perplexity,
+            active_topics,
+            documents_per_second: self.corpus.shape().documents as f64 / (seconds - began).max(1e-9),
+        };
+        if each(Event::Pass(&report)).is_break() {
+            return Stop::Asked;
+        }
+        // Where messages are cut at random a pass may stand still by chance: five are compared with the five before.
+        let round = if self.trainer.algorithm.small_messages() { 5 } else { 1 };
+        let back = |rounds: usize| {
+            let at = history.len().checked_sub(1 + rounds * round as usize)?;
+            Some(history[at].1)
+        };
+        let least = self.trainer.tolerance_at(train_perplexity) * f64::from(round);
+        let still = |from: usize| {
+            back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
+        };
+        let converged = still(0) && (round == 1 || still(1));
+        if pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged {
+            Stop::Converged
+        } else {
+            Stop::Passes
+        }
+    }
+
+    /// Writes a checkpoint.
+    fn save(&mut self, each: &mut Each<'_>) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let records = self.store.save()?;
+        let (active, documents) = self.store.so_far();
+        let position = Position { active, documents, seconds: self.clock.seconds(), ..self.position.clone() };
+        let identity = self.trainer.identity(self.corpus);
+        let scratch = self.trainer.scratch.clone();
+        folder.write(identity, position, scratch, &records, |out| self.sweep.save(&self.topics, out))?;
+        self.store.saved(&records);
+        self.clock.saved = Instant::now();
+        let _ = each(Event::Checkpoint(folder.path()));
+        Ok(())
+    }
+
+    /// The caller has asked to stop: the error that says so.
+    fn interrupted(&mut self, each: &mut Each<'_>) -> Error {
+        let Some(path) = self.folder.as_ref().map(|folder| folder.path().to_path_buf()) else {
+            return Error::Interrupted;
+        };
+        match self.save(each) {
+            Ok(()) => Error::Stopped { path, pass: self.position.pass + 1 },
+            Err(error) => error,
+        }
+    }
+
+    /// sum x log p(w|d) after the last pass, whatever form an algorithm keeps phi in.
+    fn last_likelihood(&mut self) -> Result<f64> {
+        let Training { sweep, topics, store, kernel, .. } = self;
+        if !sweep.ready(topics)? {
+            return log_likelihood(topics, store, *kernel);
+        }
+        let mut sum = 0f64;
+        store.visit(Which::ALL, 0, false, |_, visit| {
+            sum += sweep
+                .measure(topics, visit)
+                .map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(sum)
+    }
+
+    /// The end: what is kept of documents goes, and what is known of the training is told.
+    fn end(self, keep_theta: bool) -> Result<Ended<'a>> {
+        let Training { trainer, corpus, topics, mut sweep, mut store, position, stop, folder, clock, .. } =
+            self;
+        let train_perplexity = position.history.last().map_or(f64::NAN, |&(_, p)| p);
+        let small = trainer.algorithm.small_messages();
+        let (_, _, active_topics) = position.passes.last().copied().unwrap_or_default();
+        let theta = if keep_theta { Some(collect_theta(&mut store, corpus, trainer.topics)?) } else { None };
+        let settings = Settings {
+            algorithm: trainer.algorithm.name().into(),
+            exclude: small.then(|| if trainer.exclude { "own" } else { "none" }.into()),
+            active: (small && trainer.active != Active::Auto).then(|| trainer.active.to_string()),
+            seed: trainer.seed,
+            passes: position.pass,
+            tolerance: trainer.tolerance_at(train_perplexity),
+            train_perplexity,
+            history: position.history,
+            corpus: CorpusName::of(corpus),
+        };
+        let summary = Summary {
+            passes: position.pass,
+            train_perplexity,
+            seconds: clock.seconds(),
+            active_topics,
+            stop,
+        };
+        sweep.finish();
+        let files = Files { store: store.empty(), folder };
+        Ok(Ended { topics, sweep, settings, summary, theta, files })
+    }
+
+    /// The model in memory.
+    pub(super) fn into_model(self, keep_theta: bool) -> Result<Trained> {
+        let (corpus, alpha) = (self.corpus, self.trainer.alphas());
+        let Ended { mut topics, sweep, settings, summary, theta, mut files } = self.end(keep_theta)?;
+        if matches!(sweep, Sweep::Tbp(_)) {
+            let mut slot = Slot::default();
+            let count = topics.count as usize;
+            topics.phi = Matrix::of_rows(topics.words(), topics.count, |w, row| {
+                sweep.phi(&topics, w, &mut slot, &mut row[..count])
+            })?;
+        }
+        drop(sweep);
+        let model = Model::new(topics, alpha, corpus.vocabulary()?, settings);
+        files.remove();
+        Ok(Trained { model, theta, summary })
+    }
+
+    /// The model in a file.
+    pub(super) fn into_file(self, path: &Path) -> Result<Summary> {
+        let (corpus, alpha) = (self.corpus, self.trainer.alphas());
+        let Ended { topics, sweep, settings, summary, mut files, .. } = self.end(false)?;
+        let vocabulary = corpus.vocabulary()?;
+        let frame = Frame {
+            words: topics.words(),
+            alpha: &alpha,
+            beta: topics.beta,
+            vocabulary: vocabulary.as_ref(),
+            settings: &settings,
+        };
+        let mut slot = Slot::default();
+        frame.save(path, |w, row| sweep.phi(&topics, w, &mut slot, row))?;
+        drop(sweep);
+        files.remove();
+        Ok(summary)
+    }
+}
+
+/// A training that has ended.
+struct Ended<'a> {
+    topics: Topics,
+    sweep: Sweep,
+    settings: Settings,
+    summary: Summary,
+    theta: Option<Vec<f32>>,
+    files: Files<'a>,
+}
+
+/// What is on disk besides the model. It stays until that is there.
+struct Files<'a> {
+    store: Store<'a>,
+    folder: Option<Folder>,
+}
+
+impl Files<'_> {
+    /// The model is there: they are not needed any more.
+    fn remove(&mut self) {
+        self.store.let_go();
+        if let Some(folder) = &self.folder {
+            folder.remove();
+        }
+    }
+}
+
+/// Visits done before this round, and all that there are if all passes are made.
+fn work(
+    stages: &[(u64, u32)],
+    pieces: usize,
+    position: &Position,
+    passes: u32,
+    which: Which<'_>,
+) -> (f64, f64) {
+    let of = |every: u64| Which::Every(every).visits(pieces) as f64;
+    let at_start =
+        |to: usize| stages[..to].iter().map(|&(every, rounds)| of(every) * f64::from(rounds)).sum::<f64>();
+    let pass = if stages.len() > position.stage { pieces as f64 } else { which.visits(pieces) as f64 };
+    let done = at_start(position.stage)
+        + stages.get(position.stage).map_or(0.0, |&(every, _)| of(every) * f64::from(position.repeat))
+        + pass * f64::from(position.pass);
+    (done, at_start(stages.len()) + pass * f64::from(passes))
+}
+
+impl Trainer {
+    fn alphas(&self) -> Vec<f32> {
+        vec![self.alpha_value() as f32; self.topics as usize]
+    }
+
+    /// Where files go, where they may.
+    fn scratch_folder(&self) -> Option<PathBuf> {
+        self.scratch.clone().or_else(|| self.checkpoint.clone())
+    }
+
+    /// The folder of checkpoints, made sure of: what is in it is to be continued, or thrown away, or there is nothing.
+    fn folder(&self, path: &Path) -> Result<Folder> {
+        let there = checkpoint::exists(path);
+        if there && self.resume == Resume::No {
+            return Err(Error::Unfinished { path: path.to_path_buf() });
+        }
+        let folder = Folder::open(path)?;
+        if !there || self.resume == Resume::Restart {
+            folder.clear();
+        }
+        Ok(folder)
+    }
+
+    /// Every setting that the result depends on, by the name that a user knows it by.
+    fn identity(&self, corpus: &Corpus) -> Identity {
+        let mut all = Identity::new();
+        let mut add = |name: &str, value: serde_json::Value| all.insert(name.into(), value);
+        let sum = |bytes: Vec<u8>| format!("{:08x}", crc32fast::hash(&bytes));
+        add("the corpus", corpus.fingerprint().into());
+        add("--algorithm", self.algorithm.name().into());
+        add("-k", self.topics.into());
+        add("--alpha", self.alpha_value().into());
+        add("--beta", self.beta.into());
+        add("--seed", self.seed.into());
+        add("--passes", self.passes.into());
+        add("--tol", self.tolerance.map_or("of its own".into(), Into::into));
+        if self.algorithm == Algorithm::Tbp {
+            add("--exclude", if self.exclude { "own" } else { "none" }.into());
+            add("--active", self.active.to_string().into());
+        }
+        let start = self.start.as_ref().map(|all| sum(all.iter().flat_map(|k| k.to_le_bytes()).collect()));
+        add("--start", start.into());
+        let order = self.order.as_ref().map(|all| sum(all.iter().flat_map(|d| d.to_le_bytes()).collect()));
+        add("--order", order.into());
+        all
+    }
+
+    fn rules(&self, kernel: Kernel, tokens: u64, plan: &Plan) -> Rules {
+        Rules {
+            threads: self.threads,
+            kernel,
+            exclude: self.exclude,
+            active: self.active,
+            seed: self.seed,
+            tokens,
+            growing: self.start.is_none(),
+            room: counts::Room {
+                memory: if plan.phi_on_disk > 0 { plan.phi } else { u64::MAX },
+                folder: self.scratch_folder().filter(|_| plan.phi_on_disk > 0),
+            },
+        }
+    }
+
+    /// The start: each non-zero gives all its tokens to one topic.
+    fn scatter(&self, topics: &mut Topics, store: &mut Store<'_>, word_tokens: &[u64]) -> Result<()> {
+        let mut given = self.start.as_deref().unwrap_or_default().iter();
+        let row = || vec![0f64; self.topics as usize];
+        let mut heavy: HashMap<u32, Vec<f64>> = heavy_words(word_tokens).map(|w| (w, row())).collect();
+        store.for_each(true, |d, document, theta| {
+            let mut random = Random::new(self.seed, Purpose::Start, d);
+            for (&w, &x) in document.words.iter().zip(document.counts) {
+                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32)
+                    as usize;
+                theta[k] += x as f32;
+                match heavy.get_mut(&w) {
+                    Some(row) => row[k] += f64::from(x),
+                    None => flat_mut(topics.phi.row_mut(w))[k] += x as f32,
+                }
+                topics.lambda[k] += f64::from(x);
+            }
+            Ok(())
+        })?;
+        for (w, row) in heavy {
+            for (phi, sum) in flat_mut(topics.phi.row_mut(w)).iter_mut().zip(row) {
+                *phi = sum as f32;
+            }
+        }
+        Ok(())
+    }
+
+    /// The order of documents: blocks shuffled, and the documents within each, so that a pass can stream from disk.
+    fn visits(&self, corpus: &Corpus) -> Option<Order> {
+        if !self.algorithm.shuffles() {
+            return None;
+        }
+        let Some(order) = &self.order else {
+            let mut blocks: Vec<usize> = (0..corpus.blocks()).collect();
+            Random::new(self.seed, Purpose::BlockOrder, 0).shuffle(&mut blocks);
+            return Some(Order::Random(blocks, self.seed));
+        };
+        let mut firsts = vec![0u64];
+        firsts.extend((0..corpus.blocks()).scan(0u64, |sum, i| {
+            *sum += u64::from(corpus.block_size(i).0);
+            Some(*sum)
+        }));
+        let mut visits: Vec<Visit> = Vec::new();
+        for &d in order {
+            let block = firsts.partition_point(|&first| first <= d) - 1;
+            let within = (d - firsts[block]) as u32;
+            match visits.last_mut() {
+                Some(last) if last.block == block => last.documents.push(within),
+                _ => visits.push(Visit { block, documents: vec![within] }),
+            }
+        }
+        Some(Order::Given(visits))
+    }
+}
+
+/// exp(-log-likelihood per token).
+fn perplexity(log_likelihood: f64, tokens: f64) -> f64 {
+    libm::exp(-log_likelihood / tokens)
+}
+
+/// sum x log p(w|d) over the training documents.
+fn log_likelihood(topics: &Topics, store: &mut Store<'_>, kernel: Kernel) -> Result<f64> {
+    let mut inverse = Vec::new();
+    topics.inverse(&mut inverse);
+    let frozen = Frozen::new(topics, &inverse);
+    let mut step = DocumentStep::new(topics.count, kernel);
+    let mut sum = 0f64;
+    store.for_each(false, |d, document, theta| {
+        sum += step
+            .log_likelihood(&frozen, document, theta, document.tokens())
+            .map_err(|bad| bad.in_document(d, "the training perplexity"))?;
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+fn collect_theta(store: &mut Store<'_>, corpus: &Corpus, topics: u32) -> Result<Vec<f32>> {
+    let mut all = vec![0.0; corpus.shape().documents as usize * topics as usize];
+    store.for_each(false, |d, _, theta| {
+        let start = d as usize * topics as usize;
+        all[start..start + topics as usize].copy_from_slice(theta);
+        Ok(())
+    })?;
+    Ok(all)
+}
