@@ -155,6 +155,14 @@ pub(crate) enum Exclude {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Theta {
+    /// Its messages
+    Keep,
+    /// Nothing: it begins anew each time
+    Recompute,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Instructions {
     Plain,
     Avx2,
@@ -284,6 +292,9 @@ pub(crate) struct Train {
     /// Print what memory and disk would be used for, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "restart"])]
     pub(crate) plan: bool,
+    /// tbp: what is kept of documents between two passes; recompute needs little disk, and costs accuracy [default: keep]
+    #[arg(long, value_enum)]
+    pub(crate) theta: Option<Theta>,
     /// A folder for what does not fit in memory [default: that of the checkpoints]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,

@@ -135,6 +135,15 @@ impl Folder {
     }
 }
 
+impl Drop for Folder {
+    /// A folder without a checkpoint is of no use.
+    fn drop(&mut self) {
+        if !exists(&self.path) {
+            self.remove();
+        }
+    }
+}
+
 /// Whether a folder has a checkpoint.
 pub(crate) fn exists(folder: &Path) -> bool {
     folder.join(STATE).exists()

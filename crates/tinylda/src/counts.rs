@@ -67,6 +67,7 @@ pub(crate) struct Room {
 /// Rows in a file: first those of 16 bits, then those of 32.
 #[derive(Debug)]
 struct OnDisk {
+    /// What it is called in errors.
     path: PathBuf,
     file: File,
     /// Where those of 32 bits begin.
@@ -303,6 +304,13 @@ impl Counts {
         })
     }
 
+    /// All zero again.
+    pub(crate) fn clear(&mut self) -> Result<()> {
+        self.narrow.fill(0);
+        self.wide.fill(0);
+        self.on_disk.as_ref().map_or(Ok(()), OnDisk::clear)
+    }
+
     /// phi of a word, in tokens.
     pub(crate) fn fill(&self, word: u32, units: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
         let scale = 1.0 / units as f32;
@@ -401,11 +409,20 @@ impl OnDisk {
     fn new(folder: &Path, narrow: u64, wide: u64) -> Result<OnDisk> {
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         let path = folder.join("phi");
-        let mut options = std::fs::OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&path);
-        let file = file.map_err(Error::io("create", &path))?;
+        // It has no name that others see, and goes with the process.
+        let file = tempfile::tempfile_in(folder).map_err(Error::io("create", &path))?;
         file.set_len(narrow + wide).map_err(Error::io("write", &path))?;
         Ok(OnDisk { path, file, wide: narrow })
+    }
+
+    /// Zeros again: cut off and made as long as it was, a file has them.
+    fn clear(&self) -> Result<()> {
+        let again = || {
+            let length = self.file.metadata()?.len();
+            self.file.set_len(0)?;
+            self.file.set_len(length)
+        };
+        again().map_err(Error::io("write", &self.path))
     }
 
     /// Where a row is, and its bytes.
@@ -459,12 +476,6 @@ impl OnDisk {
             self.write(width, kind, number, &slot.bytes)?;
         }
         Ok(())
-    }
-}
-
-impl Drop for OnDisk {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Rules {
     pub(crate) growing: bool,
     /// Where phi may be.
     pub(crate) room: Room,
+    /// Whether nothing is kept of documents: at each visit they begin anew.
+    pub(crate) anew: bool,
 }
 
 /// The engine, with its buffers.
@@ -44,6 +46,8 @@ pub(crate) struct Engine {
     rules: Rules,
     counts: Counts,
     lambda: Vec<i64>,
+    /// phi and lambda of this round, where they cannot be taken out of the last one's: nothing is kept of documents then.
+    next: Option<Box<Next>>,
     inverse: Vec<Lanes>,
     factors: Vec<Lanes>,
     /// Of every run of the block.
@@ -55,6 +59,15 @@ pub(crate) struct Engine {
     /// In units; see [`tbp::MOST_SMOOTHING`].
     beta: f64,
     settling: bool,
+}
+
+/// See [`Engine`].
+#[derive(Debug)]
+struct Next {
+    counts: Counts,
+    lambda: Vec<i64>,
+    /// Topics in use of the documents visited, and how many documents have any.
+    active: (u64, u64),
 }
 
 impl Engine {
@@ -70,6 +83,12 @@ impl Engine {
         Ok(Engine {
             pool,
             counts: Counts::new(word_tokens, topics.count, UNITS, &rules.room)?,
+            next: if rules.anew {
+                let counts = Counts::new(word_tokens, topics.count, UNITS, &rules.room)?;
+                Some(Box::new(Next { counts, lambda: vec![0; topics.count as usize], active: (0, 0) }))
+            } else {
+                None
+            },
             rules,
             lambda: vec![0; topics.count as usize],
             inverse: vec![Lanes::ZERO; stride(topics.count)],
@@ -92,12 +111,31 @@ impl Engine {
 
     /// Before the first block of a pass, or of a stage at the start.
     pub(crate) fn begin(&mut self, topics: &Topics) -> Result<()> {
+        self.turn()?;
         self.round += 1;
         if !self.at_random() {
             self.invert(topics);
             self.weigh()?;
         }
         Ok(())
+    }
+
+    /// What the last round has made takes the place of what it was made from.
+    fn turn(&mut self) -> Result<()> {
+        let Some(next) = &mut self.next else { return Ok(()) };
+        if next.lambda.iter().any(|&units| units != 0) {
+            std::mem::swap(&mut self.counts, &mut next.counts);
+            std::mem::swap(&mut self.lambda, &mut next.lambda);
+            next.counts.clear()?;
+            next.lambda.fill(0);
+        }
+        next.active = (0, 0);
+        Ok(())
+    }
+
+    /// Topics in use per document of this round, where the store cannot know.
+    pub(crate) fn active_topics(&self) -> Option<f64> {
+        self.next.as_ref().map(|next| next.active.0 as f64 / next.active.1.max(1) as f64)
     }
 
     /// From now on messages are cut finely, and topics do not come back to documents.
@@ -159,6 +197,7 @@ impl Engine {
             },
             exclude: self.rules.exclude,
             most: self.rules.active.most(topics.count),
+            rounds: if self.rules.anew { tbp::ROUNDS_ANEW } else { tbp::ROUNDS },
         }
     }
 
@@ -172,20 +211,20 @@ impl Engine {
         let mut changes = std::mem::take(&mut self.changes);
         changes.resize_with(runs.len().max(changes.len()), Changes::default);
         let (work, scratch) = (self.work(topics), &self.scratch);
-        let (count, buckets) = (topics.count as usize, self.counts.buckets());
+        let (count, buckets, anew) = (topics.count as usize, self.counts.buckets(), self.rules.anew);
         let mut order: Vec<usize> = (0..runs.len()).collect();
         order.sort_by_key(|&i| Reverse(runs[i].documents.nonzeros()));
         let tasks: Vec<Mutex<Task<'_>>> = runs
             .iter_mut()
             .zip(&mut changes)
-            .map(|(run, changes)| Mutex::new(Task { run, changes, sum: Ok(0.0) }))
+            .map(|(run, changes)| Mutex::new(Task { run, changes, sum: Ok(0.0), active: (0, 0) }))
             .collect();
         // The next thread that is free takes the next run, the longest first: so they come to the end together.
         let next = AtomicUsize::new(0);
         self.pool.broadcast(|thread| {
             let Own { scratch, out, block } = &mut *locked(&scratch[thread.index()]);
             while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Task { run, changes, sum } = &mut *locked(&tasks[i]);
+                let Task { run, changes, sum, active } = &mut *locked(&tasks[i]);
                 changes.clear(buckets, count);
                 out.clear();
                 let block = run.documents.open(block);
@@ -196,21 +235,32 @@ impl Engine {
                     each(work, job).map(|more| sum + more).map_err(|bad| (number, bad))
                 });
                 // Nothing, where messages are only looked at.
-                if !out.is_empty() && sum.is_ok() {
+                if !out.is_empty() && sum.is_ok() && !anew {
                     run.messages.copy(out);
                 }
+                *active = out.active();
             }
         });
+        let mut active = (0, 0);
         let total = tasks.into_iter().try_fold(0f64, |total, task| {
-            Ok(total + task.into_inner().unwrap_or_else(PoisonError::into_inner).sum?)
+            let task = task.into_inner().unwrap_or_else(PoisonError::into_inner);
+            active = (active.0 + task.active.0, active.1 + task.active.1);
+            Ok(total + task.sum?)
         });
+        if let Some(next) = &mut self.next {
+            next.active = (next.active.0 + active.0, next.active.1 + active.1);
+        }
         self.changes = changes;
         total
     }
 
     /// Takes up what the first `runs` runs have changed.
     fn take_up(&mut self, runs: usize) -> Result<()> {
-        let Engine { pool, counts, changes, lambda, .. } = self;
+        let Engine { pool, counts, changes, lambda, next, .. } = self;
+        let (counts, lambda) = match next {
+            Some(next) => (&mut next.counts, &mut next.lambda),
+            None => (counts, lambda),
+        };
         let changes = &changes[..runs];
         pool.install(|| counts.change(|bucket| changes.iter().flat_map(move |run| &run.phi[bucket])))?;
         for run in changes {
@@ -237,7 +287,7 @@ impl Engine {
             if growing && kept.parts.is_empty() {
                 let mut start = Random::new(seed, Purpose::Start, number);
                 let random = at_random.then_some(&mut start);
-                return work.grow(document, random, &mut cut, (scratch, changes), out).map(|()| 0.0);
+                return work.grow(document, random, &mut cut, (scratch, changes), out);
             }
             work.renew(document, kept, &mut cut, (scratch, changes), out)
         })?;
@@ -262,12 +312,16 @@ impl Engine {
             if job.document.words.is_empty() {
                 return Ok(0.0);
             }
+            if job.kept.parts.is_empty() {
+                return work.first_theta(job.document, None, job.scratch);
+            }
             work.measure(job.document, job.kept, job.scratch)
         })
     }
 
     /// Before blocks are measured.
     pub(crate) fn ready(&mut self, topics: &Topics) -> Result<()> {
+        self.turn()?;
         self.invert(topics);
         self.weigh()
     }
@@ -288,7 +342,11 @@ impl Engine {
     pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
         out.numbers(&[self.round, u32::from(self.settling)])?;
         out.numbers(&self.lambda)?;
-        self.counts.save(out)
+        self.counts.save(out)?;
+        let Some(next) = &self.next else { return Ok(()) };
+        out.numbers(&[next.active.0, next.active.1])?;
+        out.numbers(&next.lambda)?;
+        next.counts.save(out)
     }
 
     /// Takes up what [`Engine::save`] wrote.
@@ -297,7 +355,13 @@ impl Engine {
         from.numbers(2, &mut numbers)?;
         (self.round, self.settling) = (numbers[0], numbers[1] != 0);
         from.numbers(self.lambda.len(), &mut self.lambda)?;
-        self.counts.restore(from)
+        self.counts.restore(from)?;
+        let Some(next) = &mut self.next else { return Ok(()) };
+        let mut active: Vec<u64> = Vec::new();
+        from.numbers(2, &mut active)?;
+        next.active = (active[0], active[1]);
+        from.numbers(next.lambda.len(), &mut next.lambda)?;
+        next.counts.restore(from)
     }
 }
 
@@ -321,6 +385,8 @@ struct Task<'a> {
     run: &'a mut Run,
     changes: &'a mut Changes,
     sum: Result<f64, (u64, Failed)>,
+    /// Topics in use, and documents that use any.
+    active: (u64, u64),
 }
 
 /// A document at work.

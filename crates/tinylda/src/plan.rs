@@ -155,7 +155,9 @@ impl Plan {
         let changes = if small { nonzeros.saturating_mul(most * 2 * 8 * 3 / 2) } else { 0 };
         let vocabulary = needs.strings.saturating_mul(2).saturating_add(words.saturating_mul(16));
         let phi = if small {
-            sum(&[needs.rows.0.saturating_mul(2), needs.rows.1.saturating_mul(4)]).saturating_mul(width)
+            // What a round makes and what it is made from are two, where nothing is kept of documents.
+            let one = sum(&[needs.rows.0.saturating_mul(2), needs.rows.1.saturating_mul(4)]);
+            one.saturating_mul(width).saturating_mul(if needs.kept { 1 } else { 2 })
         } else {
             words.saturating_mul(row).saturating_mul(algorithm.matrices())
         };
@@ -174,7 +176,7 @@ impl Plan {
             program: PROGRAM.saturating_add(threads.saturating_mul(THREAD)),
             words: sum(&[
                 words.saturating_mul(32),
-                needs.draws.saturating_mul(4),
+                needs.draws.saturating_mul(if needs.kept { 4 } else { 8 }),
                 needs.blocks.saturating_mul(96),
                 needs.pieces.saturating_mul(160),
             ]),

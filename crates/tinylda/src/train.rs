@@ -47,6 +47,7 @@ pub struct Trainer {
     checkpoint: Option<PathBuf>,
     every: Option<Duration>,
     resume: Resume,
+    recompute: bool,
 }
 
 /// What to do about a checkpoint that is there.
@@ -67,7 +68,8 @@ pub enum Event<'a> {
     /// Work goes on. Asked to stop here, training writes a checkpoint where it has a folder for it, and ends with an error that
     /// says so.
     Progress(&'a Progress),
-    /// A pass is done. Asked to stop here, training ends with the topics that it has.
+    /// A pass is done. Asked to stop here, training to a model in memory ends with the topics that it has; training to a file
+    /// stops as above.
     Pass(&'a PassReport),
     /// Training goes on where a checkpoint has left it: this many passes were done.
     Resumed(u32),
@@ -179,6 +181,7 @@ impl Trainer {
             checkpoint: None,
             every: None,
             resume: Resume::No,
+            recompute: false,
         }
     }
     /// Which update rule.
@@ -260,6 +263,12 @@ impl Trainer {
     pub fn checkpoint(self, folder: PathBuf, every: Option<Duration>) -> Trainer {
         Trainer { checkpoint: Some(folder), every, ..self }
     }
+    /// With `tbp`: whether nothing is kept of documents between two visits. That saves disk, and costs accuracy; see
+    /// `docs/MEMORY.md`.
+    #[must_use]
+    pub fn recompute(self, recompute: bool) -> Trainer {
+        Trainer { recompute, ..self }
+    }
     /// What to do about a checkpoint that is there. The result of a training that goes on is that of one that was never
     /// stopped, to the bit.
     #[must_use]
@@ -312,7 +321,7 @@ impl Trainer {
         file: &Path,
         mut each: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Summary> {
-        Training::new(self, corpus, false)?.run(&mut each)?.into_file(file)
+        Training::new(self, corpus, false)?.run(&mut each)?.into_file(file, &mut each)
     }
 
     /// What [`train_to`](Trainer::train_to) would take, without doing it.

@@ -30,6 +30,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         ("--threads", a.threads.is_some()),
         ("--exclude", a.exclude.is_some()),
         ("--active", a.active.is_some()),
+        ("--theta", a.theta.is_some()),
     ];
     for (option, given) in ours {
         if given && a.algorithm != args::Algorithm::Tbp {
@@ -132,7 +133,7 @@ fn train(
     ui: Ui,
 ) -> anyhow::Result<Summary> {
     let bar = ui.bar("pass", Unit::Plain);
-    let mut failed = None;
+    let (mut failed, mut saved) = (None, a.resume && checkpoint_folder(a).exists());
     let mut perplexity = String::new();
     MAY_EXIT.store(true, Ordering::Relaxed);
     let summary = trainer.train_to(corpus, a.output(), |event| {
@@ -150,6 +151,7 @@ fn train(
                 (Some(json!({ "event": "resumed", "passes": passes })), ControlFlow::Continue(()))
             }
             Event::Checkpoint(folder) => {
+                saved = true;
                 let seconds = log.progress.map(|p| p.seconds);
                 let line = json!({ "event": "checkpoint", "folder": shown(folder), "seconds": seconds });
                 (Some(line), ControlFlow::Continue(()))
@@ -167,10 +169,17 @@ fn train(
     if let Some(error) = failed {
         return Err(error);
     }
-    if let Err(stopped @ tinylda::Error::Stopped { .. }) = &summary {
-        return Err(anyhow::anyhow!("{stopped}\nTo go on:\n  {}", again()));
+    match &summary {
+        Err(stopped @ tinylda::Error::Stopped { .. }) => {
+            Err(anyhow::anyhow!("{stopped}\nTo go on:\n  {}", again()))
+        }
+        Err(error) if saved => {
+            let folder = checkpoint_folder(a);
+            let more = format!("The last checkpoint is kept in {}. To go on from it:", folder.display());
+            Err(anyhow::anyhow!("{error}\n{more}\n  {}", again()))
+        }
+        _ => Ok(summary?),
     }
-    Ok(summary?)
 }
 
 /// The command that goes on.
@@ -267,6 +276,7 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
         .passes(a.passes)
         .threads(threads(a))
         .exclude(a.exclude != Some(args::Exclude::None))
+        .recompute(a.theta == Some(args::Theta::Recompute))
         .seed(a.seed);
     if let Some(tolerance) = a.tol {
         trainer = trainer.tolerance(tolerance);

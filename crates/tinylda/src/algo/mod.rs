@@ -150,6 +150,12 @@ impl Sweep {
         }
     }
 
+    /// Topics in use per document of this round, where the store cannot know.
+    pub(crate) fn active_topics(&self) -> Option<f64> {
+        let Sweep::Tbp(engine) = self else { return None };
+        engine.active_topics()
+    }
+
     /// From now on what was found is refined, and nothing new sought. Returns whether that makes a difference.
     pub(crate) fn settle(&mut self) -> bool {
         let Sweep::Tbp(engine) = self else { return false };

@@ -58,8 +58,10 @@ pub(crate) fn stages(pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
     stages
 }
 
-/// How often a new document is gone through with all topics before its words share them out.
-const ROUNDS: usize = 4;
+/// How often a new document is gone through with all topics before its words share them out,
+pub(crate) const ROUNDS: usize = 4;
+/// and how often where it is new at every visit.
+pub(crate) const ROUNDS_ANEW: usize = 8;
 
 /// How many topics a document may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -111,6 +113,8 @@ pub(crate) struct Work<'a> {
     pub(crate) exclude: bool,
     /// The most topics of a document.
     pub(crate) most: usize,
+    /// How often a new document is gone through with all topics before its words share them out.
+    pub(crate) rounds: usize,
 }
 
 /// What a run of documents changes: phi, by groups of words, and lambda.
@@ -299,7 +303,7 @@ impl Work<'_> {
     }
 
     /// The first messages of a document, from the topics there are so far: theta is gone through a few times with all
-    /// topics, and then its words share them out.
+    /// topics, and then its words share them out. Returns its log-likelihood on the way.
     pub(crate) fn grow(
         self,
         document: Document<'_>,
@@ -307,8 +311,8 @@ impl Work<'_> {
         cut: &mut Random,
         (scratch, changes): (&mut Scratch, &mut Changes),
         out: &mut Messages,
-    ) -> Result<(), Failed> {
-        self.first_theta(document, random, scratch)?;
+    ) -> Result<f64, Failed> {
+        let log = self.first_theta(document, random, scratch)?;
         self.first_list(scratch);
         let sizes = vec![0; document.words.len()];
         let none = Kept { topics: &[], sizes: &sizes, parts: &[] };
@@ -316,16 +320,17 @@ impl Work<'_> {
         let (parts, _) = scratch.desk.messages();
         changes.lambda(&scratch.desk, document, (&scratch.sizes, parts), false, 1);
         scratch.put_down(out);
-        done.map(|_| ())
+        done.map(|_| log)
     }
 
-    /// theta of a new document, in units, from an even start or a topic at random for each word.
-    fn first_theta(
+    /// theta of a new document, in units, from an even start or a topic at random for each word. Returns the log-likelihood that
+    /// the last but one had.
+    pub(crate) fn first_theta(
         self,
         document: Document<'_>,
         random: Option<&mut Random>,
         scratch: &mut Scratch,
-    ) -> Result<(), Failed> {
+    ) -> Result<f64, Failed> {
         let count = scratch.place_of.len();
         let Scratch { whole, theta, rows, .. } = scratch;
         let each = flat_mut(theta);
@@ -341,7 +346,8 @@ impl Work<'_> {
         for (whole, &inverse) in whole.iter_mut().zip(self.inverse) {
             whole.inverse = inverse;
         }
-        for _ in 0..ROUNDS {
+        let mut log = Logarithm::ZERO;
+        for round in 1..=self.rounds {
             for ((whole, theta), alpha) in whole.iter_mut().zip(&*theta).zip(self.alpha) {
                 let sums = theta.0.into_iter().zip(alpha.0);
                 whole
@@ -375,12 +381,15 @@ impl Work<'_> {
                 if let Some(&bad) = all.iter().find(|&&s| !(s > 0.0 && s.is_finite())) {
                     return Err(NotANumber(bad).into());
                 }
+                if round == self.rounds {
+                    all.iter().zip(counts).for_each(|(&s, &x)| log.times(s, x));
+                }
             }
             for (theta, whole) in theta.iter_mut().zip(&*whole) {
                 *theta = whole.sums;
             }
         }
-        Ok(())
+        Ok(log.value() - self.norm(document))
     }
 
     /// Puts the topics of a new document on the desk, the strongest where it may not use them all.

@@ -328,13 +328,12 @@ impl<'a> Store<'a> {
         Arc::clone(&self.traffic)
     }
 
-    /// Without its pieces in memory, which make room.
-    pub(crate) fn empty(mut self) -> Store<'a> {
+    /// Lets its pieces go, for good.
+    pub(crate) fn empty(&mut self) {
         self.held = Vec::new();
         self.spares = Vec::new();
         self.spare = Block::default();
         memory::give_back();
-        self
     }
 
     /// Whether so many more bytes can stay in memory. Where the process has come near its ceiling less may stay from now on:

@@ -102,7 +102,7 @@ impl Trainer {
             algorithm: self.algorithm,
             active: self.active,
             threads: if self.algorithm.small_messages() { self.threads.max(1) as u64 } else { 1 },
-            kept: true,
+            kept: !self.recompute,
             model,
             // Documents in an order of the user's own are all over the corpus.
             disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
@@ -130,6 +130,18 @@ impl Trainer {
                     "Topics are counted from 0 and less than -k.",
                 );
             }
+        }
+        let both = self.recompute && self.start.is_some();
+        if self.recompute && (both || !self.algorithm.small_messages()) {
+            let found =
+                if both { "recompute with --start" } else { "recompute with one of the paper's algorithms" };
+            let remedy = "Leave one of the two out.";
+            return bad(
+                "--theta",
+                found.into(),
+                "it only with --algorithm tbp and a start of its own",
+                remedy,
+            );
         }
         if let Some(order) = &self.order {
             let mut seen = vec![false; shape.documents as usize];

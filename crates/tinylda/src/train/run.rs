@@ -18,7 +18,7 @@ use crate::memory;
 use crate::model::{CorpusName, Frame, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
-use crate::store::{Keep, Order, Room, Store, Visit, Which};
+use crate::store::{Keep, Order, Room, Store, Traffic, Visit, Which};
 use crate::topics::{Matrix, Topics, heavy_words};
 
 /// Progress is told not more often than this, in seconds.
@@ -44,6 +44,8 @@ pub(super) struct Training<'a> {
     folder: Option<Folder>,
     /// Whether it goes on with a checkpoint.
     resumed: bool,
+    /// Whether the model is wanted in memory.
+    model: bool,
     clock: Clock,
 }
 
@@ -59,6 +61,33 @@ struct Clock {
 impl Clock {
     fn seconds(&self) -> f64 {
         self.before + self.began.elapsed().as_secs_f64()
+    }
+
+    /// Whether it is time to tell the caller something.
+    fn tell(&mut self) -> bool {
+        let now = self.seconds();
+        let long_ago = now - self.told >= TELL_EVERY;
+        if long_ago {
+            self.told = now;
+        }
+        long_ago
+    }
+
+    /// What is the same wherever progress is told.
+    fn progress(&self, traffic: &Traffic, plan: &Plan) -> Progress {
+        Progress {
+            pass: 0,
+            passes: 0,
+            documents: 0,
+            documents_in_all: 0,
+            done: 0.0,
+            seconds: self.told,
+            read: traffic.read(),
+            written: traffic.written(),
+            disk: traffic.disk(),
+            resident: memory::resident(),
+            ceiling: plan.ceiling,
+        }
     }
 }
 
@@ -142,6 +171,7 @@ impl<'a> Training<'a> {
             plan,
             folder,
             resumed,
+            model,
         })
     }
 
@@ -155,11 +185,12 @@ impl<'a> Training<'a> {
             || (self.position.pass < self.position.last && self.stop != Stop::Asked)
         {
             let left = self.round(each)?;
-            if left == Left::Done {
+            if self.position.visit == 0 {
                 self.after_round(each)?;
             }
             let due = self.trainer.every.is_some_and(|every| self.clock.saved.elapsed() >= every);
-            if left == Left::Asked {
+            // One who wants a file, and stops, wants to go on later.
+            if left == Left::Asked || (self.stop == Stop::Asked && !self.model) {
                 return Err(self.interrupted(each));
             } else if due {
                 self.save(each)?;
@@ -167,10 +198,16 @@ impl<'a> Training<'a> {
         }
         let (tokens, pass) = (self.corpus.shape().tokens as f64, self.position.pass);
         if self.position.history.last().map(|&(p, _)| p) != Some(pass) {
-            let sum = self.last_likelihood()?;
-            let asked = self.note(pass, perplexity(sum, tokens), each);
+            let Some(sum) = self.last_likelihood(each)? else { return Err(self.interrupted(each)) };
+            let (asked, converged) = self.note(pass, perplexity(sum, tokens), each);
             if self.stop == Stop::Passes {
-                self.stop = asked;
+                self.stop = if asked {
+                    Stop::Asked
+                } else if converged {
+                    Stop::Converged
+                } else {
+                    Stop::Passes
+                };
             }
         }
         Ok(self)
@@ -200,44 +237,31 @@ impl<'a> Training<'a> {
         let (traffic, in_all) = (store.traffic(), self.corpus.shape().documents);
         let in_round = in_all / stage.map_or(1, |(every, _)| every);
         let (before, work) = work(&self.stages, store.pieces(), position, trainer.passes, which);
-        let mut documents = store.so_far().1;
+        let mut documents = if position.visit == 0 { 0 } else { store.so_far().1 };
         let mut left = Left::Done;
-        let saved = clock.saved;
-        let stopped = store.visit(which, position.visit, true, |visit, visited| {
+        let stopped = store.visit(which, position.visit, !trainer.recompute, |visit, visited| {
             documents += visited.documents();
             let got = sweep.block(topics, visited).map_err(|(d, bad)| bad.in_document(d, "training"))?;
             position.sum = position.sum.zip(got).map(|(sum, one)| sum + one);
-            if clock.seconds() - clock.told < TELL_EVERY {
+            if !clock.tell() {
                 return Ok(ControlFlow::Continue(()));
             }
-            clock.told = clock.seconds();
             let progress = Progress {
                 pass: if stage.is_some() { 0 } else { position.pass + 1 },
                 passes: trainer.passes,
                 documents,
                 documents_in_all: in_round.max(documents),
                 done: (before + visit as f64 + 1.0) / work,
-                seconds: clock.told,
-                read: traffic.read(),
-                written: traffic.written(),
-                disk: traffic.disk(),
-                resident: memory::resident(),
-                ceiling: plan.ceiling,
+                ..clock.progress(&traffic, plan)
             };
             if each(Event::Progress(&progress)).is_break() {
                 left = Left::Asked;
-            } else if trainer.every.is_some_and(|every| saved.elapsed() >= every) {
+            } else if trainer.every.is_some_and(|every| clock.saved.elapsed() >= every) {
                 left = Left::Due;
             }
             Ok(if left == Left::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         self.position.visit = stopped.unwrap_or(0);
-        if stopped.is_none() && left == Left::Due {
-            left = Left::Done;
-        }
-        if stopped.is_none() && left == Left::Asked {
-            self.after_round(each)?;
-        }
         Ok(left)
     }
 
@@ -254,7 +278,8 @@ impl<'a> Training<'a> {
         self.sweep.end(&mut self.topics);
         position.pass += 1;
         if let Some(timing) = position.passes.last_mut() {
-            *timing = (timing.0, self.clock.seconds(), self.store.active_topics());
+            let active = self.sweep.active_topics().unwrap_or_else(|| self.store.active_topics());
+            *timing = (timing.0, self.clock.seconds(), active);
         }
         // A sweep that gets the likelihood for free gets that of the state it began with: report one pass later.
         let (pass, sum) = (position.pass, position.sum);
@@ -266,18 +291,21 @@ impl<'a> Training<'a> {
             return Ok(());
         }
         let tokens = self.corpus.shape().tokens as f64;
-        let now = self.note(of_pass, perplexity(log_likelihood, tokens), each);
-        if now == Stop::Asked || (now == Stop::Converged && !self.position.settling) {
-            self.stop = now;
+        let (asked, converged) = self.note(of_pass, perplexity(log_likelihood, tokens), each);
+        if converged && !self.position.settling {
+            self.stop = Stop::Converged;
             let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
             self.position.last = self.position.last.min(pass + settling);
-            self.position.converged = now == Stop::Converged;
+            self.position.converged = true;
+        }
+        if asked {
+            self.stop = Stop::Asked;
         }
         Ok(())
     }
 
-    /// Writes a pass down, tells the caller, and says whether to go on.
-    fn note(&mut self, pass: u32, train_perplexity: f64, each: &mut Each<'_>) -> Stop {
+    /// Writes a pass down, tells the caller, and says whether that one has asked to stop, and whether training has converged.
+    fn note(&mut self, pass: u32, train_perplexity: f64, each: &mut Each<'_>) -> (bool, bool) {
         let history = &mut self.position.history;
         history.push((pass, train_perplexity));
         let (began, seconds, active_topics) =
@@ -290,9 +318,7 @@ impl<'a> Training<'a> {
             active_topics,
             documents_per_second: self.corpus.shape().documents as f64 / (seconds - began).max(1e-9),
         };
-        if each(Event::Pass(&report)).is_break() {
-            return Stop::Asked;
-        }
+        let asked = each(Event::Pass(&report)).is_break();
         // Where messages are cut at random a pass may stand still by chance: five are compared with the five before.
         let round = if self.trainer.algorithm.small_messages() { 5 } else { 1 };
         let back = |rounds: usize| {
@@ -304,11 +330,7 @@ impl<'a> Training<'a> {
             back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
         };
         let converged = still(0) && (round == 1 || still(1));
-        if pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged {
-            Stop::Converged
-        } else {
-            Stop::Passes
-        }
+        (asked, pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged)
     }
 
     /// Writes a checkpoint.
@@ -337,57 +359,72 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// sum x log p(w|d) after the last pass, whatever form an algorithm keeps phi in.
-    fn last_likelihood(&mut self) -> Result<f64> {
-        let Training { sweep, topics, store, kernel, .. } = self;
+    /// sum x log p(w|d) after the last pass, whatever form an algorithm keeps phi in; nothing where the caller wants to stop.
+    fn last_likelihood(&mut self, each: &mut Each<'_>) -> Result<Option<f64>> {
+        let Training { sweep, topics, store, kernel, clock, plan, position, trainer, .. } = self;
         if !sweep.ready(topics)? {
-            return log_likelihood(topics, store, *kernel);
+            return log_likelihood(topics, store, *kernel).map(Some);
         }
-        let mut sum = 0f64;
+        let (traffic, in_all) = (store.traffic(), self.corpus.shape().documents);
+        let (mut sum, mut documents, mut asked) = (0f64, 0, false);
         store.visit(Which::ALL, 0, false, |_, visit| {
+            documents += visit.documents();
             sum += sweep
                 .measure(topics, visit)
                 .map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
-            Ok(ControlFlow::Continue(()))
+            if clock.tell() {
+                let (pass, passes) = (position.pass, trainer.passes);
+                let now = clock.progress(&traffic, plan);
+                let progress =
+                    Progress { pass, passes, documents, documents_in_all: in_all, done: 1.0, ..now };
+                asked = each(Event::Progress(&progress)).is_break();
+            }
+            Ok(if asked { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
-        Ok(sum)
+        Ok((!asked).then_some(sum))
     }
 
-    /// The end: what is kept of documents goes, and what is known of the training is told.
-    fn end(self, keep_theta: bool) -> Result<Ended<'a>> {
-        let Training { trainer, corpus, topics, mut sweep, mut store, position, stop, folder, clock, .. } =
-            self;
+    /// What is known of the training at its end.
+    fn end(&self) -> (Settings, Summary) {
+        let Training { trainer, position, .. } = self;
         let train_perplexity = position.history.last().map_or(f64::NAN, |&(_, p)| p);
         let small = trainer.algorithm.small_messages();
         let (_, _, active_topics) = position.passes.last().copied().unwrap_or_default();
-        let theta = if keep_theta { Some(collect_theta(&mut store, corpus, trainer.topics)?) } else { None };
         let settings = Settings {
             algorithm: trainer.algorithm.name().into(),
             exclude: small.then(|| if trainer.exclude { "own" } else { "none" }.into()),
             active: (small && trainer.active != Active::Auto).then(|| trainer.active.to_string()),
+            theta: trainer.recompute.then(|| "recompute".into()),
             seed: trainer.seed,
             passes: position.pass,
             tolerance: trainer.tolerance_at(train_perplexity),
             train_perplexity,
-            history: position.history,
-            corpus: CorpusName::of(corpus),
+            history: position.history.clone(),
+            corpus: CorpusName::of(self.corpus),
         };
         let summary = Summary {
             passes: position.pass,
             train_perplexity,
-            seconds: clock.seconds(),
+            seconds: self.clock.seconds(),
             active_topics,
-            stop,
+            stop: self.stop,
         };
-        sweep.finish();
-        let files = Files { store: store.empty(), folder };
-        Ok(Ended { topics, sweep, settings, summary, theta, files })
+        (settings, summary)
     }
 
     /// The model in memory.
-    pub(super) fn into_model(self, keep_theta: bool) -> Result<Trained> {
+    pub(super) fn into_model(mut self, keep_theta: bool) -> Result<Trained> {
+        let (settings, summary) = self.end();
         let (corpus, alpha) = (self.corpus, self.trainer.alphas());
-        let Ended { mut topics, sweep, settings, summary, theta, mut files } = self.end(keep_theta)?;
+        let theta = if keep_theta {
+            Some(collect_theta(&mut self.store, corpus, self.trainer.topics)?)
+        } else {
+            None
+        };
+        let Training { mut topics, mut sweep, mut store, folder, .. } = self;
+        // What is kept of documents makes room for phi in its last form.
+        store.empty();
+        sweep.finish();
         if matches!(sweep, Sweep::Tbp(_)) {
             let mut slot = Slot::default();
             let count = topics.count as usize;
@@ -397,53 +434,40 @@ impl<'a> Training<'a> {
         }
         drop(sweep);
         let model = Model::new(topics, alpha, corpus.vocabulary()?, settings);
-        files.remove();
+        store.let_go();
+        if let Some(folder) = folder {
+            folder.remove();
+        }
         Ok(Trained { model, theta, summary })
     }
 
-    /// The model in a file.
-    pub(super) fn into_file(self, path: &Path) -> Result<Summary> {
-        let (corpus, alpha) = (self.corpus, self.trainer.alphas());
-        let Ended { topics, sweep, settings, summary, mut files, .. } = self.end(false)?;
-        let vocabulary = corpus.vocabulary()?;
-        let frame = Frame {
-            words: topics.words(),
-            alpha: &alpha,
-            beta: topics.beta,
-            vocabulary: vocabulary.as_ref(),
-            settings: &settings,
-        };
-        let mut slot = Slot::default();
-        frame.save(path, |w, row| sweep.phi(&topics, w, &mut slot, row))?;
-        drop(sweep);
-        files.remove();
-        Ok(summary)
-    }
-}
-
-/// A training that has ended.
-struct Ended<'a> {
-    topics: Topics,
-    sweep: Sweep,
-    settings: Settings,
-    summary: Summary,
-    theta: Option<Vec<f32>>,
-    files: Files<'a>,
-}
-
-/// What is on disk besides the model. It stays until that is there.
-struct Files<'a> {
-    store: Store<'a>,
-    folder: Option<Folder>,
-}
-
-impl Files<'_> {
-    /// The model is there: they are not needed any more.
-    fn remove(&mut self) {
+    /// The model in a file. Where it cannot be written the training is kept in a checkpoint.
+    pub(super) fn into_file(mut self, path: &Path, each: &mut Each<'_>) -> Result<Summary> {
+        let (settings, summary) = self.end();
+        self.sweep.finish();
+        if let Err(error) = self.write(path, &settings) {
+            // There may be no room for that either; why the model could not be written is what counts.
+            let _ = self.save(each);
+            return Err(error);
+        }
         self.store.let_go();
         if let Some(folder) = &self.folder {
             folder.remove();
         }
+        Ok(summary)
+    }
+
+    fn write(&self, path: &Path, settings: &Settings) -> Result<()> {
+        let vocabulary = self.corpus.vocabulary()?;
+        let frame = Frame {
+            words: self.topics.words(),
+            alpha: &self.trainer.alphas(),
+            beta: self.topics.beta,
+            vocabulary: vocabulary.as_ref(),
+            settings,
+        };
+        let mut slot = Slot::default();
+        frame.save(path, |w, row| self.sweep.phi(&self.topics, w, &mut slot, row))
     }
 }
 
@@ -504,6 +528,7 @@ impl Trainer {
         if self.algorithm == Algorithm::Tbp {
             add("--exclude", if self.exclude { "own" } else { "none" }.into());
             add("--active", self.active.to_string().into());
+            add("--theta", if self.recompute { "recompute" } else { "keep" }.into());
         }
         let start = self.start.as_ref().map(|all| sum(all.iter().flat_map(|k| k.to_le_bytes()).collect()));
         add("--start", start.into());
@@ -521,8 +546,13 @@ impl Trainer {
             seed: self.seed,
             tokens,
             growing: self.start.is_none(),
+            anew: self.recompute,
             room: counts::Room {
-                memory: if plan.phi_on_disk > 0 { plan.phi } else { u64::MAX },
+                memory: if plan.phi_on_disk > 0 {
+                    plan.phi / if self.recompute { 2 } else { 1 }
+                } else {
+                    u64::MAX
+                },
                 folder: self.scratch_folder().filter(|_| plan.phi_on_disk > 0),
             },
         }
