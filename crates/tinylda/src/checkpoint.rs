@@ -26,6 +26,8 @@ const STATE: &str = "state";
 const LOCK: &str = "lock";
 /// No honest header is longer: a history has some thirty bytes a pass.
 const LONGEST_HEADER: u64 = 1 << 30;
+/// Settings whose difference explains that of others.
+const FIRST: [&str; 3] = ["the corpus", "--algorithm", "-k"];
 /// Numbers handled at a time.
 const SOME: usize = 1 << 14;
 
@@ -234,7 +236,11 @@ pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened
     }
     let header: Header = serde_json::from_slice(&header)
         .map_err(|e| rest.damaged(format!("its header cannot be read ({e})")))?;
-    for (name, wanted) in of {
+    // What a user would name first comes first.
+    let first = |name: &str| FIRST.iter().position(|&one| one == name).unwrap_or(FIRST.len());
+    let mut settings: Vec<_> = of.iter().collect();
+    settings.sort_by_key(|(name, _)| first(name));
+    for (name, wanted) in settings {
         let found = header.of.get(name).unwrap_or(&serde_json::Value::Null);
         if found != wanted {
             return Err(Error::Other {

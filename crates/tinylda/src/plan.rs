@@ -83,7 +83,7 @@ pub struct Plan {
     pub read: u64,
     /// See `read`.
     pub written: u64,
-    /// The most that is on disk at a time, about: two rounds' files, and checkpoints.
+    /// The most that is on disk at a time, about: what is kept, twice, and checkpoints.
     pub disk: u64,
 }
 
@@ -119,7 +119,7 @@ impl Plan {
         // The rows of rare words: each is read a few times for every time it is renewed.
         plan.read = plan.read.saturating_add(plan.phi_on_disk.saturating_mul(2));
         plan.written = plan.written.saturating_add(plan.phi_on_disk);
-        plan.disk = sum(&[plan.kept_on_disk.saturating_mul(2), plan.phi_on_disk]);
+        plan.disk = plan.disk.saturating_add(plan.phi_on_disk);
         Ok(plan)
     }
 
@@ -191,7 +191,8 @@ impl Plan {
             limit: None,
             read: 0,
             written: 0,
-            disk: 0,
+            // Of what is kept, and of phi in a checkpoint, there is one more while the next is written.
+            disk: records.saturating_add(phi).saturating_mul(2),
         }
     }
 
@@ -309,7 +310,7 @@ mod tests {
         }
         // All in memory where there is enough of it.
         let plan = Plan::new(&pubmed(), 100, Some(64 << 30)).unwrap();
-        assert!(!plan.on_disk() && plan.disk == 0);
+        assert!(!plan.on_disk() && plan.disk < 2 * (plan.kept + plan.phi));
         assert_eq!(plan.kept, (1 << 30) + (1 << 28) + 33 * 483_450_157 + 8_200_000 * 4 * 64);
         assert_eq!(Plan::new(&pubmed(), 100, None).unwrap().kept, plan.kept);
     }

@@ -250,8 +250,8 @@ fn show_plan(a: &args::Train, plan: &Plan) -> anyhow::Result<()> {
     if plan.on_disk() {
         rows.push(("read per pass, about", one(plan.read)));
         rows.push(("written per pass, about", one(plan.written)));
-        rows.push(("disk, at most about", one(plan.disk)));
     }
+    rows.push(("disk, with checkpoints", one(plan.disk)));
     print(a.json, &value, &table(&rows))
 }
 
@@ -400,6 +400,7 @@ impl Log {
             "train_perplexity": report.train_perplexity,
             "active_topics": report.active_topics,
             "documents_per_second": report.documents_per_second,
+            "rss_bytes": self.progress.and_then(|p| p.resident),
             "peak_rss_bytes": machine::peak_rss_bytes(),
             "read_bytes": self.progress.map(|p| p.read),
             "written_bytes": self.progress.map(|p| p.written),

@@ -158,7 +158,12 @@ impl<'a> BlockReader<'a> {
 
     fn load(&mut self, offset: u64, bytes: u32, crc: u32, what: &str) -> Result<()> {
         self.buffer.resize(bytes as usize, 0);
-        read_at(self.file, &mut self.buffer, offset).map_err(Error::io("read", self.path))?;
+        read_at(self.file, &mut self.buffer, offset).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                Error::damaged_corpus(self.path, Place::Byte(offset), "it is cut short")
+            }
+            _ => Error::io("read", self.path)(e),
+        })?;
         if crc32fast::hash(&self.buffer) != crc {
             return Err(Error::damaged_corpus(
                 self.path,

@@ -267,8 +267,9 @@ impl<'a> Store<'a> {
             held: cuts.iter().map(|_| Held::default()).collect(),
             cuts,
             resident: 0,
-            limit: room.limit.unwrap_or(u64::MAX),
-            ceiling: room.ceiling,
+            // Without a place to go to everything stays.
+            limit: room.limit.filter(|_| room.scratch.is_some()).unwrap_or(u64::MAX),
+            ceiling: room.ceiling.filter(|_| room.scratch.is_some()),
             scratch: Scratch::new(room.scratch),
             end: None,
             spares: Vec::new(),

@@ -117,10 +117,11 @@ impl Scratch {
     /// A new file.
     pub(super) fn begin(&mut self) -> Result<End> {
         let Some(folder) = &self.folder else {
-            return Err(Error::Memory {
-                need: 0,
-                have: 0,
-                remedy: "The memory granted was used up, and no folder for scratch files was given.".into(),
+            return Err(Error::Setting {
+                option: "--scratch",
+                found: "missing".into(),
+                expected: "a folder for what does not fit in memory".into(),
+                remedy: "Give one.".into(),
             });
         };
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
@@ -202,5 +203,34 @@ fn found(folder: &Path) -> Vec<u32> {
 pub(crate) fn clear(folder: &Path) {
     for number in found(folder) {
         let _ = std::fs::remove_file(path(folder, number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Seek, SeekFrom};
+
+    /// Records past 2^32 bytes (the file has a hole before them).
+    #[test]
+    fn large_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut scratch = Scratch::new(Some(folder.path().join("s")));
+        let mut end = scratch.begin().unwrap();
+        let far = (1u64 << 32) + 12_345;
+        (&end.records.file).seek(SeekFrom::Start(far)).unwrap();
+        end.offset = far;
+        let places: Vec<Location> =
+            [b"one".as_slice(), b"", b"three"].map(|r| end.append(r).unwrap()).to_vec();
+        assert_eq!((places[2].offset, places[2].bytes), (far + 3, 5));
+        let mut buffer = Vec::new();
+        end.records.read(places[2], &mut buffer).unwrap();
+        assert_eq!(buffer, b"three");
+        let wrong = Location { crc: 0, ..places[2] };
+        assert!(end.records.read(wrong, &mut buffer).unwrap_err().to_string().contains("checksum"));
+        let past = Location { offset: u64::from(u32::MAX) << 8, ..places[2] };
+        assert!(end.records.read(past, &mut buffer).unwrap_err().to_string().contains("cut short"));
+        drop(scratch);
+        assert!(!folder.path().join("s").exists());
     }
 }

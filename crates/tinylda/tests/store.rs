@@ -1,0 +1,319 @@
+//! Memory or disk, straight through or stopped and resumed: the same bytes. And what goes wrong on the way is said.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::go_on;
+use tinylda::corpus::Synth;
+use tinylda::{Algorithm, Corpus, Error, Event, Resume, Trainer};
+
+/// Several blocks, each in several pieces.
+fn corpus(folder: &Path, seed: u64) -> Corpus {
+    let path = folder.join(format!("synth-{seed}.tlc"));
+    let settings =
+        Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, seed, ..Synth::default() };
+    let mut drawn = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+    drawn.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+    let corpus = Corpus::open(&path).unwrap();
+    assert!(corpus.blocks() > 1);
+    corpus
+}
+
+/// Every algorithm, few topics and many, long enough that messages settle.
+fn trainers() -> Vec<Trainer> {
+    let tbp = |topics, passes| Trainer::new(topics).passes(passes).tolerance(0.0);
+    vec![
+        tbp(20, 10),
+        tbp(150, 6).threads(2),
+        tbp(20, 6).recompute(true),
+        tbp(7, 5).algorithm(Algorithm::Stbp),
+        tbp(7, 5).algorithm(Algorithm::Atbp),
+    ]
+}
+
+fn bytes(trainer: &Trainer, corpus: &Corpus, file: &Path) -> Vec<u8> {
+    trainer.train_to(corpus, file, go_on).unwrap();
+    std::fs::read(file).unwrap()
+}
+
+/// The least memory that is enough.
+fn least(trainer: &Trainer, corpus: &Corpus) -> u64 {
+    let (mut too_little, mut enough) = (0u64, 1 << 32);
+    while enough - too_little > 4096 {
+        let middle = u64::midpoint(too_little, enough);
+        match trainer.clone().memory(middle).plan(corpus) {
+            Ok(_) => enough = middle,
+            Err(_) => too_little = middle,
+        }
+    }
+    enough
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn memory_or_disk_makes_no_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 1);
+    let (model, scratch) = (folder.path().join("m"), folder.path().join("scratch"));
+    for trainer in trainers() {
+        let expected = bytes(&trainer, &corpus, &model);
+        let on_disk = trainer.clone().scratch(scratch.clone());
+        let least = least(&on_disk, &corpus);
+        let mut seen = (0, 0);
+        for more in [0u64, 1 << 18, 1 << 20, 4 << 20, 64 << 20] {
+            let trainer = on_disk.clone().memory(least + more);
+            let plan = trainer.plan(&corpus).unwrap();
+            assert!(plan.memory() <= least + more);
+            seen = (seen.0.max(plan.phi_on_disk), seen.1.max(plan.kept_on_disk));
+            assert!(bytes(&trainer, &corpus, &model) == expected, "{more} more than {least}: {trainer:?}");
+            assert!(!scratch.exists(), "{more}: files were left");
+        }
+        // Other tests of this process use memory too, so pieces may be on disk even where the plan has room for them.
+        assert!(
+            seen.1 > 0 || !format!("{trainer:?}").contains("recompute: false"),
+            "nothing was on disk: {trainer:?}"
+        );
+    }
+}
+
+/// Trains until it is asked to stop at the n-th word of progress; nothing where it came to its end before.
+fn stop_at(trainer: &Trainer, corpus: &Corpus, model: &Path, n: u32) -> Option<Error> {
+    let mut words = 0;
+    let result = trainer.train_to(corpus, model, |event| {
+        if let Event::Progress(progress) = event {
+            assert!(
+                progress.done > 0.0
+                    && progress.done <= 1.0
+                    && progress.documents <= progress.documents_in_all
+            );
+            words += 1;
+        }
+        if words >= n && matches!(event, Event::Progress(_)) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    result.err()
+}
+
+#[test]
+fn stopped_and_resumed_is_never_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 2);
+    let (model, kept) = (folder.path().join("m"), folder.path().join("checkpoint"));
+    for plain in trainers() {
+        let expected = bytes(&plain, &corpus, &model);
+        std::fs::remove_file(&model).unwrap();
+        let least = least(&plain.clone().scratch(kept.clone()), &corpus);
+        let mut stops = 0;
+        for (n, more) in [(1, 0), (2, 1 << 30), (3, 2 << 20)].into_iter().cycle() {
+            let trainer = plain
+                .clone()
+                .checkpoint(kept.clone(), Some(Duration::from_millis(40)))
+                .memory(least + more)
+                .threads(n as usize)
+                .resume(Resume::Yes);
+            let fits = trainer.plan(&corpus).is_ok();
+            let trainer = if fits { trainer } else { trainer.memory(least + (64 << 20)) };
+            match stop_at(&trainer, &corpus, &model, n) {
+                None => break,
+                Some(Error::Stopped { path, .. }) => assert_eq!(path, kept),
+                Some(other) => panic!("{other}"),
+            }
+            assert!(!model.exists());
+            stops += 1;
+        }
+        assert!(stops > 0, "{plain:?}");
+        assert!(std::fs::read(&model).unwrap() == expected, "after {stops} stops: {plain:?}");
+        assert!(!kept.exists());
+    }
+}
+
+/// A stop at the end of a pass, when nothing is half done.
+#[test]
+fn stopped_between_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 3);
+    let (model, kept) = (folder.path().join("m"), folder.path().join("checkpoint"));
+    let plain = Trainer::new(12).passes(30);
+    let expected = bytes(&plain, &corpus, &model);
+    let trainer = plain.checkpoint(kept, None).resume(Resume::Yes);
+    for pass in [1, 2, 11, 12, 29] {
+        let result = trainer.train_to(&corpus, &model, |event| match event {
+            Event::Pass(report) if report.pass == pass => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        assert!(matches!(result, Err(Error::Stopped { .. }) | Ok(_)), "{result:?}");
+    }
+    assert!(bytes(&trainer, &corpus, &model) == expected);
+}
+
+fn checkpoint(folder: &Path, corpus: &Corpus) -> (Trainer, PathBuf, PathBuf) {
+    let (model, kept) = (folder.join("m"), folder.join("checkpoint"));
+    let trainer = Trainer::new(9).passes(8).tolerance(0.0).checkpoint(kept.clone(), None);
+    let stopped = trainer.train_to(corpus, &model, |event| match event {
+        Event::Pass(report) if report.pass == 2 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(matches!(stopped, Err(Error::Stopped { .. })), "{stopped:?}");
+    (trainer, model, kept)
+}
+
+#[test]
+fn another_training_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 4);
+    let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
+    let refused = |trainer: &Trainer, corpus: &Corpus, parts: &[&str]| {
+        let text = trainer.train_to(corpus, &model, go_on).unwrap_err().to_string();
+        for part in parts {
+            assert!(text.contains(part), "{part:?} is missing in: {text}");
+        }
+    };
+    // Nothing is restarted, or thrown away, by accident.
+    refused(&trainer, &corpus, &["checkpoint", "has not ended", "--resume", "--restart"]);
+    let resume = trainer.clone().resume(Resume::Yes);
+    refused(&resume.clone().seed(2), &corpus, &["--seed 1", "this training has 2"]);
+    refused(&resume.clone().passes(9), &corpus, &["--passes 8", "9"]);
+    refused(&resume.clone().alpha(0.5), &corpus, &["--alpha"]);
+    refused(&resume.clone().recompute(true), &corpus, &["--theta"]);
+    refused(&resume.clone().algorithm(Algorithm::Atbp), &corpus, &["--algorithm"]);
+    let more = Trainer::new(10).passes(8).tolerance(0.0).checkpoint(kept.clone(), None).resume(Resume::Yes);
+    refused(&more, &corpus, &["-k 9", "this training has 10"]);
+    let other = self::corpus(folder.path(), 5);
+    refused(&resume, &other, &["the corpus"]);
+    // All that has done no harm.
+    let expected = bytes(&Trainer::new(9).passes(8).tolerance(0.0), &corpus, &folder.path().join("n"));
+    assert!(bytes(&resume, &corpus, &model) == expected);
+    assert!(!kept.exists());
+}
+
+#[test]
+fn begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 6);
+    let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
+    let trainer = trainer.seed(3).resume(Resume::Restart);
+    let expected =
+        bytes(&Trainer::new(9).passes(8).tolerance(0.0).seed(3), &corpus, &folder.path().join("n"));
+    assert!(bytes(&trainer, &corpus, &model) == expected);
+    assert!(!kept.exists());
+}
+
+/// Two trainings cannot share a folder.
+#[test]
+fn a_folder_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 7);
+    let (model, kept) = (folder.path().join("m"), folder.path().join("checkpoint"));
+    let trainer = Trainer::new(5).passes(2).checkpoint(kept, None);
+    let mut tried = false;
+    trainer
+        .train_to(&corpus, &model, |event| {
+            if let Event::Pass(_) = event {
+                let other = trainer.train_to(&corpus, &folder.path().join("n"), go_on).unwrap_err();
+                assert!(other.to_string().contains("another training"), "{other}");
+                tried = true;
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(tried);
+}
+
+/// A checkpoint cut or changed anywhere is an error, and does no harm to what is left of it.
+#[test]
+fn damaged_checkpoints() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 8);
+    let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
+    let trainer = trainer.resume(Resume::Yes);
+    let files = names(&kept);
+    for name in files.iter().filter(|name| *name != "lock") {
+        let path = kept.join(name);
+        let whole = std::fs::read(&path).unwrap();
+        let step = (whole.len() / 150).max(1);
+        let refuse = |bytes: &[u8], what: String| {
+            std::fs::write(&path, bytes).unwrap();
+            let error = trainer.train_to(&corpus, &model, go_on).expect_err(&what);
+            let text = error.to_string();
+            assert!(text.contains("checkpoint") && text.contains("--restart"), "{what}: {text}");
+            assert!(!model.exists(), "{what}");
+            assert_eq!(names(&kept), files, "{what}");
+        };
+        for at in (0..whole.len()).step_by(step).chain(0..40.min(whole.len())) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x41;
+            refuse(&bytes, format!("byte {at} of {name} changed"));
+        }
+        for cut in (0..whole.len()).step_by(step * 3) {
+            refuse(&whole[..cut], format!("{name} cut to {cut} bytes"));
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+    // Files that are gone.
+    for name in files.iter().filter(|name| name.starts_with("messages")) {
+        let aside = folder.path().join("aside");
+        std::fs::rename(kept.join(name), &aside).unwrap();
+        let error = trainer.train_to(&corpus, &model, go_on).unwrap_err().to_string();
+        assert!(error.contains(name.as_str()), "{error}");
+        std::fs::rename(&aside, kept.join(name)).unwrap();
+    }
+    let expected = bytes(&Trainer::new(9).passes(8).tolerance(0.0), &corpus, &folder.path().join("n"));
+    assert!(bytes(&trainer, &corpus, &model) == expected);
+}
+
+/// The corpus or the files change under a training that needs them.
+#[test]
+fn what_is_lost_while_running() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = corpus(folder.path(), 9);
+    let path = whole.path().to_path_buf();
+    let content = std::fs::read(&path).unwrap();
+    let (model, kept) = (folder.path().join("m"), folder.path().join("checkpoint"));
+    let every = Duration::from_millis(200);
+    let trainer = Trainer::new(20).passes(40).tolerance(0.0).checkpoint(kept.clone(), Some(every));
+    let trainer = trainer.clone().memory(least(&trainer, &whole));
+    type Harm<'a> = (&'a dyn Fn(), &'a str);
+    let changed = || {
+        let mut bytes = content.clone();
+        for at in (100..bytes.len() / 2).step_by(500) {
+            bytes[at] ^= 0x10;
+        }
+        std::fs::write(&path, bytes).unwrap();
+    };
+    let cut = || std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(2000).unwrap();
+    let removed = || std::fs::remove_dir_all(&kept).unwrap();
+    let harms: [Harm<'_>; 3] = [(&changed, "damaged"), (&cut, "cut short"), (&removed, "checkpoint")];
+    for (harm, text) in harms {
+        std::fs::write(&path, &content).unwrap();
+        let corpus = Corpus::open(&path).unwrap();
+        let mut words = 0;
+        let error = trainer
+            .train_to(&corpus, &model, |event| {
+                if let Event::Pass(report) = event {
+                    words += 1;
+                    if report.pass == 2 {
+                        harm();
+                    }
+                }
+                ControlFlow::Continue(())
+            })
+            .expect_err(text);
+        assert!(error.to_string().contains(text), "{error}");
+        assert!(!model.exists());
+        std::fs::remove_dir_all(&kept).ok();
+    }
+}
