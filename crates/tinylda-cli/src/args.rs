@@ -240,6 +240,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model\n  \
     tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Train {
     /// The corpus file
     pub(crate) corpus: PathBuf,

@@ -520,3 +520,163 @@ fn sorting_keeps_to_its_memory() {
     }
     assert_eq!(files(f), ["matrix.mtx", "matrix.tlc"]);
 }
+
+/// The least memory, in MiB, that a training says it needs.
+fn least_memory(f: &Path, settings: &str) -> u64 {
+    let text = stderr(&run(f, &format!("{settings} --memory 1MiB --plan")));
+    text.split("--memory ").nth(1).unwrap().split("MiB").next().unwrap().parse().unwrap()
+}
+
+/// What is granted is kept, from the least that is enough; the plan is told beforehand, and the model is the same.
+#[test]
+fn memory_is_a_ceiling() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    good(f, "synth -D 60000 -W 6000 -K 20 --quiet -o c.tlc");
+    for algorithm in ["tbp", "stbp"] {
+        let settings = format!("train c.tlc -k 40 --algorithm {algorithm} --passes 3 --tol 0");
+        good(f, &format!("{settings} --memory 4GiB -o whole.model"));
+        let whole = std::fs::read(f.join("whole.model")).unwrap();
+        let least = least_memory(f, &settings);
+        for memory in [least, least + 12, least + 40] {
+            let plan = json(f, &format!("{settings} --memory {memory}MiB --plan --json"));
+            assert!(plan["total"].as_u64().unwrap() <= memory << 20, "{plan}");
+            let trained = json(f, &format!("{settings} --memory {memory}MiB -o m.model --json"));
+            assert_eq!(trained["memory_bytes"], memory << 20);
+            if let Some(peak) = trained["peak_rss_bytes"].as_u64() {
+                assert!(peak <= memory << 20, "{algorithm}: {peak} with {memory} MiB");
+            }
+            assert!(std::fs::read(f.join("m.model")).unwrap() == whole, "{algorithm}, {memory} MiB");
+        }
+    }
+    let plan = stdout(&good(f, "train c.tlc -k 40 --memory 50% --plan"));
+    for part in ["phi", "buffers", "documents and messages", "in all", "granted", "disk"] {
+        assert!(plan.contains(part), "{part} is missing in {plan}");
+    }
+    assert_eq!(files(f), ["c.tlc", "m.model", "whole.model"]);
+}
+
+/// Many passes take no more memory than a few.
+#[test]
+fn memory_is_flat() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    good(f, "synth -D 4000 -W 2000 -K 10 --quiet -o c.tlc");
+    let settings = "train c.tlc -k 20 --passes 200 --tol 0";
+    for memory in [least_memory(f, settings), 1000] {
+        good(f, &format!("{settings} --memory {memory}MiB --log l.jsonl -o m"));
+        let log = std::fs::read_to_string(f.join("l.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> = log.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        assert_eq!(lines.len(), 200);
+        let at = |pass: usize| lines[pass - 1]["rss_bytes"].as_u64();
+        if let (Some(early), Some(late)) = (at(3), at(200)) {
+            assert!(late <= early + (1 << 20), "{early} after 3 passes, {late} after 200");
+        }
+    }
+}
+
+/// Killed at any moment, a training goes on to the same model; interrupted, it says how.
+#[cfg(unix)]
+#[test]
+fn killed_and_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    good(f, "synth -D 8000 -W 3000 -K 10 --quiet -o c.tlc");
+    let settings = "train c.tlc -k 30 --passes 25 --tol 0";
+    good(f, &format!("{settings} -o whole.model"));
+    let program = assert_cmd::cargo::cargo_bin("tinylda");
+    let start = |more: &str| {
+        let mut command = std::process::Command::new(&program);
+        command.current_dir(f).args(settings.split(' ')).args(more.split(' '));
+        command.stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let mut process = start("--checkpoint-every 0.05s -o m.model");
+    let mut kills = 0;
+    for n in 1.. {
+        std::thread::sleep(std::time::Duration::from_millis(150 + 70 * (n % 7)));
+        if process.try_wait().unwrap().is_some() {
+            break;
+        }
+        // The last time it is asked, and not forced.
+        if n == 6 {
+            let id = process.id().to_string();
+            std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+            let output = process.wait_with_output().unwrap();
+            let text = stderr(&output);
+            if output.status.code() == Some(0) {
+                break;
+            }
+            assert!(text.contains("m.model.checkpoint") && text.contains("--resume"), "{text}");
+        } else {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        kills += 1;
+        process = start("--checkpoint-every 0.05s -o m.model --resume --threads 2");
+        if n == 6 {
+            assert!(process.wait().unwrap().success());
+            break;
+        }
+    }
+    assert!(kills > 0);
+    assert!(std::fs::read(f.join("m.model")).unwrap() == std::fs::read(f.join("whole.model")).unwrap());
+    assert_eq!(files(f), ["c.tlc", "m.model", "whole.model"]);
+    // There is nothing to go on with now.
+    bad(f, &format!("{settings} -o m.model --resume"), 2, &["--resume", "no checkpoint"]);
+}
+
+/// A disk that is full, or cannot be written to: said, and the earlier checkpoint is still good.
+#[cfg(unix)]
+#[test]
+fn scratch_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    good(f, "synth -D 20000 -W 3000 -K 10 --quiet -o c.tlc");
+    let settings = "train c.tlc -k 30 --passes 8 --tol 0";
+    let least = least_memory(f, settings);
+    let small = format!("{settings} --memory {least}MiB");
+    bad(f, &format!("{small} --scratch c.tlc/no -o m"), 1, &["c.tlc/no"]);
+    let tiny = f.join("tiny");
+    std::fs::create_dir(&tiny).unwrap();
+    let mount = |how: &str| {
+        std::process::Command::new("mount").args(["-t", "tmpfs", "-o", how, "tmpfs"]).arg(&tiny).output()
+    };
+    if !mount("size=2m").is_ok_and(|m| m.status.success()) {
+        eprintln!("skipped in part: no small file system could be made");
+        return;
+    }
+    let full = run(f, &format!("{small} --scratch tiny -o m"));
+    let again = |how: &str| {
+        std::process::Command::new("mount").args(["-o", how]).arg(&tiny).output().unwrap();
+    };
+    again("remount,size=64m");
+    // A checkpoint that fits, and then one that does not.
+    let stopped =
+        run(f, &format!("{settings} --checkpoint tiny/k --checkpoint-every 0.01s --log /dev/full -o m"));
+    // Writing stops where the disk is full.
+    let _ = std::fs::write(tiny.join("filler"), vec![1u8; 64 << 20]);
+    let no_room = run(f, &format!("{settings} --checkpoint tiny/k --checkpoint-every 0.01s --resume -o m"));
+    std::fs::remove_file(tiny.join("filler")).unwrap();
+    again("remount,ro,size=64m");
+    let read_only = run(f, &format!("{settings} --checkpoint tiny/k --resume -o m"));
+    again("remount,rw,size=64m");
+    let m_is_there = f.join("m").exists();
+    let at_last = run(f, &format!("{settings} --checkpoint tiny/k --resume -o m"));
+    std::process::Command::new("umount").arg(&tiny).output().unwrap();
+    for (output, parts) in [
+        (&full, vec!["tiny/messages", "Free some space"]),
+        (&stopped, vec!["the log"]),
+        (&no_room, vec!["tiny/k", "Free some space", "--resume"]),
+        (&read_only, vec!["tiny/k"]),
+    ] {
+        let text = stderr(output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        for part in parts {
+            assert!(text.contains(part), "{part:?} is missing in: {text}");
+        }
+    }
+    assert!(!m_is_there);
+    assert!(at_last.status.success(), "{}", stderr(&at_last));
+    good(f, &format!("{settings} -o whole"));
+    assert!(std::fs::read(f.join("m")).unwrap() == std::fs::read(f.join("whole")).unwrap());
+}

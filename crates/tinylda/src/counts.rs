@@ -157,7 +157,7 @@ impl Counts {
             let cell =
                 u32::try_from((number - start.rows[kind as usize]) * width).map_err(|_| too_large())?;
             places.push(Place {
-                row: number as u32 * KINDS as u32 | kind,
+                row: (number as u32 * KINDS as u32) | kind,
                 bucket: (groups.len() as u32 - 1) * KINDS as u32 + kind,
                 cell,
                 weight: 0.0,

@@ -275,6 +275,9 @@ fn damaged_checkpoints() {
     assert!(bytes(&trainer, &corpus, &model) == expected);
 }
 
+/// Something done to files, and what is then said.
+type Harm<'a> = (&'a dyn Fn(), &'a str);
+
 /// The corpus or the files change under a training that needs them.
 #[test]
 fn what_is_lost_while_running() {
@@ -286,7 +289,6 @@ fn what_is_lost_while_running() {
     let every = Duration::from_millis(200);
     let trainer = Trainer::new(20).passes(40).tolerance(0.0).checkpoint(kept.clone(), Some(every));
     let trainer = trainer.clone().memory(least(&trainer, &whole));
-    type Harm<'a> = (&'a dyn Fn(), &'a str);
     let changed = || {
         let mut bytes = content.clone();
         for at in (100..bytes.len() / 2).step_by(500) {

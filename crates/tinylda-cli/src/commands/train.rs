@@ -1,25 +1,22 @@
 //! `tinylda train`
 
-use std::fs::File;
-use std::io::Write;
+mod log;
+mod plan;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use serde_json::{Value, json};
+use serde_json::json;
 use tinylda::{
-    Algorithm, Corpus, Event, Instructions, PassReport, Plan, Progress, Resume, Stop, Summary, Trainer,
-    human_bytes,
+    Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Stop, Summary, Trainer, human_bytes,
 };
 
-use super::{check_output, grouped, print, shown, table, usage};
+use super::{check_output, grouped, print, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
-
-/// A training that takes longer leaves a log.
-const LONG: Duration = Duration::from_secs(60);
+use log::Log;
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
@@ -49,7 +46,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let trainer = trainer(a)?;
     let plan = trainer.plan(&corpus)?;
     if a.plan {
-        return show_plan(a, &plan);
+        return plan::show(a, &plan, threads(a));
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
     tinylda::check_writable(a.output())?;
@@ -208,53 +205,6 @@ fn with_more(path: &Path, more: &str) -> PathBuf {
     name.into()
 }
 
-/// The plan, for people or programs.
-fn show_plan(a: &args::Train, plan: &Plan) -> anyhow::Result<()> {
-    let value = json!({
-        "memory_bytes": plan.ceiling,
-        "program": plan.program,
-        "words": plan.words,
-        "phi": plan.phi,
-        "phi_on_disk": plan.phi_on_disk,
-        "work": plan.work,
-        "buffers": plan.buffers,
-        "kept": plan.kept,
-        "kept_on_disk": plan.kept_on_disk,
-        "total": plan.memory(),
-        "read_per_pass": plan.read,
-        "written_per_pass": plan.written,
-        "disk": plan.disk,
-        "threads": threads(a),
-    });
-    let bytes = |n: u64| human_bytes(n);
-    let both = |memory: u64, disk: u64| {
-        if disk > 0 {
-            format!("{:>10}   and {} on disk", bytes(memory), bytes(disk))
-        } else {
-            format!("{:>10}", bytes(memory))
-        }
-    };
-    let one = |memory: u64| both(memory, 0);
-    let mut rows = vec![
-        ("program and threads", one(plan.program)),
-        ("words, index", one(plan.words)),
-        ("phi", both(plan.phi, plan.phi_on_disk)),
-        ("scratch of the threads", one(plan.work)),
-        ("buffers", one(plan.buffers)),
-        ("documents and messages", both(plan.kept, plan.kept_on_disk)),
-        ("in all", one(plan.memory())),
-    ];
-    if let Some(ceiling) = plan.ceiling {
-        rows.push(("granted", one(ceiling)));
-    }
-    if plan.on_disk() {
-        rows.push(("read per pass, about", one(plan.read)));
-        rows.push(("written per pass, about", one(plan.written)));
-    }
-    rows.push(("disk, with checkpoints", one(plan.disk)));
-    print(a.json, &value, &table(&rows))
-}
-
 fn name(algorithm: args::Algorithm) -> Algorithm {
     match algorithm {
         args::Algorithm::Stbp => Algorithm::Stbp,
@@ -341,88 +291,19 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
         .collect()
 }
 
-/// A log is a stream: each line is there as soon as its pass is done. One that nobody has asked for begins after a minute.
-struct Log {
-    path: PathBuf,
-    out: Option<Box<dyn Write>>,
-    /// Lines that wait for the minute to be over.
-    waiting: Vec<String>,
-    began: Instant,
-    resume: bool,
-    progress: Option<Progress>,
-}
-
-impl Log {
-    fn new(a: &args::Train) -> anyhow::Result<Log> {
-        let path = a.log.clone().unwrap_or_else(|| with_more(a.output(), ".jsonl"));
-        let mut log = Log {
-            path,
-            out: None,
-            waiting: Vec::new(),
-            began: Instant::now(),
-            resume: a.resume,
-            progress: None,
-        };
-        if a.log.as_deref() == Some(Path::new("-")) {
-            log.out = Some(Box::new(std::io::stdout()));
-        } else if a.log.is_some() {
-            log.open().with_context(|| format!("cannot create the log {}", log.path.display()))?;
-        }
-        Ok(log)
-    }
-
-    /// Where training goes on, so does its log.
-    fn open(&mut self) -> std::io::Result<()> {
-        let mut options = File::options();
-        options.create(true).write(true).append(self.resume).truncate(!self.resume);
-        self.out = Some(Box::new(options.open(&self.path)?));
-        Ok(())
-    }
-
-    fn line(&mut self, value: &Value) -> std::io::Result<()> {
-        self.waiting.push(format!("{value}\n"));
-        if self.out.is_none() && self.began.elapsed() >= LONG {
-            self.open()?;
-        }
-        if let Some(out) = &mut self.out {
-            for line in self.waiting.drain(..) {
-                out.write_all(line.as_bytes())?;
-            }
-            out.flush()?;
-        }
-        Ok(())
-    }
-
-    fn pass(&self, report: &PassReport) -> Value {
-        json!({
-            "pass": report.pass,
-            "seconds": report.seconds,
-            "train_perplexity": report.train_perplexity,
-            "active_topics": report.active_topics,
-            "documents_per_second": report.documents_per_second,
-            "rss_bytes": self.progress.and_then(|p| p.resident),
-            "peak_rss_bytes": machine::peak_rss_bytes(),
-            "read_bytes": self.progress.map(|p| p.read),
-            "written_bytes": self.progress.map(|p| p.written),
-            "disk_bytes": self.progress.map(|p| p.disk),
-        })
-    }
-}
-
 /// One line on how far it is: documents of the pass, the disk's part where it has one, memory against the ceiling.
 fn show(bar: &Bar, p: &Progress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
-    let mut text =
-        format!("{pass}, {} of {} documents{perplexity}", grouped(p.documents), grouped(p.documents_in_all));
+    let documents = format!("{} of {} documents", grouped(p.documents), grouped(p.documents_in_all));
+    let mut parts = vec![pass, documents + perplexity];
     if p.disk > 0 {
         let rate = (p.read + p.written) as f64 / 1e6 / bar.seconds().max(1e-3);
-        text += &format!(", {rate:.0} MB/s, {} on disk", human_bytes(p.disk));
+        parts.push(format!("{rate:.0} MB/s"));
+        parts.push(format!("{} on disk", human_bytes(p.disk)));
     }
     if let Some(memory) = p.resident {
-        text += &format!(", {}", human_bytes(memory));
-        if let Some(ceiling) = p.ceiling {
-            text += &format!(" of {}", human_bytes(ceiling));
-        }
+        let ceiling = p.ceiling.map_or_else(String::new, |bytes| format!(" of {}", human_bytes(bytes)));
+        parts.push(human_bytes(memory) + &ceiling);
     }
-    bar.share(p.done, &text)
+    bar.share(p.done, &parts.join(", "))
 }

@@ -433,7 +433,7 @@ fn files<'a>(all: impl IntoIterator<Item = &'a Option<Location>>) -> BTreeSet<u3
 }
 
 /// The order of a visit's documents, where it is not the file's.
-fn order_of<'a>(which: Which<'a>, visit: usize, documents: u32) -> Option<Cow<'a, [u32]>> {
+fn order_of(which: Which<'_>, visit: usize, documents: u32) -> Option<Cow<'_, [u32]>> {
     match which {
         Which::Every(_) => None,
         Which::Order(Order::Given(visits)) => Some(Cow::Borrowed(&visits[visit].documents)),

@@ -1,0 +1,84 @@
+//! A line of JSON per pass.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tinylda::{PassReport, Progress};
+
+use crate::{args, machine};
+
+/// A training that takes longer leaves a log.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A log is a stream: each line is there as soon as its pass is done. One that nobody has asked for begins after a minute.
+pub(super) struct Log {
+    pub(super) path: PathBuf,
+    out: Option<Box<dyn Write>>,
+    /// Lines that wait for the minute to be over.
+    waiting: Vec<String>,
+    began: Instant,
+    resume: bool,
+    /// What was told last.
+    pub(super) progress: Option<Progress>,
+}
+
+impl Log {
+    pub(super) fn new(a: &args::Train) -> anyhow::Result<Log> {
+        let path = a.log.clone().unwrap_or_else(|| super::with_more(a.output(), ".jsonl"));
+        let mut log = Log {
+            path,
+            out: None,
+            waiting: Vec::new(),
+            began: Instant::now(),
+            resume: a.resume,
+            progress: None,
+        };
+        if a.log.as_deref() == Some(Path::new("-")) {
+            log.out = Some(Box::new(std::io::stdout()));
+        } else if a.log.is_some() {
+            log.open().with_context(|| format!("cannot create the log {}", log.path.display()))?;
+        }
+        Ok(log)
+    }
+
+    /// Where training goes on, so does its log.
+    fn open(&mut self) -> std::io::Result<()> {
+        let mut options = File::options();
+        options.create(true).write(true).append(self.resume).truncate(!self.resume);
+        self.out = Some(Box::new(options.open(&self.path)?));
+        Ok(())
+    }
+
+    pub(super) fn line(&mut self, value: &Value) -> std::io::Result<()> {
+        self.waiting.push(format!("{value}\n"));
+        if self.out.is_none() && self.began.elapsed() >= LONG {
+            self.open()?;
+        }
+        if let Some(out) = &mut self.out {
+            for line in self.waiting.drain(..) {
+                out.write_all(line.as_bytes())?;
+            }
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn pass(&self, report: &PassReport) -> Value {
+        json!({
+            "pass": report.pass,
+            "seconds": report.seconds,
+            "train_perplexity": report.train_perplexity,
+            "active_topics": report.active_topics,
+            "documents_per_second": report.documents_per_second,
+            "rss_bytes": self.progress.and_then(|p| p.resident),
+            "peak_rss_bytes": machine::peak_rss_bytes(),
+            "read_bytes": self.progress.map(|p| p.read),
+            "written_bytes": self.progress.map(|p| p.written),
+            "disk_bytes": self.progress.map(|p| p.disk),
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! What memory and disk would be used for.
+
+use serde_json::json;
+use tinylda::{Plan, human_bytes};
+
+use crate::args;
+use crate::commands::{print, table};
+
+/// The plan, for people or programs.
+pub(super) fn show(a: &args::Train, plan: &Plan, threads: usize) -> anyhow::Result<()> {
+    let value = json!({
+        "memory_bytes": plan.ceiling,
+        "program": plan.program,
+        "words": plan.words,
+        "phi": plan.phi,
+        "phi_on_disk": plan.phi_on_disk,
+        "work": plan.work,
+        "buffers": plan.buffers,
+        "kept": plan.kept,
+        "kept_on_disk": plan.kept_on_disk,
+        "total": plan.memory(),
+        "read_per_pass": plan.read,
+        "written_per_pass": plan.written,
+        "disk": plan.disk,
+        "threads": threads,
+    });
+    let bytes = |n: u64| human_bytes(n);
+    let both = |memory: u64, disk: u64| {
+        if disk > 0 {
+            format!("{:>10}   and {} on disk", bytes(memory), bytes(disk))
+        } else {
+            format!("{:>10}", bytes(memory))
+        }
+    };
+    let one = |memory: u64| both(memory, 0);
+    let mut rows = vec![
+        ("program and threads", one(plan.program)),
+        ("words, index", one(plan.words)),
+        ("phi", both(plan.phi, plan.phi_on_disk)),
+        ("scratch of the threads", one(plan.work)),
+        ("buffers", one(plan.buffers)),
+        ("documents and messages", both(plan.kept, plan.kept_on_disk)),
+        ("in all", one(plan.memory())),
+    ];
+    if let Some(ceiling) = plan.ceiling {
+        rows.push(("granted", one(ceiling)));
+    }
+    if plan.on_disk() {
+        rows.push(("read per pass, about", one(plan.read)));
+        rows.push(("written per pass, about", one(plan.written)));
+    }
+    rows.push(("disk, with checkpoints", one(plan.disk)));
+    print(a.json, &value, &table(&rows))
+}
