@@ -22,6 +22,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static MAY_EXIT: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
+    tinylda::one_heap();
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let handled = ctrlc::set_handler(move || {

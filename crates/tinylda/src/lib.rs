@@ -53,6 +53,7 @@ pub use error::{Error, Place, Result};
 pub use files::{check_writable, kind_of_file, same_file};
 pub use infer::Inferencer;
 pub use kernel::Instructions;
+pub use memory::one_heap;
 pub use model::Model;
 pub use plan::{Plan, human_bytes};
 pub use train::{

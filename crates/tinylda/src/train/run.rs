@@ -130,6 +130,9 @@ impl<'a> Training<'a> {
             let scratch = trainer.scratch.clone().or(opened.scratch).or_else(|| Some(path.to_path_buf()));
             store = Store::new(corpus, trainer.topics, size, keep, room(scratch));
             position = opened.position;
+            if !trainer.possible(&position, &store, shape.tokens) {
+                return Err(opened.rest.damaged("it says that it is where no training can be"));
+            }
             store.restore(opened.records, position.active, position.documents)?;
             rest = Some(opened.rest);
         } else {
@@ -151,10 +154,7 @@ impl<'a> Training<'a> {
                 Ok(ControlFlow::Continue(()))
             })?;
         }
-        let stages = match trainer.start {
-            Some(_) => Vec::new(),
-            None => trainer.algorithm.stages(store.pieces() as u64, shape.tokens, trainer.topics),
-        };
+        let stages = trainer.stages(store.pieces(), shape.tokens);
         let now = Instant::now();
         Ok(Training {
             trainer,
@@ -490,6 +490,30 @@ fn work(
 }
 
 impl Trainer {
+    /// What comes before the first pass.
+    fn stages(&self, pieces: usize, tokens: u64) -> Vec<(u64, u32)> {
+        match self.start {
+            Some(_) => Vec::new(),
+            None => self.algorithm.stages(pieces as u64, tokens, self.topics),
+        }
+    }
+
+    /// Whether a training can be there: asked of what a file says.
+    fn possible(&self, at: &Position, store: &Store<'_>, tokens: u64) -> bool {
+        let stages = self.stages(store.pieces(), tokens);
+        let (every, rounds) = stages.get(at.stage).copied().unwrap_or((1, 1));
+        at.stage <= stages.len()
+            && at.repeat < rounds
+            && at.pass <= at.last
+            && at.last <= self.passes
+            && (at.stage == stages.len() || at.pass == 0)
+            && at.visit < Which::Every(every).visits(store.pieces()).max(1)
+            && at.history.len() <= at.pass as usize
+            && at.history.iter().zip(1..).all(|(&(pass, p), n)| pass == n && p.is_finite())
+            && at.passes.len() <= at.pass as usize + 1
+            && at.seconds.is_finite()
+    }
+
     fn alphas(&self) -> Vec<f32> {
         vec![self.alpha_value() as f32; self.topics as usize]
     }
