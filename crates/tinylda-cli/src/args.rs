@@ -311,7 +311,7 @@ pub(crate) struct Train {
     /// Throw an earlier checkpoint away and begin anew
     #[arg(long, conflicts_with = "resume")]
     pub(crate) restart: bool,
-    /// Write a line of JSON per pass to this file; - for standard output [default: the model's name and .jsonl, where training
+    /// Write a line of JSON per pass to this file; - for standard output [default: the model's name and .log.jsonl, where training
     /// takes more than a minute]
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,

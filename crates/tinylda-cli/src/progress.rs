@@ -100,7 +100,12 @@ impl Bar {
     /// Seconds left, by the pace of the last half minute or so.
     fn left(&self, done: f64) -> Option<f64> {
         const LONG: Duration = Duration::from_secs(15);
-        let [before, last] = self.pace.get();
+        let [mut before, mut last] = self.pace.get();
+        if last.1 == 0.0 {
+            // What was done before this process began is no measure.
+            (before, last) = ((self.began, done), (self.began, done));
+            self.pace.set([before, last]);
+        }
         if last.0.elapsed() >= LONG {
             self.pace.set([last, (Instant::now(), done)]);
         }

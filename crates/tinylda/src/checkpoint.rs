@@ -8,6 +8,7 @@
 //! section := u64 how many numbers, the numbers, least byte first
 //! ```
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ const MAGIC: &[u8; 8] = b"\x89TLS\r\n\x1a\n";
 const VERSION: u32 = 1;
 const STATE: &str = "state";
 const LOCK: &str = "lock";
+/// What the temporary name of a state begins with.
+const TEMPORARY: &str = ".tinylda-state-";
 /// No honest header is longer: a history has some thirty bytes a pass.
 const LONGEST_HEADER: u64 = 1 << 30;
 /// Settings whose difference explains that of others.
@@ -71,6 +74,8 @@ pub(crate) struct Folder {
     path: PathBuf,
     /// Locked; the lock goes with the process, whatever happens to it.
     _lock: File,
+    /// Whether it was taken away.
+    gone: Cell<bool>,
 }
 
 /// Settings by name.
@@ -85,8 +90,8 @@ impl Folder {
         if matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
             return Err(Error::Busy { path: path.to_path_buf() });
         }
-        crate::files::remove_temporary(path);
-        Ok(Folder { path: path.to_path_buf(), _lock: lock })
+        crate::files::remove_temporary(path, TEMPORARY);
+        Ok(Folder { path: path.to_path_buf(), _lock: lock, gone: Cell::new(false) })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -101,6 +106,7 @@ impl Folder {
 
     /// Takes everything of ours away; the folder too, where nothing else is in it.
     pub(crate) fn remove(&self) {
+        self.gone.set(true);
         self.clear();
         let _ = std::fs::remove_file(self.path.join(LOCK));
         let _ = std::fs::remove_dir(&self.path);
@@ -118,7 +124,8 @@ impl Folder {
         let path = self.path.join(STATE);
         let header = Header { version: VERSION, of, position, scratch };
         let header = serde_json::to_vec(&header).map_err(|e| Error::io("write", &path)(e.into()))?;
-        let mut out = Out { file: Summed::new(AtomicFile::create(&path)?), buffer: Vec::new() };
+        let file = AtomicFile::create_as(&path, TEMPORARY)?;
+        let mut out = Out { file: Summed::new(file), buffer: Vec::new() };
         out.file.put(MAGIC)?;
         out.file.put(&(header.len() as u64).to_le_bytes())?;
         out.file.put(&header)?;
@@ -140,15 +147,25 @@ impl Folder {
 impl Drop for Folder {
     /// A folder without a checkpoint is of no use.
     fn drop(&mut self) {
-        if !exists(&self.path) {
+        if !self.gone.get() && matches!(exists(&self.path), Ok(false)) {
             self.remove();
         }
     }
 }
 
-/// Whether a folder has a checkpoint.
-pub(crate) fn exists(folder: &Path) -> bool {
-    folder.join(STATE).exists()
+/// Whether a folder has a checkpoint of a training that has not ended.
+pub fn has_checkpoint(folder: &Path) -> bool {
+    exists(folder).unwrap_or(true)
+}
+
+pub(crate) fn exists(folder: &Path) -> Result<bool> {
+    let state = folder.join(STATE);
+    state.try_exists().map_err(Error::io("open", &state))
+}
+
+/// Where the records of a folder's checkpoint are, where that is elsewhere and it can be read.
+pub(crate) fn scratch_of(folder: &Path) -> Option<PathBuf> {
+    header(&folder.join(STATE)).ok()?.0.scratch
 }
 
 /// A checkpoint on its way out.
@@ -205,12 +222,11 @@ pub(crate) struct Opened {
     pub(crate) rest: In,
 }
 
-/// Opens the checkpoint of a folder; `of` is what the training is that should go on, and `pieces` what the corpus is cut into.
-pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened> {
-    let path = folder.join(STATE);
-    let file = File::open(&path).map_err(Error::io("open", &path))?;
+/// Opens a state and reads its header.
+fn header(path: &Path) -> Result<(Header, In)> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
     let mut rest = In {
-        path: path.clone(),
+        path: path.to_path_buf(),
         file: BufReader::with_capacity(1 << 18, file),
         crc: crc32fast::Hasher::new(),
         at: 0,
@@ -222,7 +238,7 @@ pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened
         return Err(rest.damaged("it does not begin as a checkpoint does"));
     }
     let length = rest.count()?;
-    let size = path.metadata().map_err(Error::io("open", &path))?.len();
+    let size = path.metadata().map_err(Error::io("open", path))?.len();
     if length > LONGEST_HEADER.min(size) {
         return Err(rest.damaged("its header is longer than the file"));
     }
@@ -232,10 +248,17 @@ pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened
     let version = serde_json::from_slice::<serde_json::Value>(&header).ok();
     let version = version.and_then(|header| header.get("version")?.as_u64());
     if let Some(found) = version.filter(|&found| found != u64::from(VERSION)) {
+        let path = path.to_path_buf();
         return Err(Error::Version { path, kind: "checkpoint", found: found as u32, supported: VERSION });
     }
     let header: Header = serde_json::from_slice(&header)
         .map_err(|e| rest.damaged(format!("its header cannot be read ({e})")))?;
+    Ok((header, rest))
+}
+
+/// Opens the checkpoint of a folder; `of` is what the training is that should go on, and `pieces` what the corpus is cut into.
+pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened> {
+    let (header, mut rest) = header(&folder.join(STATE))?;
     // What a user would name first comes first.
     let first = |name: &str| FIRST.iter().position(|&one| one == name).unwrap_or(FIRST.len());
     let mut settings: Vec<_> = of.iter().collect();
@@ -246,8 +269,8 @@ pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened
             return Err(Error::Other {
                 path: folder.to_path_buf(),
                 what: name.clone(),
-                found: found.to_string(),
-                wanted: wanted.to_string(),
+                found: plain(found),
+                wanted: plain(wanted),
             });
         }
     }
@@ -264,6 +287,15 @@ pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened
     let records: Option<Vec<Option<Location>>> = (0..pieces).map(location).collect();
     let records = records.ok_or_else(|| rest.damaged("it points to files that cannot be"))?;
     Ok(Opened { position: header.position, scratch: header.scratch, records, rest })
+}
+
+/// A value as a user would write it.
+fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => "not given".into(),
+        other => other.to_string(),
+    }
 }
 
 impl In {

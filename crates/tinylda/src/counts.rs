@@ -355,7 +355,7 @@ impl Counts {
     }
 
     /// Takes up what [`Counts::save`] wrote.
-    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+    pub(crate) fn restore(&mut self, topics: u32, from: &mut In) -> Result<()> {
         let mut weights: Vec<f32> = Vec::new();
         from.numbers(self.places.len(), &mut weights)?;
         for (place, weight) in self.places.iter_mut().zip(weights) {
@@ -363,7 +363,6 @@ impl Counts {
         }
         let count = self.draws.len();
         from.numbers(count, &mut self.draws)?;
-        let topics = self.width as u32;
         if self.draws.iter().any(|&k| k >= topics) || self.places.iter().any(|place| place.weight.is_nan()) {
             return Err(from.damaged("its draws are of topics that are not there"));
         }

@@ -355,13 +355,13 @@ impl Engine {
         from.numbers(2, &mut numbers)?;
         (self.round, self.settling) = (numbers[0], numbers[1] != 0);
         from.numbers(self.lambda.len(), &mut self.lambda)?;
-        self.counts.restore(from)?;
+        self.counts.restore(self.lambda.len() as u32, from)?;
         let Some(next) = &mut self.next else { return Ok(()) };
         let mut active: Vec<u64> = Vec::new();
         from.numbers(2, &mut active)?;
         next.active = (active[0], active[1]);
         from.numbers(next.lambda.len(), &mut next.lambda)?;
-        next.counts.restore(from)
+        next.counts.restore(next.lambda.len() as u32, from)
     }
 }
 

@@ -83,8 +83,9 @@ pub enum Error {
     /// A file written by a newer program.
     #[error(
         "{}: the {kind} file has format version {found}, and this program reads up to version {supported}. \
-         Install a newer tinylda, or make the file again with this one.",
-        path.display()
+         {}",
+        path.display(),
+        remedy_for_version(kind)
     )]
     Version {
         /// The file.
@@ -140,17 +141,17 @@ pub enum Error {
     #[error("interrupted: nothing was written")]
     Interrupted,
     /// The caller asked to stop, and what was done so far is in a checkpoint.
-    #[error("stopped in pass {pass}. All that was done is kept in {}.", path.display())]
+    #[error("stopped after {passes} passes. All that was done is kept in {}.", path.display())]
     Stopped {
         /// The folder of the checkpoint.
         path: PathBuf,
-        /// The pass that was under way.
-        pass: u32,
+        /// Whole passes done.
+        passes: u32,
     },
     /// A checkpoint of another training.
     #[error(
-        "{}: the checkpoint was made with {what} {found}, and this training has {wanted}. \
-         Give the same {what} to go on, or another folder (--checkpoint), or --restart to begin anew.",
+        "{}: this checkpoint is of another training: {what} was {found} there and is {wanted} here. \
+         Use the same to go on, or another folder (--checkpoint), or --restart to begin anew.",
         path.display()
     )]
     Other {
@@ -179,6 +180,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+}
+
+fn remedy_for_version(kind: &str) -> &'static str {
+    if kind == "checkpoint" {
+        "Go on with the tinylda that wrote it, or begin anew with --restart."
+    } else {
+        "Install a newer tinylda, or make the file again with this one."
+    }
 }
 
 fn remedy_for_damage(kind: &str) -> &'static str {

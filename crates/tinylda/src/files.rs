@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 const PREFIX: &str = ".tinylda-";
 const SUFFIX: &str = ".tmp";
 
-/// Takes away what a process that was killed has left in a folder that is ours alone.
-pub(crate) fn remove_temporary(folder: &Path) {
+/// Takes away what a process that was killed has left in a folder: temporary files whose names begin like this.
+pub(crate) fn remove_temporary(folder: &Path, prefix: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
+        if name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(SUFFIX)) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -32,6 +32,11 @@ pub(crate) struct AtomicFile {
 
 impl AtomicFile {
     pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
+        AtomicFile::create_as(path, PREFIX)
+    }
+
+    /// The same with a temporary name that begins like this.
+    pub(crate) fn create_as(path: &Path, prefix: &str) -> Result<AtomicFile> {
         let path = follow_link(path);
         if let Ok(existing) = path.metadata()
             && !existing.is_file()
@@ -47,7 +52,7 @@ impl AtomicFile {
         }
         let folder = folder_of(&path);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
+        builder.prefix(prefix).suffix(SUFFIX);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

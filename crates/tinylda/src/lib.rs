@@ -48,6 +48,7 @@ mod topics;
 mod train;
 
 pub use algo::{Active, Algorithm};
+pub use checkpoint::has_checkpoint;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result};
 pub use files::{check_writable, kind_of_file, same_file};

@@ -182,9 +182,15 @@ impl Plan {
             ]),
             phi,
             phi_on_disk: 0,
-            work: sum(&[threads.saturating_mul(row).saturating_mul(12), row.saturating_mul(8), changes])
-                .max(vocabulary)
-                .max(model),
+            // And the changes of lambda: 8 K for every run of the piece.
+            work: sum(&[
+                threads.saturating_mul(row).saturating_mul(18),
+                row.saturating_mul(8),
+                changes,
+                if small { row.saturating_mul(2).saturating_mul((nonzeros / 512).clamp(1, 128)) } else { 0 },
+            ])
+            .max(vocabulary)
+            .max(model),
             buffers,
             kept: packed(needs).saturating_add(records),
             kept_on_disk: 0,
@@ -208,7 +214,7 @@ impl Plan {
 
     /// Whether anything is in files.
     pub fn on_disk(&self) -> bool {
-        self.kept_on_disk > 0 || self.phi_on_disk > 0
+        self.kept_on_disk > 0 || self.phi_on_disk > 0 || self.read > 0
     }
 }
 

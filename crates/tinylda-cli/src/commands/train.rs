@@ -42,6 +42,9 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     if let Some(log) = a.log.as_deref().filter(|_| !log_to_stdout) {
         check_output("--log", log, &[&inputs[..], &[Some(a.output())]].concat())?;
     }
+    if a.log.is_none() && !a.plan {
+        check_output("-o", &with_more(a.output(), log::ENDING), &inputs)?;
+    }
     let corpus = Corpus::open(&a.corpus)?;
     let trainer = trainer(a)?;
     let plan = trainer.plan(&corpus)?;
@@ -50,7 +53,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
     tinylda::check_writable(a.output())?;
-    let finished = a.output().exists() && !checkpoint_folder(a).exists();
+    let finished = a.output().exists() && !tinylda::has_checkpoint(&checkpoint_folder(a));
     if a.resume && finished {
         let found = format!("given, and there is {} and no checkpoint", a.output().display());
         return Err(usage(
@@ -63,9 +66,6 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     announce(a, &corpus, &plan, ui);
     let mut log = Log::new(a)?;
     let summary = train(a, &trainer, &corpus, &mut log, ui)?;
-    if summary.stop == Stop::Asked {
-        return Err(tinylda::Error::Interrupted.into());
-    }
     let ended = match summary.stop {
         Stop::Converged => format!("converged after {} passes", summary.passes),
         _ => format!("{} passes", summary.passes),
@@ -130,7 +130,7 @@ fn train(
     ui: Ui,
 ) -> anyhow::Result<Summary> {
     let bar = ui.bar("pass", Unit::Plain);
-    let (mut failed, mut saved) = (None, a.resume && checkpoint_folder(a).exists());
+    let (mut failed, mut saved) = (None, false);
     let mut perplexity = String::new();
     MAY_EXIT.store(true, Ordering::Relaxed);
     let summary = trainer.train_to(corpus, a.output(), |event| {
@@ -144,6 +144,7 @@ fn train(
                 (Some(log.pass(report)), ControlFlow::Continue(()))
             }
             Event::Resumed(passes) => {
+                saved = true;
                 bar.say(&format!("going on after {passes} passes"));
                 (Some(json!({ "event": "resumed", "passes": passes })), ControlFlow::Continue(()))
             }
@@ -155,22 +156,24 @@ fn train(
             }
         };
         if let Err(e) = line.map_or(Ok(()), |line| log.line(&line)) {
-            let what = format!("cannot write the log {}; no model was written", shown(&log.path));
+            let what = format!("cannot write the log {}", shown(&log.path));
             failed = Some(anyhow::Error::from(e).context(what));
-            return ControlFlow::Break(());
         }
-        flow
+        if failed.is_some() { ControlFlow::Break(()) } else { flow }
     });
     MAY_EXIT.store(false, Ordering::Relaxed);
     bar.done();
     if let Some(error) = failed {
-        return Err(error);
+        return Err(match &summary {
+            Ok(_) => error.context(format!("the model {} is written, but", a.output().display())),
+            Err(stopped) => anyhow::anyhow!("{error:#}; {stopped}\nTo go on:\n  {}", again()),
+        });
     }
     match &summary {
         Err(stopped @ tinylda::Error::Stopped { .. }) => {
             Err(anyhow::anyhow!("{stopped}\nTo go on:\n  {}", again()))
         }
-        Err(error) if saved => {
+        Err(error) if saved && !matches!(error, tinylda::Error::Damaged { kind: "checkpoint", .. }) => {
             let folder = checkpoint_folder(a);
             let more = format!("The last checkpoint is kept in {}. To go on from it:", folder.display());
             Err(anyhow::anyhow!("{error}\n{more}\n  {}", again()))
@@ -181,7 +184,8 @@ fn train(
 
 /// The command that goes on.
 fn again() -> String {
-    let mut words: Vec<String> = std::env::args().filter(|word| word != "--restart").collect();
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let mut words: Vec<String> = words.filter(|word| word != "--restart").collect();
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -73,7 +74,7 @@ impl Reader<'_> {
     }
 }
 
-/// A thread that should be there is not: it has failed, and said why.
+/// A thread that should be there is not: it has failed, and what it has said of that counts.
 fn lost() -> Error {
     Error::Interrupted
 }
@@ -181,14 +182,13 @@ impl Store<'_> {
             let Flow { store, to_reader, written, from_writer, writer, .. } = flow;
             if let Some(Writer { full, thread }) = writer {
                 drop(full);
-                if let Ok(end) = thread.join() {
-                    store.end = Some(end);
-                }
+                store.end = Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
             drop(written);
             let noted = store.note(from_writer);
             drop(to_reader);
-            if let Some(empty) = reading.and_then(|thread| thread.join().ok()) {
+            if let Some(reading) = reading {
+                let empty = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
                 store.spares.extend(empty.try_iter());
             }
             // A failed write is the cause where both have failed.
@@ -268,11 +268,11 @@ impl<'scope> Flow<'_, '_, 'scope> {
             }
         } else if self.change {
             self.put_away(scope, i, piece, !was_here)?;
-        } else if was_here {
+        } else if was_here && store.kept {
             // It cannot leave now without being written; the next round will see to it.
             store.resident += piece.bytes();
             store.held[i].piece = Some(piece);
-        } else {
+        } else if !was_here {
             let _ = self.to_reader.send(piece);
         }
         while self.change && self.store.resident > self.store.limit {

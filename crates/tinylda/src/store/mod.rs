@@ -175,6 +175,8 @@ pub(crate) struct Room {
     pub(crate) ceiling: Option<u64>,
     /// Where files can go.
     pub(crate) scratch: Option<PathBuf>,
+    /// Whether anything is kept of documents between two visits.
+    pub(crate) kept: bool,
 }
 
 /// A part of a block of the file: one document in every `count`, beginning with `from`.
@@ -227,6 +229,8 @@ pub(crate) struct Store<'a> {
     corpus: &'a Corpus,
     topics: u32,
     keep: Keep,
+    /// Whether anything is kept of documents between two visits.
+    kept: bool,
     cuts: Vec<Cut>,
     held: Vec<Held>,
     /// Bytes of the pieces in memory, and how many that may be.
@@ -264,6 +268,7 @@ impl<'a> Store<'a> {
             corpus,
             topics,
             keep,
+            kept: room.kept,
             held: cuts.iter().map(|_| Held::default()).collect(),
             cuts,
             resident: 0,
@@ -371,6 +376,7 @@ impl<'a> Store<'a> {
         let mut all = Vec::with_capacity(self.held.len());
         for held in &self.held {
             let at = match &held.piece {
+                _ if !self.kept => None,
                 None => held.at,
                 Some(piece) => {
                     buffer.clear();
@@ -408,6 +414,11 @@ impl<'a> Store<'a> {
         }
         (self.active, self.documents) = (active, documents);
         Ok(())
+    }
+
+    /// The checkpoint was found to be whole: what it does not point to may go.
+    pub(crate) fn restored(&self) {
+        self.scratch.take_strays();
     }
 
     /// Topics in use and documents of this round so far, as [`Store::restore`] wants them.

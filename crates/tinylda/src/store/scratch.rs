@@ -9,15 +9,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Place, Result};
 use crate::files::read_at;
 
 const PREFIX: &str = "messages-";
 
 /// Where a record is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     pub(crate) file: u32,
     pub(crate) offset: u64,
@@ -97,21 +95,34 @@ impl Scratch {
         Scratch { folder, files: BTreeMap::new(), next: 1, held: BTreeSet::new(), own: 1 }
     }
 
-    /// Opens the files that a checkpoint points into, and takes away those that it does not.
+    /// Opens the files that a checkpoint points into. They stay, whatever happens now.
     pub(super) fn take_up(&mut self, numbers: BTreeSet<u32>) -> Result<()> {
+        self.held.clone_from(&numbers);
         let Some(folder) = &self.folder else { return Ok(()) };
         for &number in &numbers {
             let path = path(folder, number);
-            let file = File::open(&path).map_err(Error::io("open", &path))?;
+            let file = File::open(&path).map_err(|e| match e.kind() {
+                std::io::ErrorKind::NotFound => Error::Damaged {
+                    path: path.clone(),
+                    kind: "checkpoint",
+                    place: Place::Whole,
+                    found: "it is not there".into(),
+                },
+                _ => Error::io("open", &path)(e),
+            })?;
             self.files.insert(number, Arc::new(Records { path, file }));
         }
-        for number in found(folder).into_iter().filter(|number| !numbers.contains(number)) {
+        self.next = found(folder).into_iter().chain(numbers).max().map_or(1, |last| last.saturating_add(1));
+        self.own = self.next;
+        Ok(())
+    }
+
+    /// Takes away what a process that was killed has left.
+    pub(super) fn take_strays(&self) {
+        let Some(folder) = &self.folder else { return };
+        for number in found(folder).into_iter().filter(|number| !self.held.contains(number)) {
             let _ = std::fs::remove_file(path(folder, number));
         }
-        self.next = numbers.last().map_or(1, |last| last + 1);
-        self.own = self.next;
-        self.held = numbers;
-        Ok(())
     }
 
     /// A new file.
@@ -156,8 +167,11 @@ impl Scratch {
 
     /// Brings to the disk what a checkpoint will point into; what is not there any more is an error.
     pub(super) fn sync(&self, in_use: &BTreeSet<u32>) -> Result<()> {
-        for records in in_use.iter().filter_map(|number| self.files.get(number)) {
-            records.file.sync_data().map_err(Error::io("write", &records.path))?;
+        for (number, records) in in_use.iter().filter_map(|number| self.files.get_key_value(number)) {
+            // Those of an earlier process are on the disk already.
+            if *number >= self.own {
+                records.file.sync_data().map_err(Error::io("write", &records.path))?;
+            }
             records.path.metadata().map_err(Error::io("keep", &records.path))?;
         }
         if let Some(folder) = self.folder.as_ref().and_then(|folder| File::open(folder).ok()) {

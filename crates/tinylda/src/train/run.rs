@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::{Event, LEAST_PASSES, PassReport, Progress, Resume, Stop, Summary, Trained, Trainer};
@@ -18,7 +19,7 @@ use crate::memory;
 use crate::model::{CorpusName, Frame, Model, Settings};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
-use crate::store::{Keep, Order, Room, Store, Traffic, Visit, Which};
+use crate::store::{self, Keep, Order, Room, Store, Traffic, Visit, Which};
 use crate::topics::{Matrix, Topics, heavy_words};
 
 /// Progress is told not more often than this, in seconds.
@@ -42,6 +43,8 @@ pub(super) struct Training<'a> {
     stop: Stop,
     plan: Plan,
     folder: Option<Folder>,
+    /// Where files are, where that is not the folder.
+    scratch: Option<PathBuf>,
     /// Whether it goes on with a checkpoint.
     resumed: bool,
     /// Whether the model is wanted in memory.
@@ -109,9 +112,12 @@ impl<'a> Training<'a> {
         let plan = Plan::new(&trainer.needs(corpus, &word_tokens, model), trainer.topics, trainer.memory)?;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
-        let saved = trainer.checkpoint.as_deref().filter(|path| checkpoint::exists(path));
+        let saved = match trainer.checkpoint.as_deref() {
+            Some(path) if checkpoint::exists(path)? => Some(path),
+            _ => None,
+        };
         let shape = corpus.shape();
-        let alpha = vec![trainer.alpha_value() as f32; trainer.topics as usize];
+        let alpha = trainer.alphas();
         let small = trainer.algorithm.small_messages();
         let mut topics = if small {
             Topics::without_phi(shape.words, trainer.topics, &alpha, trainer.beta as f32)
@@ -120,33 +126,57 @@ impl<'a> Training<'a> {
         };
         let keep = if small { Keep::Messages } else { Keep::Rows };
         let size = trainer.update_size(shape);
-        let room = |scratch| Room { limit: plan.limit, ceiling: plan.ceiling, scratch };
+        // Documents in an order of the user's own must all stay: they are visited again and again.
+        let bound = trainer.order.is_none();
+        let room = |scratch| Room {
+            limit: plan.limit.filter(|_| bound),
+            ceiling: plan.ceiling.filter(|_| bound),
+            scratch,
+            kept: !trainer.recompute,
+        };
+        let order = trainer.visits(corpus);
+        let mut scratch = trainer.scratch_folder();
         let mut position = Position { last: trainer.passes, sum: Some(0.0), ..Position::default() };
         let mut store;
         let mut rest = None;
         if let Some(path) = saved {
             let pieces = Store::new(corpus, trainer.topics, size, keep, Room::default()).pieces();
             let opened = checkpoint::open(path, &trainer.identity(corpus), pieces)?;
-            let scratch = trainer.scratch.clone().or(opened.scratch).or_else(|| Some(path.to_path_buf()));
-            store = Store::new(corpus, trainer.topics, size, keep, room(scratch));
+            if trainer.scratch.is_none() {
+                scratch = opened.scratch.clone().or(scratch);
+            } else if opened.scratch != scratch {
+                let shown =
+                    |path: Option<PathBuf>| path.map_or_else(String::new, |path| path.display().to_string());
+                return Err(Error::Other {
+                    path: path.to_path_buf(),
+                    what: "the folder of --scratch".into(),
+                    found: shown(opened.scratch.or_else(|| trainer.checkpoint.clone())),
+                    wanted: shown(scratch),
+                });
+            }
+            store = Store::new(corpus, trainer.topics, size, keep, room(scratch.clone()));
             position = opened.position;
-            if !trainer.possible(&position, &store, shape.tokens) {
+            if !trainer.possible(&position, &store, order.as_ref(), shape.tokens) {
                 return Err(opened.rest.damaged("it says that it is where no training can be"));
             }
             store.restore(opened.records, position.active, position.documents)?;
             rest = Some(opened.rest);
         } else {
-            store = Store::new(corpus, trainer.topics, size, keep, room(trainer.scratch_folder()));
+            if let Some(folder) = &scratch {
+                store::clear(folder);
+            }
+            store = Store::new(corpus, trainer.topics, size, keep, room(scratch.clone()));
             if !small {
                 trainer.scatter(&mut topics, &mut store, &word_tokens)?;
             }
         }
-        let rules = trainer.rules(kernel, shape.tokens, &plan);
+        let rules = trainer.rules(kernel, shape.tokens, &plan, scratch.clone());
         let mut sweep = Sweep::new(trainer.algorithm, &topics, word_tokens, rules)?;
         let resumed = rest.is_some();
         if let Some(mut rest) = rest {
             sweep.restore(&mut topics, &mut rest)?;
             rest.end()?;
+            store.restored();
         } else if let Some(start) = trainer.start.as_deref().filter(|_| small) {
             store.start(start, trainer.active.most(trainer.topics))?;
             store.visit(Which::ALL, 0, false, |_, visit| {
@@ -163,7 +193,8 @@ impl<'a> Training<'a> {
             topics,
             sweep,
             stages,
-            order: trainer.visits(corpus),
+            order,
+            scratch,
             stop: if position.converged { Stop::Converged } else { Stop::Passes },
             clock: Clock { began: now, before: position.seconds, saved: now, told: 0.0 },
             position,
@@ -200,13 +231,15 @@ impl<'a> Training<'a> {
         if self.position.history.last().map(|&(p, _)| p) != Some(pass) {
             let Some(sum) = self.last_likelihood(each)? else { return Err(self.interrupted(each)) };
             let (asked, converged) = self.note(pass, perplexity(sum, tokens), each);
+            self.position.converged |= converged;
+            if asked && !self.model {
+                return Err(self.interrupted(each));
+            }
             if self.stop == Stop::Passes {
-                self.stop = if asked {
-                    Stop::Asked
-                } else if converged {
-                    Stop::Converged
-                } else {
-                    Stop::Passes
+                self.stop = match (asked, converged) {
+                    (true, _) => Stop::Asked,
+                    (_, true) => Stop::Converged,
+                    _ => Stop::Passes,
                 };
             }
         }
@@ -340,7 +373,7 @@ impl<'a> Training<'a> {
         let (active, documents) = self.store.so_far();
         let position = Position { active, documents, seconds: self.clock.seconds(), ..self.position.clone() };
         let identity = self.trainer.identity(self.corpus);
-        let scratch = self.trainer.scratch.clone();
+        let scratch = self.scratch.clone().filter(|path| path != folder.path());
         folder.write(identity, position, scratch, &records, |out| self.sweep.save(&self.topics, out))?;
         self.store.saved(&records);
         self.clock.saved = Instant::now();
@@ -354,14 +387,14 @@ impl<'a> Training<'a> {
             return Error::Interrupted;
         };
         match self.save(each) {
-            Ok(()) => Error::Stopped { path, pass: self.position.pass + 1 },
+            Ok(()) => Error::Stopped { path, passes: self.position.pass },
             Err(error) => error,
         }
     }
 
     /// sum x log p(w|d) after the last pass, whatever form an algorithm keeps phi in; nothing where the caller wants to stop.
     fn last_likelihood(&mut self, each: &mut Each<'_>) -> Result<Option<f64>> {
-        let Training { sweep, topics, store, kernel, clock, plan, position, trainer, .. } = self;
+        let Training { sweep, topics, store, kernel, clock, plan, position, trainer, stop, .. } = self;
         if !sweep.ready(topics)? {
             return log_likelihood(topics, store, *kernel).map(Some);
         }
@@ -377,7 +410,8 @@ impl<'a> Training<'a> {
                 let now = clock.progress(&traffic, plan);
                 let progress =
                     Progress { pass, passes, documents, documents_in_all: in_all, done: 1.0, ..now };
-                asked = each(Event::Progress(&progress)).is_break();
+                // One who has asked before waits for this already.
+                asked = each(Event::Progress(&progress)).is_break() && *stop != Stop::Asked;
             }
             Ok(if asked { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
@@ -499,15 +533,19 @@ impl Trainer {
     }
 
     /// Whether a training can be there: asked of what a file says.
-    fn possible(&self, at: &Position, store: &Store<'_>, tokens: u64) -> bool {
+    fn possible(&self, at: &Position, store: &Store<'_>, order: Option<&Order>, tokens: u64) -> bool {
         let stages = self.stages(store.pieces(), tokens);
-        let (every, rounds) = stages.get(at.stage).copied().unwrap_or((1, 1));
+        let (which, rounds) = match stages.get(at.stage) {
+            Some(&(every, rounds)) => (Which::Every(every), rounds),
+            None => (order.map_or(Which::ALL, Which::Order), 1),
+        };
         at.stage <= stages.len()
             && at.repeat < rounds
             && at.pass <= at.last
             && at.last <= self.passes
             && (at.stage == stages.len() || at.pass == 0)
-            && at.visit < Which::Every(every).visits(store.pieces()).max(1)
+            && at.visit < which.visits(store.pieces()).max(1)
+            && (at.sum.is_some_and(f64::is_finite) || self.algorithm.shuffles())
             && at.history.len() <= at.pass as usize
             && at.history.iter().zip(1..).all(|(&(pass, p), n)| pass == n && p.is_finite())
             && at.passes.len() <= at.pass as usize + 1
@@ -518,19 +556,37 @@ impl Trainer {
         vec![self.alpha_value() as f32; self.topics as usize]
     }
 
-    /// Where files go, where they may.
+    /// Where files go, where they may: with the checkpoints, or in a folder of this training's own in that of the user.
     fn scratch_folder(&self) -> Option<PathBuf> {
-        self.scratch.clone().or_else(|| self.checkpoint.clone())
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        match (&self.scratch, &self.checkpoint) {
+            (None, None) => None,
+            (None, Some(folder)) => Some(folder.clone()),
+            (Some(scratch), Some(folder)) => {
+                let folder = folder.canonicalize().unwrap_or_else(|_| whole(folder));
+                let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let sum = crc32fast::hash(folder.as_os_str().as_encoded_bytes());
+                Some(whole(scratch).join(format!("{name}-{sum:08x}")))
+            }
+            (Some(scratch), None) => {
+                static TRAININGS: AtomicU64 = AtomicU64::new(0);
+                let number = TRAININGS.fetch_add(1, Ordering::Relaxed);
+                Some(whole(scratch).join(format!("tinylda-{}-{number}", std::process::id())))
+            }
+        }
     }
 
     /// The folder of checkpoints, made sure of: what is in it is to be continued, or thrown away, or there is nothing.
     fn folder(&self, path: &Path) -> Result<Folder> {
-        let there = checkpoint::exists(path);
+        let folder = Folder::open(path)?;
+        let there = checkpoint::exists(path)?;
         if there && self.resume == Resume::No {
             return Err(Error::Unfinished { path: path.to_path_buf() });
         }
-        let folder = Folder::open(path)?;
         if !there || self.resume == Resume::Restart {
+            if let Some(scratch) = checkpoint::scratch_of(path) {
+                store::clear(&scratch);
+            }
             folder.clear();
         }
         Ok(folder)
@@ -540,7 +596,11 @@ impl Trainer {
     fn identity(&self, corpus: &Corpus) -> Identity {
         let mut all = Identity::new();
         let mut add = |name: &str, value: serde_json::Value| all.insert(name.into(), value);
-        let sum = |bytes: Vec<u8>| format!("{:08x}", crc32fast::hash(&bytes));
+        let sum = |bytes: &mut dyn Iterator<Item = u64>| {
+            let mut crc = crc32fast::Hasher::new();
+            bytes.for_each(|number| crc.update(&number.to_le_bytes()));
+            format!("{:08x}", crc.finalize())
+        };
         add("the corpus", corpus.fingerprint().into());
         add("--algorithm", self.algorithm.name().into());
         add("-k", self.topics.into());
@@ -554,14 +614,14 @@ impl Trainer {
             add("--active", self.active.to_string().into());
             add("--theta", if self.recompute { "recompute" } else { "keep" }.into());
         }
-        let start = self.start.as_ref().map(|all| sum(all.iter().flat_map(|k| k.to_le_bytes()).collect()));
+        let start = self.start.as_ref().map(|all| sum(&mut all.iter().map(|&k| u64::from(k))));
         add("--start", start.into());
-        let order = self.order.as_ref().map(|all| sum(all.iter().flat_map(|d| d.to_le_bytes()).collect()));
+        let order = self.order.as_ref().map(|all| sum(&mut all.iter().copied()));
         add("--order", order.into());
         all
     }
 
-    fn rules(&self, kernel: Kernel, tokens: u64, plan: &Plan) -> Rules {
+    fn rules(&self, kernel: Kernel, tokens: u64, plan: &Plan, scratch: Option<PathBuf>) -> Rules {
         Rules {
             threads: self.threads,
             kernel,
@@ -577,7 +637,7 @@ impl Trainer {
                 } else {
                     u64::MAX
                 },
-                folder: self.scratch_folder().filter(|_| plan.phi_on_disk > 0),
+                folder: scratch.filter(|_| plan.phi_on_disk > 0),
             },
         }
     }

@@ -11,6 +11,8 @@ use tinylda::{PassReport, Progress};
 
 use crate::{args, machine};
 
+/// What its name ends with where the user has given none.
+pub(super) const ENDING: &str = ".log.jsonl";
 /// A training that takes longer leaves a log.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -18,6 +20,8 @@ const LONG: Duration = Duration::from_secs(60);
 pub(super) struct Log {
     pub(super) path: PathBuf,
     out: Option<Box<dyn Write>>,
+    /// The file, where what is in it is to go first.
+    old: Option<File>,
     /// Lines that wait for the minute to be over.
     waiting: Vec<String>,
     began: Instant,
@@ -28,10 +32,11 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn new(a: &args::Train) -> anyhow::Result<Log> {
-        let path = a.log.clone().unwrap_or_else(|| super::with_more(a.output(), ".jsonl"));
+        let path = a.log.clone().unwrap_or_else(|| super::with_more(a.output(), ENDING));
         let mut log = Log {
             path,
             out: None,
+            old: None,
             waiting: Vec::new(),
             began: Instant::now(),
             resume: a.resume,
@@ -48,8 +53,11 @@ impl Log {
     /// Where training goes on, so does its log.
     fn open(&mut self) -> std::io::Result<()> {
         let mut options = File::options();
-        options.create(true).write(true).append(self.resume).truncate(!self.resume);
-        self.out = Some(Box::new(options.open(&self.path)?));
+        // What an earlier training has left goes with the first line, and not before.
+        options.create(true).append(true);
+        let file = options.open(&self.path)?;
+        self.old = if self.resume { None } else { Some(file.try_clone()?) };
+        self.out = Some(Box::new(file));
         Ok(())
     }
 
@@ -57,6 +65,12 @@ impl Log {
         self.waiting.push(format!("{value}\n"));
         if self.out.is_none() && self.began.elapsed() >= LONG {
             self.open()?;
+        }
+        if let Some(old) = self.old.take() {
+            // A pipe cannot be cut, and need not be.
+            if old.metadata()?.is_file() {
+                old.set_len(0)?;
+            }
         }
         if let Some(out) = &mut self.out {
             for line in self.waiting.drain(..) {
