@@ -431,8 +431,18 @@ impl<'a> Store<'a> {
         self.scratch.hold(BTreeSet::new());
     }
 
+    /// Between two rounds: whether a new checkpoint, of so many bytes besides what is kept, would free much more than it takes.
+    pub(crate) fn crowded(&self, more: u64) -> bool {
+        self.scratch.bytes_held(&self.in_use()) / 2 > self.resident.saturating_add(more)
+    }
+
+    /// The files that pieces are in.
+    fn in_use(&self) -> BTreeSet<u32> {
+        files(self.held.iter().map(|held| &held.at))
+    }
+
     fn tidy(&mut self) {
-        let in_use = files(self.held.iter().map(|held| &held.at));
+        let in_use = self.in_use();
         self.scratch.tidy(&in_use);
         self.traffic.disk.store(self.scratch.bytes(), Ordering::Relaxed);
     }

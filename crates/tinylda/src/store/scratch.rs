@@ -39,6 +39,11 @@ impl Records {
             place: Place::Byte(at.offset),
             found: found.into(),
         };
+        // Asked before there is room made for it.
+        let there = self.file.metadata().map_err(Error::io("read", &self.path))?.len();
+        if at.offset.checked_add(at.bytes).is_none_or(|end| end > there) {
+            return Err(damaged("it is cut short"));
+        }
         let length = usize::try_from(at.bytes).map_err(|_| damaged("a record is too long"))?;
         buffer.clear();
         buffer.resize(length, 0);
@@ -185,9 +190,19 @@ impl Scratch {
         self.held = numbers;
     }
 
-    /// Bytes on disk.
+    /// Bytes on disk,
     pub(super) fn bytes(&self) -> u64 {
-        self.files.values().filter_map(|records| records.file.metadata().ok()).map(|m| m.len()).sum()
+        self.bytes_of(|_| true)
+    }
+
+    /// and those that are there for the checkpoint alone.
+    pub(super) fn bytes_held(&self, in_use: &BTreeSet<u32>) -> u64 {
+        self.bytes_of(|number| !in_use.contains(number))
+    }
+
+    fn bytes_of(&self, which: impl Fn(&u32) -> bool) -> u64 {
+        let files = self.files.iter().filter(|(number, _)| which(number));
+        files.filter_map(|(_, records)| records.file.metadata().ok()).map(|m| m.len()).sum()
     }
 }
 

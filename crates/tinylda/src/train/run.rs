@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Event, LEAST_PASSES, PassReport, Progress, Resume, Stop, Summary, Trained, Trainer};
 use crate::algo::document::{DocumentStep, Frozen};
@@ -24,6 +24,9 @@ use crate::topics::{Matrix, Topics, heavy_words};
 
 /// Progress is told not more often than this, in seconds.
 const TELL_EVERY: f64 = 0.05;
+
+/// Checkpoints that free disk are not made more often than this.
+const CROWDED: Duration = Duration::from_secs(30);
 
 /// The caller, who is told of everything.
 type Each<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
@@ -219,7 +222,12 @@ impl<'a> Training<'a> {
             if self.position.visit == 0 {
                 self.after_round(each)?;
             }
-            let due = self.trainer.every.is_some_and(|every| self.clock.saved.elapsed() >= every);
+            let since = self.clock.saved.elapsed();
+            let due = self.trainer.every.is_some_and(|every| {
+                // Files that only an old checkpoint needs would take more disk than was planned.
+                let phi = self.plan.phi.saturating_add(self.plan.phi_on_disk);
+                since >= every || (since >= CROWDED && self.position.visit == 0 && self.store.crowded(phi))
+            });
             // One who wants a file, and stops, wants to go on later.
             if left == Left::Asked || (self.stop == Stop::Asked && !self.model) {
                 return Err(self.interrupted(each));
