@@ -18,7 +18,8 @@ use args::{Cli, Command};
 /// Set by Ctrl-C; the running command sees it at its next report of progress and leaves nothing half-written.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Set while a second Ctrl-C may end the process on the spot, because no temporary file is open.
+/// Set while a second Ctrl-C may end the process on the spot: no temporary file is open but that of a checkpoint, which the
+/// next training in its folder takes away.
 static MAY_EXIT: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {

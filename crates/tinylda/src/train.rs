@@ -2,6 +2,7 @@
 
 mod check;
 mod run;
+mod start;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,8 @@ pub enum Event<'a> {
     Resumed(u32),
     /// A checkpoint has been written to this folder.
     Checkpoint(&'a Path),
+    /// Training is done, and the model is about to be written to this file.
+    Writing(&'a Path),
 }
 
 /// How far training is.

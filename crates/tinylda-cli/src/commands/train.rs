@@ -148,6 +148,11 @@ fn train(
                 bar.say(&format!("going on after {passes} passes"));
                 (Some(json!({ "event": "resumed", "passes": passes })), ControlFlow::Continue(()))
             }
+            Event::Writing(_) => {
+                // Stopped now, the half of a file would be left.
+                MAY_EXIT.store(false, Ordering::Relaxed);
+                (None, ControlFlow::Continue(()))
+            }
             Event::Checkpoint(folder) => {
                 saved = true;
                 let seconds = log.progress.map(|p| p.seconds);

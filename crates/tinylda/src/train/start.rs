@@ -1,0 +1,203 @@
+//! What a training begins with: its stages, folders and identity, the start and the order of documents.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Resume, Trainer};
+use crate::algo::Algorithm;
+use crate::checkpoint::{self, Folder, Identity, Position};
+use crate::corpus::Corpus;
+use crate::counts;
+use crate::engine::Rules;
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, flat_mut};
+use crate::plan::Plan;
+use crate::random::{Purpose, Random};
+use crate::store::{self, Order, Store, Visit, Which};
+use crate::topics::{Topics, heavy_words};
+
+impl Trainer {
+    /// What comes before the first pass.
+    pub(super) fn stages(&self, pieces: usize, tokens: u64) -> Vec<(u64, u32)> {
+        match self.start {
+            Some(_) => Vec::new(),
+            None => self.algorithm.stages(pieces as u64, tokens, self.topics),
+        }
+    }
+
+    /// Whether a training can be there: asked of what a file says.
+    pub(super) fn possible(
+        &self,
+        at: &Position,
+        store: &Store<'_>,
+        order: Option<&Order>,
+        tokens: u64,
+    ) -> bool {
+        let stages = self.stages(store.pieces(), tokens);
+        let (which, rounds) = match stages.get(at.stage) {
+            Some(&(every, rounds)) => (Which::Every(every), rounds),
+            None => (order.map_or(Which::ALL, Which::Order), 1),
+        };
+        at.stage <= stages.len()
+            && at.repeat < rounds
+            && at.pass <= at.last
+            && at.last <= self.passes
+            && (at.stage == stages.len() || at.pass == 0)
+            && at.visit < which.visits(store.pieces()).max(1)
+            && (at.sum.is_some_and(f64::is_finite) || self.algorithm.shuffles())
+            && at.history.len() <= at.pass as usize
+            && at.history.iter().zip(1..).all(|(&(pass, p), n)| pass == n && p.is_finite())
+            && at.passes.len() <= at.pass as usize + 1
+            && at.seconds.is_finite()
+    }
+
+    pub(super) fn alphas(&self) -> Vec<f32> {
+        vec![self.alpha_value() as f32; self.topics as usize]
+    }
+
+    /// Where files go, where they may: with the checkpoints, or in a folder of this training's own in that of the user.
+    pub(super) fn scratch_folder(&self) -> Option<PathBuf> {
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        match (&self.scratch, &self.checkpoint) {
+            (None, None) => None,
+            (None, Some(folder)) => Some(folder.clone()),
+            (Some(scratch), Some(folder)) => {
+                let folder = folder.canonicalize().unwrap_or_else(|_| whole(folder));
+                let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let sum = crc32fast::hash(folder.as_os_str().as_encoded_bytes());
+                Some(whole(scratch).join(format!("{name}-{sum:08x}")))
+            }
+            (Some(scratch), None) => {
+                static TRAININGS: AtomicU64 = AtomicU64::new(0);
+                let number = TRAININGS.fetch_add(1, Ordering::Relaxed);
+                Some(whole(scratch).join(format!("tinylda-{}-{number}", std::process::id())))
+            }
+        }
+    }
+
+    /// The folder of checkpoints, made sure of: what is in it is to be continued, or thrown away, or there is nothing.
+    pub(super) fn folder(&self, path: &Path) -> Result<Folder> {
+        let folder = Folder::open(path)?;
+        let there = checkpoint::exists(path)?;
+        if there && self.resume == Resume::No {
+            return Err(Error::Unfinished { path: path.to_path_buf() });
+        }
+        if !there || self.resume == Resume::Restart {
+            if let Some(scratch) = checkpoint::scratch_of(path) {
+                store::clear(&scratch);
+            }
+            folder.clear();
+        }
+        Ok(folder)
+    }
+
+    /// Every setting that the result depends on, by the name that a user knows it by.
+    pub(super) fn identity(&self, corpus: &Corpus) -> Identity {
+        let mut all = Identity::new();
+        let mut add = |name: &str, value: serde_json::Value| all.insert(name.into(), value);
+        let sum = |bytes: &mut dyn Iterator<Item = u64>| {
+            let mut crc = crc32fast::Hasher::new();
+            bytes.for_each(|number| crc.update(&number.to_le_bytes()));
+            format!("{:08x}", crc.finalize())
+        };
+        add("the corpus", corpus.fingerprint().into());
+        add("--algorithm", self.algorithm.name().into());
+        add("-k", self.topics.into());
+        add("--alpha", self.alpha_value().into());
+        add("--beta", self.beta.into());
+        add("--seed", self.seed.into());
+        add("--passes", self.passes.into());
+        add("--tol", self.tolerance.map_or("of its own".into(), Into::into));
+        if self.algorithm == Algorithm::Tbp {
+            add("--exclude", if self.exclude { "own" } else { "none" }.into());
+            add("--active", self.active.to_string().into());
+            add("--theta", if self.recompute { "recompute" } else { "keep" }.into());
+        }
+        let start = self.start.as_ref().map(|all| sum(&mut all.iter().map(|&k| u64::from(k))));
+        add("--start", start.into());
+        let order = self.order.as_ref().map(|all| sum(&mut all.iter().copied()));
+        add("--order", order.into());
+        all
+    }
+
+    pub(super) fn rules(&self, kernel: Kernel, tokens: u64, plan: &Plan, scratch: Option<PathBuf>) -> Rules {
+        Rules {
+            threads: self.threads,
+            kernel,
+            exclude: self.exclude,
+            active: self.active,
+            seed: self.seed,
+            tokens,
+            growing: self.start.is_none(),
+            anew: self.recompute,
+            room: counts::Room {
+                memory: if plan.phi_on_disk > 0 {
+                    plan.phi / if self.recompute { 2 } else { 1 }
+                } else {
+                    u64::MAX
+                },
+                folder: scratch.filter(|_| plan.phi_on_disk > 0),
+            },
+        }
+    }
+
+    /// The start: each non-zero gives all its tokens to one topic.
+    pub(super) fn scatter(
+        &self,
+        topics: &mut Topics,
+        store: &mut Store<'_>,
+        word_tokens: &[u64],
+    ) -> Result<()> {
+        let mut given = self.start.as_deref().unwrap_or_default().iter();
+        let row = || vec![0f64; self.topics as usize];
+        let mut heavy: HashMap<u32, Vec<f64>> = heavy_words(word_tokens).map(|w| (w, row())).collect();
+        store.for_each(true, |d, document, theta| {
+            let mut random = Random::new(self.seed, Purpose::Start, d);
+            for (&w, &x) in document.words.iter().zip(document.counts) {
+                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32)
+                    as usize;
+                theta[k] += x as f32;
+                match heavy.get_mut(&w) {
+                    Some(row) => row[k] += f64::from(x),
+                    None => flat_mut(topics.phi.row_mut(w))[k] += x as f32,
+                }
+                topics.lambda[k] += f64::from(x);
+            }
+            Ok(())
+        })?;
+        for (w, row) in heavy {
+            for (phi, sum) in flat_mut(topics.phi.row_mut(w)).iter_mut().zip(row) {
+                *phi = sum as f32;
+            }
+        }
+        Ok(())
+    }
+
+    /// The order of documents: blocks shuffled, and the documents within each, so that a pass can stream from disk.
+    pub(super) fn visits(&self, corpus: &Corpus) -> Option<Order> {
+        if !self.algorithm.shuffles() {
+            return None;
+        }
+        let Some(order) = &self.order else {
+            let mut blocks: Vec<usize> = (0..corpus.blocks()).collect();
+            Random::new(self.seed, Purpose::BlockOrder, 0).shuffle(&mut blocks);
+            return Some(Order::Random(blocks, self.seed));
+        };
+        let mut firsts = vec![0u64];
+        firsts.extend((0..corpus.blocks()).scan(0u64, |sum, i| {
+            *sum += u64::from(corpus.block_size(i).0);
+            Some(*sum)
+        }));
+        let mut visits: Vec<Visit> = Vec::new();
+        for &d in order {
+            let block = firsts.partition_point(|&first| first <= d) - 1;
+            let within = (d - firsts[block]) as u32;
+            match visits.last_mut() {
+                Some(last) if last.block == block => last.documents.push(within),
+                _ => visits.push(Visit { block, documents: vec![within] }),
+            }
+        }
+        Some(Order::Given(visits))
+    }
+}
