@@ -414,3 +414,34 @@ fn an_order_of_ones_own() {
     }
     assert!(std::fs::read(&model).unwrap() == expected);
 }
+
+/// A small checkpoint, every byte of it changed, and every cut.
+#[test]
+fn every_byte_of_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents: Vec<Vec<(u32, u32)>> =
+        (0..12).map(|d| vec![(d % 3, 1), (3 + d % 2, 2 + d % 4), (5, 1)]).collect();
+    let corpus = common::write_corpus(&folder.path().join("c.tlc"), 6, &documents);
+    let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
+    let trainer = trainer.resume(Resume::Yes);
+    for name in names(&kept).into_iter().filter(|name| name != "lock") {
+        let path = kept.join(&name);
+        let whole = std::fs::read(&path).unwrap();
+        assert!(!whole.is_empty());
+        let refuse = |bytes: &[u8], what: String| {
+            std::fs::write(&path, bytes).unwrap();
+            let text = trainer.train_to(&corpus, &model, go_on).expect_err(&what).to_string();
+            assert!(text.contains("checkpoint"), "{what}: {text}");
+            assert!(!model.exists(), "{what}");
+        };
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x41;
+            refuse(&bytes, format!("byte {at} of {name} changed"));
+            refuse(&whole[..at], format!("{name} cut to {at} bytes"));
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+    let expected = bytes(&Trainer::new(9).passes(8).tolerance(0.0), &corpus, &folder.path().join("n"));
+    assert!(bytes(&trainer, &corpus, &model) == expected);
+}
