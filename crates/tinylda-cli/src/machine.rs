@@ -21,6 +21,29 @@ pub(crate) fn available_bytes() -> Option<u64> {
     control_groups().iter().filter_map(|group| left_in(group)).chain(free).min()
 }
 
+/// Those of the signals that end a process which it was started to ignore, as `nohup` does.
+pub(crate) fn ignored_signals() -> Vec<i32> {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = text.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    // SIGHUP, SIGINT and SIGTERM.
+    [1, 2, 15].into_iter().filter(|signal| mask >> (signal - 1) & 1 == 1).collect()
+}
+
+/// Ignores signals again, after a handler was set for them.
+#[allow(unsafe_code, reason = "one call of the C library")]
+pub(crate) fn ignore(signals: &[i32]) {
+    #[cfg(unix)]
+    for &signal in signals {
+        // SAFETY: ignoring a signal runs no code of ours.
+        unsafe {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = signals;
+}
+
 /// What is free on the disk of a folder, or where it will be.
 pub(crate) fn free_on_disk(folder: &Path) -> Option<u64> {
     let there = folder.ancestors().find(|path| path.exists());

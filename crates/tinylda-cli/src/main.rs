@@ -26,17 +26,21 @@ fn main() -> ExitCode {
     tinylda::one_heap();
     let cli = Cli::parse();
     let quiet = cli.quiet;
+    let ignored = machine::ignored_signals();
     let handled = ctrlc::set_handler(move || {
         let again = INTERRUPTED.swap(true, Ordering::Relaxed);
         if MAY_EXIT.load(Ordering::Relaxed) {
+            let ui = progress::Ui::new(quiet);
             if again {
+                ui.say("stopped at once: what was done since the last checkpoint is lost");
                 std::process::exit(1);
             }
-            progress::Ui::new(quiet).say("\nstopping; once more stops at once");
+            ui.say("\nstopping; asked once more, it stops at once, without a checkpoint");
         }
     });
     // Without a handler Ctrl-C ends the process at once, which is safe too: files appear only when they are whole.
     drop(handled);
+    machine::ignore(&ignored);
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(&error),

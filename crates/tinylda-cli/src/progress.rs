@@ -85,13 +85,16 @@ impl Bar {
     }
 
     /// The same of work that may end sooner than planned, and whose pace changes: of its share that is done.
-    pub(crate) fn share(&self, done: f64, message: &str) -> ControlFlow<()> {
+    pub(crate) fn share(&self, done: f64, first: &str, more: &str) -> ControlFlow<()> {
         const STEPS: f64 = 10_000.0;
         self.show((done * STEPS) as u64, STEPS as u64, || {
-            let mut text = format!("{message}, {} gone", clock(self.began.elapsed().as_secs_f64()));
+            let mut text = format!("{first}, {} gone", clock(self.began.elapsed().as_secs_f64()));
             if let Some(left) = self.left(done) {
                 // Writing to a string cannot fail.
                 let _ = write!(text, ", at most {} left", clock(left));
+            }
+            if !more.is_empty() {
+                let _ = write!(text, ", {more}");
             }
             text
         })

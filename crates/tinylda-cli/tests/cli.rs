@@ -622,7 +622,11 @@ fn killed_and_resumed() {
     assert!(std::fs::read(f.join("m.model")).unwrap() == std::fs::read(f.join("whole.model")).unwrap());
     assert_eq!(files(f), ["c.tlc", "m.model", "whole.model"]);
     // There is nothing to go on with now.
-    bad(f, &format!("{settings} -o m.model --resume"), 2, &["--resume", "no checkpoint"]);
+    let text = stderr(&good(f, &format!("{settings} -o m.model --resume")));
+    assert!(text.contains("m.model is there") && text.contains("--resume"), "{text}");
+    bad(f, &format!("{settings} -o m.model --checkpoint m.model"), 2, &["--checkpoint", "another"]);
+    let text = stderr(&good(f, "train c.tlc -k 3 --passes 1 -o n.model --resume"));
+    assert!(text.contains("no checkpoint in n.model.checkpoint"), "{text}");
 }
 
 /// A disk that is full, or cannot be written to: said, and the earlier checkpoint is still good.
@@ -664,7 +668,7 @@ fn scratch_that_cannot_be_written() {
     let at_last = run(f, &format!("{settings} --checkpoint tiny/k --resume -o m"));
     std::process::Command::new("umount").arg(&tiny).output().unwrap();
     for (output, parts) in [
-        (&full, vec!["tiny/m.checkpoint-", "/messages", "Free some space"]),
+        (&full, vec!["tiny/m.checkpoint-", "messages", "Free some space"]),
         (&stopped, vec!["the log", "--resume"]),
         (&no_room, vec!["tiny/k", "Free some space", "--resume"]),
         (&read_only, vec!["tiny/k"]),

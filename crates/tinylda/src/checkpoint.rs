@@ -23,14 +23,14 @@ use crate::store::Location;
 const MAGIC: &[u8; 8] = b"\x89TLS\r\n\x1a\n";
 /// Changes with the file's form, and with any change of the arithmetic: a training must not go on by other rules.
 const VERSION: u32 = 1;
-const STATE: &str = "state";
-const LOCK: &str = "lock";
+const STATE: &str = "tinylda.state";
+const LOCK: &str = "tinylda.lock";
 /// What the temporary name of a state begins with.
 const TEMPORARY: &str = ".tinylda-state-";
 /// No honest header is longer: a history has some thirty bytes a pass.
 const LONGEST_HEADER: u64 = 1 << 30;
 /// Settings whose difference explains that of others.
-const FIRST: [&str; 3] = ["the corpus", "--algorithm", "-k"];
+const FIRST: [&str; 3] = ["the corpus (its checksum)", "--algorithm", "-k"];
 /// Numbers handled at a time.
 const SOME: usize = 1 << 14;
 

@@ -141,7 +141,7 @@ pub enum Error {
     #[error("interrupted: nothing was written")]
     Interrupted,
     /// The caller asked to stop, and what was done so far is in a checkpoint.
-    #[error("stopped after {passes} passes. All that was done is kept in {}.", path.display())]
+    #[error("stopped with {passes} whole passes done. All that was done is kept in {}.", path.display())]
     Stopped {
         /// The folder of the checkpoint.
         path: PathBuf,
@@ -175,7 +175,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Another process has the folder.
-    #[error("{}: another training is using this folder. Wait for it, or give another folder (--checkpoint).", path.display())]
+    #[error("{}: another training is using this folder. Wait for it, or give another output (-o) and folder (--checkpoint).", path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
@@ -208,6 +208,7 @@ fn remedy_for(source: &std::io::Error) -> &'static str {
             ". Free some space, or choose a folder on another disk; nothing half-written was left behind."
         }
         Kind::ReadOnlyFilesystem => ". Choose a folder that can be written to.",
+        Kind::AlreadyExists | Kind::NotADirectory => ". There is a file of that name: choose another folder.",
         Kind::IsADirectory => ". This is a folder: name a file.",
         _ => "",
     }

@@ -240,7 +240,8 @@ fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
         ways.push(format!("-k {fit}"));
     }
     ways.push(format!("--memory {}", round_up(need)));
-    if !needs.algorithm.small_messages() && needs.disk {
+    let ours = Needs { algorithm: Algorithm::Tbp, ..*needs };
+    if !needs.algorithm.small_messages() && Plan::fits(&ours, topics, have) {
         ways.push("--algorithm tbp".to_owned());
     }
     Error::Memory { need, have, remedy: format!("It would fit with {}.", ways.join(", or with ")) }

@@ -245,7 +245,7 @@ fn damaged_checkpoints() {
     let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
     let trainer = trainer.resume(Resume::Yes);
     let files = names(&kept);
-    for name in files.iter().filter(|name| *name != "lock") {
+    for name in files.iter().filter(|name| *name != "tinylda.lock") {
         let path = kept.join(name);
         let whole = std::fs::read(&path).unwrap();
         let step = (whole.len() / 150).max(1);
@@ -268,7 +268,7 @@ fn damaged_checkpoints() {
         std::fs::write(&path, &whole).unwrap();
     }
     // Files that are gone.
-    for name in files.iter().filter(|name| name.starts_with("messages")) {
+    for name in files.iter().filter(|name| name.starts_with("tinylda-messages")) {
         let aside = folder.path().join("aside");
         std::fs::rename(kept.join(name), &aside).unwrap();
         let error = trainer.train_to(&corpus, &model, go_on).unwrap_err().to_string();
@@ -332,7 +332,7 @@ fn a_folder_for_scratch() {
     let (model, kept, scratch) =
         (folder.path().join("m"), folder.path().join("checkpoint"), folder.path().join("scratch"));
     std::fs::create_dir(&scratch).unwrap();
-    std::fs::write(scratch.join("messages-000001"), "the user's own").unwrap();
+    std::fs::write(scratch.join("tinylda-messages-000001"), "the user's own").unwrap();
     let plain = Trainer::new(20).passes(12).tolerance(0.0);
     let expected = bytes(&plain, &corpus, &model);
     std::fs::remove_file(&model).unwrap();
@@ -375,7 +375,7 @@ fn one_file_of_many_is_lost() {
     let mut files = Vec::new();
     for n in 1..200 {
         assert!(stop_at(&trainer, &corpus, &model, 1 + n % 3).is_some());
-        files = names(&kept).into_iter().filter(|name| name.starts_with("messages")).collect();
+        files = names(&kept).into_iter().filter(|name| name.starts_with("tinylda-messages")).collect();
         if files.len() > 1 {
             break;
         }
@@ -424,7 +424,7 @@ fn every_byte_of_a_checkpoint() {
     let corpus = common::write_corpus(&folder.path().join("c.tlc"), 6, &documents);
     let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
     let trainer = trainer.resume(Resume::Yes);
-    for name in names(&kept).into_iter().filter(|name| name != "lock") {
+    for name in names(&kept).into_iter().filter(|name| name != "tinylda.lock") {
         let path = kept.join(&name);
         let whole = std::fs::read(&path).unwrap();
         assert!(!whole.is_empty());

@@ -38,7 +38,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         Trainer::new(TOPICS).algorithm(Algorithm::Atbp).passes(100).tolerance(0.05).seed(a.seed).train(
             &corpus,
             |event| match event {
-                Event::Progress(p) => bar.share(p.done, &format!("pass {}/{}", p.pass, p.passes)),
+                Event::Progress(p) => bar.share(p.done, &format!("pass {}/{}", p.pass, p.passes), ""),
                 _ => std::ops::ControlFlow::Continue(()),
             },
         )?;

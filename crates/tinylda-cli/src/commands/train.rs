@@ -42,6 +42,11 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     if let Some(log) = a.log.as_deref().filter(|_| !log_to_stdout) {
         check_output("--log", log, &[&inputs[..], &[Some(a.output())]].concat())?;
     }
+    for (option, folder) in [("--checkpoint", Some(checkpoint_folder(a))), ("--scratch", a.scratch.clone())] {
+        if let Some(folder) = folder.filter(|_| !a.plan) {
+            check_output(option, &folder, &[&inputs[..], &[Some(a.output())]].concat())?;
+        }
+    }
     if a.log.is_none() && !a.plan {
         check_output("-o", &with_more(a.output(), log::ENDING), &inputs)?;
     }
@@ -55,13 +60,15 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     tinylda::check_writable(a.output())?;
     let finished = a.output().exists() && !tinylda::has_checkpoint(&checkpoint_folder(a));
     if a.resume && finished {
-        let found = format!("given, and there is {} and no checkpoint", a.output().display());
-        return Err(usage(
-            "--resume",
-            found,
-            "a training that has not ended",
-            "Leave it out to train again.",
+        let output = a.output().display();
+        ui.say(&format!(
+            "{output} is there and no checkpoint: nothing to go on with. Leave --resume out to train again."
         ));
+        return Ok(());
+    }
+    if a.resume && !tinylda::has_checkpoint(&checkpoint_folder(a)) {
+        let folder = checkpoint_folder(a);
+        ui.say(&format!("no checkpoint in {}: beginning with the first pass", folder.display()));
     }
     announce(a, &corpus, &plan, ui);
     let mut log = Log::new(a)?;
@@ -145,7 +152,7 @@ fn train(
             }
             Event::Resumed(passes) => {
                 saved = true;
-                bar.say(&format!("going on after {passes} passes"));
+                bar.say(&format!("going on after pass {passes}"));
                 (Some(json!({ "event": "resumed", "passes": passes })), ControlFlow::Continue(()))
             }
             Event::Writing(_) => {
@@ -164,6 +171,9 @@ fn train(
             let what = format!("cannot write the log {}", shown(&log.path));
             failed = Some(anyhow::Error::from(e).context(what));
         }
+        if let Some(name) = log.begun.take() {
+            bar.say(&format!("a line for every pass goes to {name}"));
+        }
         if failed.is_some() { ControlFlow::Break(()) } else { flow }
     });
     MAY_EXIT.store(false, Ordering::Relaxed);
@@ -176,7 +186,10 @@ fn train(
     }
     match &summary {
         Err(stopped @ tinylda::Error::Stopped { .. }) => {
-            Err(anyhow::anyhow!("{stopped}\nTo go on:\n  {}", again()))
+            let both = a.scratch.as_ref().map_or_else(String::new, |scratch| {
+                format!(" Its files in {} are needed too.", scratch.display())
+            });
+            Err(anyhow::anyhow!("{stopped}{both}\nTo go on:\n  {}", again()))
         }
         Err(error) if saved && !matches!(error, tinylda::Error::Damaged { kind: "checkpoint", .. }) => {
             let folder = checkpoint_folder(a);
@@ -303,8 +316,7 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
 /// One line on how far it is: documents of the pass, the disk's part where it has one, memory against the ceiling.
 fn show(bar: &Bar, p: &Progress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
-    let documents = format!("{} of {} documents", grouped(p.documents), grouped(p.documents_in_all));
-    let mut parts = vec![pass, documents + perplexity];
+    let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_in_all))];
     if p.disk > 0 {
         let rate = (p.read + p.written) as f64 / 1e6 / bar.seconds().max(1e-3);
         parts.push(format!("{rate:.0} MB/s"));
@@ -314,5 +326,6 @@ fn show(bar: &Bar, p: &Progress, perplexity: &str) -> ControlFlow<()> {
         let ceiling = p.ceiling.map_or_else(String::new, |bytes| format!(" of {}", human_bytes(bytes)));
         parts.push(human_bytes(memory) + &ceiling);
     }
-    bar.share(p.done, &parts.join(", "))
+    // What matters most comes first, since a line may be cut.
+    bar.share(p.done, &(pass + perplexity), &parts.join(", "))
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::{Error, Place, Result};
 use crate::files::read_at;
 
-const PREFIX: &str = "messages-";
+const PREFIX: &str = "tinylda-messages-";
 
 /// Where a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -101,7 +101,7 @@ impl Trainer {
             bytes.for_each(|number| crc.update(&number.to_le_bytes()));
             format!("{:08x}", crc.finalize())
         };
-        add("the corpus", corpus.fingerprint().into());
+        add("the corpus (its checksum)", corpus.fingerprint().into());
         add("--algorithm", self.algorithm.name().into());
         add("-k", self.topics.into());
         add("--alpha", self.alpha_value().into());

@@ -22,6 +22,8 @@ pub(super) struct Log {
     out: Option<Box<dyn Write>>,
     /// The file, where what is in it is to go first.
     old: Option<File>,
+    /// Its name, where nobody has asked for it and it has just begun.
+    pub(super) begun: Option<String>,
     /// Lines that wait for the minute to be over.
     waiting: Vec<String>,
     began: Instant,
@@ -37,6 +39,7 @@ impl Log {
             path,
             out: None,
             old: None,
+            begun: None,
             waiting: Vec::new(),
             began: Instant::now(),
             resume: a.resume,
@@ -44,7 +47,7 @@ impl Log {
         };
         if a.log.as_deref() == Some(Path::new("-")) {
             log.out = Some(Box::new(std::io::stdout()));
-        } else if a.log.is_some() {
+        } else if a.log.is_some() || (a.resume && log.path.exists()) {
             log.open().with_context(|| format!("cannot create the log {}", log.path.display()))?;
         }
         Ok(log)
@@ -65,6 +68,7 @@ impl Log {
         self.waiting.push(format!("{value}\n"));
         if self.out.is_none() && self.began.elapsed() >= LONG {
             self.open()?;
+            self.begun = Some(self.path.display().to_string());
         }
         if let Some(old) = self.old.take() {
             // A pipe cannot be cut, and need not be.
