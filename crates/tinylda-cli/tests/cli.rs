@@ -582,7 +582,7 @@ fn killed_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
     good(f, "synth -D 8000 -W 3000 -K 10 --quiet -o c.tlc");
-    let settings = "train c.tlc -k 30 --passes 25 --tol 0";
+    let settings = "train c.tlc -k 30 --passes 40 --tol 0";
     good(f, &format!("{settings} -o whole.model"));
     let program = assert_cmd::cargo::cargo_bin("tinylda");
     let start = |more: &str| {
