@@ -1,7 +1,8 @@
 //! Checkpoints: all that a training is, in files, so that it goes on to the same bits.
 //!
-//! A folder has a `state` (this file) and what is kept of documents (`store`, in records that `state` points to). `state` is
-//! written under another name, synced and renamed, after all that it points to is on the disk; so there is always a whole one.
+//! A folder has a state (`tinylda.state`) and what is kept of documents (`store`, in records that the state points to). A state
+//! is written under another name, synced and renamed, after all that it points to is on the disk; so there is always a whole
+//! one. What is in its sections only the algorithms know, and what a position means only `train`.
 //!
 //! ```text
 //! state := magic, u64 length of the header, header (JSON), CRC-32 of all that, sections, CRC-32 of everything
@@ -13,6 +14,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Place, Result};
@@ -29,41 +31,15 @@ const LOCK: &str = "tinylda.lock";
 const TEMPORARY: &str = ".tinylda-state-";
 /// No honest header is longer: a history has some thirty bytes a pass.
 const LONGEST_HEADER: u64 = 1 << 30;
-/// Settings whose difference explains that of others.
-const FIRST: [&str; 3] = ["the corpus (its checksum)", "--algorithm", "-k"];
 /// Numbers handled at a time.
 const SOME: usize = 1 << 14;
 
-/// How far a training is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Position {
-    /// Rounds done before the first pass: whole stages, and how often the next one was gone through.
-    pub(crate) stage: usize,
-    pub(crate) repeat: u32,
-    /// Passes done, and when to stop.
-    pub(crate) pass: u32,
-    pub(crate) last: u32,
-    pub(crate) settling: bool,
-    pub(crate) converged: bool,
-    /// The next visit of the round, and the log-likelihood of those before.
-    pub(crate) visit: usize,
-    pub(crate) sum: Option<f64>,
-    /// Topics in use and documents of the round so far.
-    pub(crate) active: (u64, u64),
-    pub(crate) documents: u64,
-    /// (pass, training perplexity).
-    pub(crate) history: Vec<(u32, f64)>,
-    /// When each pass began and ended, and the topics in use per document after it.
-    pub(crate) passes: Vec<(f64, f64, f64)>,
-    pub(crate) seconds: f64,
-}
-
 #[derive(Debug, Serialize, Deserialize)]
-struct Header {
+struct Header<P> {
     version: u32,
-    /// What the training is: every setting that its result depends on.
-    of: serde_json::Map<String, serde_json::Value>,
-    position: Position,
+    of: Identity,
+    /// How far the training is.
+    position: P,
     /// Where the records are, where that is not here.
     scratch: Option<PathBuf>,
 }
@@ -78,8 +54,8 @@ pub(crate) struct Folder {
     gone: Cell<bool>,
 }
 
-/// Settings by name.
-pub(crate) type Identity = serde_json::Map<String, serde_json::Value>;
+/// What a training is: every setting that its result depends on, by name; first those whose difference explains others.
+pub(crate) type Identity = Vec<(String, serde_json::Value)>;
 
 impl Folder {
     /// Makes the folder where it is not there, and locks it.
@@ -116,7 +92,7 @@ impl Folder {
     pub(crate) fn write(
         &self,
         of: Identity,
-        position: Position,
+        position: impl Serialize,
         scratch: Option<PathBuf>,
         records: &[Option<Location>],
         sections: impl FnOnce(&mut Out) -> Result<()>,
@@ -165,7 +141,7 @@ pub(crate) fn exists(folder: &Path) -> Result<bool> {
 
 /// Where the records of a folder's checkpoint are, where that is elsewhere and it can be read.
 pub(crate) fn scratch_of(folder: &Path) -> Option<PathBuf> {
-    header(&folder.join(STATE)).ok()?.0.scratch
+    header::<serde_json::Value>(&folder.join(STATE)).ok()?.0.scratch
 }
 
 /// A checkpoint on its way out.
@@ -215,15 +191,15 @@ pub(crate) struct In {
 
 /// What a checkpoint says before the algorithm's own sections.
 #[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) position: Position,
+pub(crate) struct Opened<P> {
+    pub(crate) position: P,
     pub(crate) scratch: Option<PathBuf>,
     pub(crate) records: Vec<Option<Location>>,
     pub(crate) rest: In,
 }
 
 /// Opens a state and reads its header.
-fn header(path: &Path) -> Result<(Header, In)> {
+fn header<P: DeserializeOwned>(path: &Path) -> Result<(Header<P>, In)> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let mut rest = In {
         path: path.to_path_buf(),
@@ -251,20 +227,17 @@ fn header(path: &Path) -> Result<(Header, In)> {
         let path = path.to_path_buf();
         return Err(Error::Version { path, kind: "checkpoint", found: found as u32, supported: VERSION });
     }
-    let header: Header = serde_json::from_slice(&header)
+    let header: Header<P> = serde_json::from_slice(&header)
         .map_err(|e| rest.damaged(format!("its header cannot be read ({e})")))?;
     Ok((header, rest))
 }
 
 /// Opens the checkpoint of a folder; `of` is what the training is that should go on, and `pieces` what the corpus is cut into.
-pub(crate) fn open(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened> {
+pub(crate) fn open<P: DeserializeOwned>(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened<P>> {
     let (header, mut rest) = header(&folder.join(STATE))?;
-    // What a user would name first comes first.
-    let first = |name: &str| FIRST.iter().position(|&one| one == name).unwrap_or(FIRST.len());
-    let mut settings: Vec<_> = of.iter().collect();
-    settings.sort_by_key(|(name, _)| first(name));
-    for (name, wanted) in settings {
-        let found = header.of.get(name).unwrap_or(&serde_json::Value::Null);
+    for (name, wanted) in of {
+        let found = header.of.iter().find(|(other, _)| other == name);
+        let found = found.map_or(&serde_json::Value::Null, |(_, value)| value);
         if found != wanted {
             return Err(Error::Other {
                 path: folder.to_path_buf(),
@@ -300,12 +273,7 @@ fn plain(value: &serde_json::Value) -> String {
 
 impl In {
     pub(crate) fn damaged(&self, found: impl Into<String>) -> Error {
-        Error::Damaged {
-            path: self.path.clone(),
-            kind: "checkpoint",
-            place: Place::Byte(self.at),
-            found: found.into(),
-        }
+        Error::damaged_checkpoint(&self.path, Place::Byte(self.at), found)
     }
 
     fn bytes(&mut self, to: &mut [u8]) -> Result<()> {

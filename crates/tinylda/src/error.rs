@@ -226,6 +226,11 @@ impl Error {
         Error::Damaged { path: path.to_path_buf(), kind: "corpus", place, found: found.into() }
     }
 
+    /// A damaged file of a checkpoint.
+    pub(crate) fn damaged_checkpoint(path: &Path, place: Place, found: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_path_buf(), kind: "checkpoint", place, found: found.into() }
+    }
+
     /// A damaged model file.
     pub(crate) fn damaged_model(path: &Path, place: Place, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "model", place, found: found.into() }

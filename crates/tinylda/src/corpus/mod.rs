@@ -31,7 +31,7 @@ pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
 pub use writer::CorpusWriter;
 
-pub(crate) use block::{Packed, pieces};
+pub(crate) use block::Packed;
 pub(crate) use format::MAGIC;
 
 /// The size of a corpus.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::block::{Block, decode};
+use super::block::{Block, decode, pieces};
 use super::format::{self, Directory, Entry};
 use super::pack::unpack_strings;
 use super::{Shape, Vocabulary};
@@ -76,6 +76,11 @@ impl Corpus {
     /// The documents and non-zeros of block `i`.
     pub(crate) fn block_size(&self, i: usize) -> (u32, u32) {
         (self.directory.entries[i].documents, self.directory.entries[i].nonzeros)
+    }
+    /// Into how many pieces block `i` is cut, where they should have about `size` non-zeros.
+    pub(crate) fn block_pieces(&self, i: usize, size: Option<u64>) -> u64 {
+        let (documents, nonzeros) = self.block_size(i);
+        size.map_or(1, |size| pieces(documents, nonzeros, size))
     }
     /// Bytes of block `i` in the file, without names.
     pub(crate) fn block_bytes(&self, i: usize) -> u64 {

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use super::scratch::{End, Location, Records};
-use super::{Cut, Piece, Store, Traffic, Visited, Which, order_of};
+use super::{Cut, Keep, Piece, Store, Traffic, Visited, Which, order_of};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Result};
 
@@ -122,6 +122,7 @@ impl Store<'_> {
         change: bool,
         mut each: impl FnMut(usize, Visited<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<Option<usize>> {
+        let change = change && self.keep != Keep::Nothing;
         let visits = which.visits(self.cuts.len());
         if from == 0 {
             (self.active, self.documents) = ((0, 0), 0);
@@ -161,8 +162,15 @@ impl Store<'_> {
                     empty
                 })
             });
-            let mut flow =
-                Flow { store: self, change, to_reader, written, from_writer, writer: None, kept: Vec::new() };
+            let mut flow = Flow {
+                store: self,
+                change,
+                to_reader,
+                written,
+                from_writer,
+                writer: None,
+                stayed: Vec::new(),
+            };
             let mut stopped = Ok(None);
             for visit in from..visits {
                 let now = flow.one(scope, which, visit, &cuts, &from_reader, &mut each);
@@ -223,7 +231,7 @@ struct Flow<'a, 'b, 'scope> {
     from_writer: Receiver<Written>,
     writer: Option<Writer<'scope>>,
     /// Pieces visited that have stayed in memory.
-    kept: Vec<usize>,
+    stayed: Vec<usize>,
 }
 
 impl<'scope> Flow<'_, '_, 'scope> {
@@ -248,8 +256,10 @@ impl<'scope> Flow<'_, '_, 'scope> {
         let (documents, _) = store.corpus.block_size(cuts[i].block as usize);
         let order = order_of(which, visit, documents);
         let topics = store.topics as usize;
-        let flow = each(visit, Visited { piece: &mut piece, spare: &mut store.spare, order, topics })?;
         store.documents += piece.documents();
+        let so_far = store.documents;
+        let visited = Visited { piece: &mut piece, spare: &mut store.spare, order, topics, so_far };
+        let flow = each(visit, visited)?;
         if let Piece::Runs(runs) = &piece {
             for (topics, documents) in runs.iter().map(|run| run.messages.active()) {
                 store.active = (store.active.0 + topics, store.active.1 + documents);
@@ -262,13 +272,13 @@ impl<'scope> Flow<'_, '_, 'scope> {
                 store.held[i].at = None;
             }
             store.held[i].piece = Some(piece);
-            self.kept.push(i);
+            self.stayed.push(i);
             if !was_here {
                 let _ = self.to_reader.send(Piece::new(store.keep));
             }
         } else if self.change {
             self.put_away(scope, i, piece, !was_here)?;
-        } else if was_here && store.kept {
+        } else if was_here && store.keep != Keep::Nothing {
             // It cannot leave now without being written; the next round will see to it.
             store.resident += piece.bytes();
             store.held[i].piece = Some(piece);
@@ -276,7 +286,7 @@ impl<'scope> Flow<'_, '_, 'scope> {
             let _ = self.to_reader.send(piece);
         }
         while self.change && self.store.resident > self.store.limit {
-            let Some(i) = self.kept.pop() else { break };
+            let Some(i) = self.stayed.pop() else { break };
             let Some(piece) = self.store.held[i].piece.take() else { continue };
             self.store.resident -= piece.bytes();
             self.put_away(scope, i, piece, false)?;

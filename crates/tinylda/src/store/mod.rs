@@ -1,8 +1,8 @@
 //! Where documents and what is kept for them live: in memory as far as that goes, the rest in files.
 //!
 //! The corpus is cut into pieces by a rule of its own. A piece stays in memory, its documents packed, where there is room
-//! for it; any other is read when its turn comes and written when it is done, by threads of their own (`flow`). The rest of the library asks for
-//! visits and never learns where the bytes were.
+//! for it; any other is read when its turn comes and written when it is done, by threads of their own (`flow`). The rest of
+//! the library asks for visits and never learns where the bytes were.
 
 mod flow;
 mod piece;
@@ -19,10 +19,11 @@ pub(crate) use flow::ROUND;
 pub(crate) use piece::{Piece, Run};
 pub(crate) use scratch::{Location, clear};
 
-use crate::corpus::{Block, Corpus, Document, pieces};
+use crate::corpus::{Block, Corpus, Document};
 use crate::error::Result;
 use crate::memory;
 use crate::messages::UNITS;
+use crate::plan::SLACK;
 use crate::random::{Purpose, Random};
 use scratch::Scratch;
 
@@ -80,12 +81,14 @@ pub(crate) struct Visited<'a> {
     /// The order of the documents, where it is not the file's.
     order: Option<Cow<'a, [u32]>>,
     topics: usize,
+    /// Documents visited in this round, these included.
+    so_far: u64,
 }
 
 impl<'a> Visited<'a> {
-    /// How many documents.
-    pub(crate) fn documents(&self) -> u64 {
-        self.piece.documents()
+    /// Documents visited in this round, these included.
+    pub(crate) fn so_far(&self) -> u64 {
+        self.so_far
     }
 
     /// The runs of documents, where messages are kept.
@@ -102,7 +105,7 @@ impl<'a> Visited<'a> {
         self,
         mut each: impl FnMut(Document<'_>, &mut [f32]) -> Result<f64, E>,
     ) -> Result<f64, (u64, E)> {
-        let Visited { piece, spare, order, topics } = self;
+        let Visited { piece, spare, order, topics, .. } = self;
         let Piece::Rows { documents, theta } = piece else { return Ok(0.0) };
         let block = documents.open(spare);
         let mut sum = 0f64;
@@ -159,11 +162,14 @@ impl<'a> Visited<'a> {
     }
 }
 
-/// How theta is kept.
+/// What is kept of documents between two visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
+    /// theta, as rows of K.
     Rows,
+    /// Their messages, whose sum theta is.
     Messages,
+    Nothing,
 }
 
 /// What the store may use.
@@ -175,8 +181,6 @@ pub(crate) struct Room {
     pub(crate) ceiling: Option<u64>,
     /// Where files can go.
     pub(crate) scratch: Option<PathBuf>,
-    /// Whether anything is kept of documents between two visits.
-    pub(crate) kept: bool,
 }
 
 /// A part of a block of the file: one document in every `count`, beginning with `from`.
@@ -229,8 +233,6 @@ pub(crate) struct Store<'a> {
     corpus: &'a Corpus,
     topics: u32,
     keep: Keep,
-    /// Whether anything is kept of documents between two visits.
-    kept: bool,
     cuts: Vec<Cut>,
     held: Vec<Held>,
     /// Bytes of the pieces in memory, and how many that may be.
@@ -260,15 +262,13 @@ impl<'a> Store<'a> {
     ) -> Store<'a> {
         let mut cuts = Vec::new();
         for block in 0..corpus.blocks() {
-            let (documents, nonzeros) = corpus.block_size(block);
-            let count = size.map_or(1, |size| pieces(documents, nonzeros, size)) as u32;
+            let count = corpus.block_pieces(block, size) as u32;
             cuts.extend((0..count).map(|from| Cut { block: block as u32, count, from }));
         }
         Store {
             corpus,
             topics,
             keep,
-            kept: room.kept,
             held: cuts.iter().map(|_| Held::default()).collect(),
             cuts,
             resident: 0,
@@ -320,7 +320,7 @@ impl<'a> Store<'a> {
     pub(crate) fn active_topics(&self) -> f64 {
         match self.keep {
             Keep::Rows => f64::from(self.topics),
-            Keep::Messages => self.active.0 as f64 / self.active.1.max(1) as f64,
+            Keep::Messages | Keep::Nothing => self.active.0 as f64 / self.active.1.max(1) as f64,
         }
     }
 
@@ -346,7 +346,7 @@ impl<'a> Store<'a> {
     /// what a list takes can be counted, and what the system's allocator makes of it can not.
     fn fits(&mut self, bytes: u64) -> bool {
         if let Some((ceiling, now)) = self.ceiling.zip(memory::resident()) {
-            let near = ceiling - ceiling / 32;
+            let near = ceiling - ceiling / SLACK;
             if now > near {
                 self.limit = self.limit.min(self.resident.saturating_sub(now - near));
                 memory::give_back();
@@ -376,7 +376,7 @@ impl<'a> Store<'a> {
         let mut all = Vec::with_capacity(self.held.len());
         for held in &self.held {
             let at = match &held.piece {
-                _ if !self.kept => None,
+                _ if self.keep == Keep::Nothing => None,
                 None => held.at,
                 Some(piece) => {
                     buffer.clear();

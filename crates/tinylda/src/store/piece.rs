@@ -98,7 +98,7 @@ impl Piece {
     pub(crate) fn new(keep: Keep) -> Piece {
         match keep {
             Keep::Rows => Piece::Rows { documents: Documents::default(), theta: Vec::new() },
-            Keep::Messages => Piece::Runs(Vec::new()),
+            Keep::Messages | Keep::Nothing => Piece::Runs(Vec::new()),
         }
     }
 

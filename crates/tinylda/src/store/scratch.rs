@@ -33,12 +33,7 @@ pub(super) struct Records {
 impl Records {
     /// Reads a record and checks it.
     pub(super) fn read(&self, at: Location, buffer: &mut Vec<u8>) -> Result<()> {
-        let damaged = |found: &str| Error::Damaged {
-            path: self.path.clone(),
-            kind: "checkpoint",
-            place: Place::Byte(at.offset),
-            found: found.into(),
-        };
+        let damaged = |found: &str| Error::damaged_checkpoint(&self.path, Place::Byte(at.offset), found);
         // Asked before there is room made for it.
         let there = self.file.metadata().map_err(Error::io("read", &self.path))?.len();
         if at.offset.checked_add(at.bytes).is_none_or(|end| end > there) {
@@ -47,10 +42,7 @@ impl Records {
         let length = usize::try_from(at.bytes).map_err(|_| damaged("a record is too long"))?;
         buffer.clear();
         buffer.resize(length, 0);
-        read_at(&self.file, buffer, at.offset).map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => damaged("it is cut short"),
-            _ => Error::io("read", &self.path)(e),
-        })?;
+        read_at(&self.file, buffer, at.offset).map_err(Error::io("read", &self.path))?;
         if crc32fast::hash(buffer) != at.crc {
             return Err(damaged("the checksum of a record is wrong"));
         }
@@ -59,8 +51,7 @@ impl Records {
 
     /// A record that is whole, and yet no record.
     pub(super) fn senseless(&self, at: Location) -> Error {
-        let found = "a record does not fit the corpus".into();
-        Error::Damaged { path: self.path.clone(), kind: "checkpoint", place: Place::Byte(at.offset), found }
+        Error::damaged_checkpoint(&self.path, Place::Byte(at.offset), "a record does not fit the corpus")
     }
 }
 
@@ -107,12 +98,9 @@ impl Scratch {
         for &number in &numbers {
             let path = path(folder, number);
             let file = File::open(&path).map_err(|e| match e.kind() {
-                std::io::ErrorKind::NotFound => Error::Damaged {
-                    path: path.clone(),
-                    kind: "checkpoint",
-                    place: Place::Whole,
-                    found: "it is not there".into(),
-                },
+                std::io::ErrorKind::NotFound => {
+                    Error::damaged_checkpoint(&path, Place::Whole, "it is not there")
+                }
                 _ => Error::io("open", &path)(e),
             })?;
             self.files.insert(number, Arc::new(Records { path, file }));

@@ -1,7 +1,7 @@
 //! Whether settings make sense for a corpus, before any work: what is wrong, what would be right, what to do.
 
 use super::Trainer;
-use crate::corpus::{self, Corpus, Shape, word_name};
+use crate::corpus::{Corpus, Shape, word_name};
 use crate::counts::most_tokens;
 use crate::error::{Error, Result};
 use crate::messages::UNITS;
@@ -80,7 +80,7 @@ impl Trainer {
         let (mut block, mut piece, mut pieces) = ((0, 0, 0), (0, 0), 0);
         for i in 0..corpus.blocks() {
             let (documents, nonzeros) = corpus.block_size(i);
-            let count = size.map_or(1, |size| corpus::pieces(documents, nonzeros, size));
+            let count = corpus.block_pieces(i, size);
             let (documents, nonzeros) = (u64::from(documents), u64::from(nonzeros));
             block = (documents.max(block.0), nonzeros.max(block.1), corpus.block_bytes(i).max(block.2));
             // Pieces of a block are not quite of one size.

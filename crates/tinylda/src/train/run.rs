@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::start::Position;
 use super::{Event, LEAST_PASSES, PassReport, Progress, Stop, Summary, Trained, Trainer};
 use crate::algo::document::{DocumentStep, Frozen};
 use crate::algo::{Active, Sweep};
-use crate::checkpoint::{self, Folder, Position};
+use crate::checkpoint::{self, Folder};
 use crate::corpus::Corpus;
 use crate::counts::Slot;
 use crate::error::{Error, Result};
@@ -108,7 +109,8 @@ impl<'a> Training<'a> {
     /// Everything made ready: checked, planned, and started or taken up from a checkpoint. `model`: it is wanted in memory.
     pub(super) fn new(trainer: &'a Trainer, corpus: &'a Corpus, model: bool) -> Result<Training<'a>> {
         let word_tokens = trainer.check_settings(corpus)?;
-        let plan = Plan::new(&trainer.needs(corpus, &word_tokens, model), trainer.topics, trainer.memory)?;
+        let needs = trainer.needs(corpus, &word_tokens, model);
+        let plan = Plan::new(&needs, trainer.topics, trainer.memory)?;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
         let saved = match trainer.checkpoint.as_deref() {
@@ -123,7 +125,11 @@ impl<'a> Training<'a> {
         } else {
             Topics::new(shape.words, trainer.topics, &alpha, trainer.beta as f32)?
         };
-        let keep = if small { Keep::Messages } else { Keep::Rows };
+        let keep = match (small, trainer.recompute) {
+            (false, _) => Keep::Rows,
+            (true, false) => Keep::Messages,
+            (true, true) => Keep::Nothing,
+        };
         let size = trainer.update_size(shape);
         // Documents in an order of the user's own must all stay: they are visited again and again.
         let bound = trainer.order.is_none();
@@ -131,7 +137,6 @@ impl<'a> Training<'a> {
             limit: plan.limit.filter(|_| bound),
             ceiling: plan.ceiling.filter(|_| bound),
             scratch,
-            kept: !trainer.recompute,
         };
         let order = trainer.visits(corpus);
         let mut scratch = trainer.scratch_folder();
@@ -139,8 +144,8 @@ impl<'a> Training<'a> {
         let mut store;
         let mut rest = None;
         if let Some(path) = saved {
-            let pieces = Store::new(corpus, trainer.topics, size, keep, Room::default()).pieces();
-            let opened = checkpoint::open(path, &trainer.identity(corpus), pieces)?;
+            let opened =
+                checkpoint::open::<Position>(path, &trainer.identity(corpus), needs.pieces as usize)?;
             if trainer.scratch.is_none() {
                 scratch = opened.scratch.clone().or(scratch);
             } else if opened.scratch != scratch {
@@ -274,10 +279,9 @@ impl<'a> Training<'a> {
         let (traffic, in_all) = (store.traffic(), self.corpus.shape().documents);
         let in_round = in_all / stage.map_or(1, |(every, _)| every);
         let (before, work) = work(&self.stages, store.pieces(), position, trainer.passes, which);
-        let mut documents = if position.visit == 0 { 0 } else { store.so_far().1 };
         let mut left = Left::Done;
-        let stopped = store.visit(which, position.visit, !trainer.recompute, |visit, visited| {
-            documents += visited.documents();
+        let stopped = store.visit(which, position.visit, true, |visit, visited| {
+            let documents = visited.so_far();
             let got = sweep.block(topics, visited).map_err(|(d, bad)| bad.in_document(d, "training"))?;
             position.sum = position.sum.zip(got).map(|(sum, one)| sum + one);
             if !clock.tell() {
@@ -403,9 +407,9 @@ impl<'a> Training<'a> {
             return log_likelihood(topics, store, *kernel).map(Some);
         }
         let (traffic, in_all) = (store.traffic(), self.corpus.shape().documents);
-        let (mut sum, mut documents, mut asked) = (0f64, 0, false);
+        let (mut sum, mut asked) = (0f64, false);
         store.visit(Which::ALL, 0, false, |_, visit| {
-            documents += visit.documents();
+            let documents = visit.so_far();
             sum += sweep
                 .measure(topics, visit)
                 .map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;

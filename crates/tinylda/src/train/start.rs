@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Resume, Trainer};
 use crate::algo::Algorithm;
-use crate::checkpoint::{self, Folder, Identity, Position};
+use crate::checkpoint::{self, Folder, Identity};
 use crate::corpus::Corpus;
 use crate::counts;
 use crate::engine::Rules;
@@ -16,6 +18,30 @@ use crate::plan::Plan;
 use crate::random::{Purpose, Random};
 use crate::store::{self, Order, Store, Visit, Which};
 use crate::topics::{Topics, heavy_words};
+
+/// How far a training is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Position {
+    /// Rounds done before the first pass: whole stages, and how often the next one was gone through.
+    pub(super) stage: usize,
+    pub(super) repeat: u32,
+    /// Passes done, and when to stop.
+    pub(super) pass: u32,
+    pub(super) last: u32,
+    pub(super) settling: bool,
+    pub(super) converged: bool,
+    /// The next visit of the round, and the log-likelihood of those before.
+    pub(super) visit: usize,
+    pub(super) sum: Option<f64>,
+    /// Topics in use and documents of the round so far.
+    pub(super) active: (u64, u64),
+    pub(super) documents: u64,
+    /// (pass, training perplexity).
+    pub(super) history: Vec<(u32, f64)>,
+    /// When each pass began and ended, and the topics in use per document after it.
+    pub(super) passes: Vec<(f64, f64, f64)>,
+    pub(super) seconds: f64,
+}
 
 impl Trainer {
     /// What comes before the first pass.
@@ -95,7 +121,7 @@ impl Trainer {
     /// Every setting that the result depends on, by the name that a user knows it by.
     pub(super) fn identity(&self, corpus: &Corpus) -> Identity {
         let mut all = Identity::new();
-        let mut add = |name: &str, value: serde_json::Value| all.insert(name.into(), value);
+        let mut add = |name: &str, value: serde_json::Value| all.push((name.into(), value));
         let sum = |bytes: &mut dyn Iterator<Item = u64>| {
             let mut crc = crc32fast::Hasher::new();
             bytes.for_each(|number| crc.update(&number.to_le_bytes()));
