@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tinylda::Algorithm;
 
 /// Topic models (LDA) for collections bigger than the machine's memory.
 #[derive(Debug, Parser)]
@@ -136,14 +138,18 @@ pub(crate) struct Split {
     pub(crate) json: bool,
 }
 
+/// The algorithms by their names.
+pub(crate) fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
+    let known = Algorithm::ALL.map(|algorithm| PossibleValue::new(algorithm.name()).help(algorithm.about()));
+    PossibleValuesParser::new(known).map(|name| Algorithm::named(&name).unwrap_or(Algorithm::Tbp))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Algorithm {
-    /// Ours: belief propagation with messages of a few bytes, few topics per document, on all cores
-    Tbp,
-    /// Synchronous tiny belief propagation (the paper's sTBP)
-    Stbp,
-    /// Asynchronous tiny belief propagation (the paper's aTBP)
-    Atbp,
+pub(crate) enum Inference {
+    /// TBP's update for every model, so that figures compare the topics alone
+    Same,
+    /// The update of the algorithm that the model was trained with
+    Own,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -248,7 +254,7 @@ pub(crate) struct Train {
     #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
     /// How topics are found
-    #[arg(long, value_enum, default_value_t = Algorithm::Tbp)]
+    #[arg(long, value_parser = algorithm(), default_value = "tbp")]
     pub(crate) algorithm: Algorithm,
     /// Dirichlet parameter of a document's topics, per topic [default: 2/K]
     #[arg(long, allow_negative_numbers = true, value_parser = positive, conflicts_with = "alpha_sum")]
@@ -266,7 +272,7 @@ pub(crate) struct Train {
     /// twenty-thousandth of it with tbp, else 1]
     #[arg(long, allow_negative_numbers = true, value_parser = not_negative)]
     pub(crate) tol: Option<f64>,
-    /// tbp: how many threads; the result does not depend on it [default: all cores]
+    /// How many threads; the result does not depend on it. atbp and abp use one, by their definition [default: all cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// tbp: what is taken out of the messages to a document [default: own]
@@ -275,6 +281,25 @@ pub(crate) struct Train {
     /// tbp: how many topics a document may use: auto, all or a number [default: auto]
     #[arg(long, value_name = "auto|all|N", value_parser = active)]
     pub(crate) active: Option<tinylda::Active>,
+    /// vb, ovb: how often a document is renewed at the most before the topics learn from it [default: 1 with vb, 100 with ovb]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) inner: Option<u32>,
+    /// ovb: documents of a batch [default: 1024]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) batch: Option<u64>,
+    /// ovb: the learning rate is (tau0 + batches)^-kappa [default: 1024]
+    #[arg(long, value_parser = not_negative)]
+    pub(crate) tau0: Option<f64>,
+    /// ovb: see --tau0 [default: 0.5]
+    #[arg(long, value_parser = not_negative)]
+    pub(crate) kappa: Option<f64>,
+    /// gibbs: passes before the first sample [default: half of --passes]
+    #[arg(long, value_name = "N")]
+    pub(crate) burn_in: Option<u32>,
+    /// gibbs: the topics are the mean of so many samples, taken evenly after the burn-in; more than one makes all passes
+    /// [default: 1, the last]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) samples: Option<u32>,
     /// Use these instructions in place of the best that the processor has; the result does not depend on them
     #[arg(long, value_enum, hide = true)]
     pub(crate) instructions: Option<Instructions>,
@@ -284,7 +309,7 @@ pub(crate) struct Train {
     /// Start from these topics: a number from 0 per line, one for each non-zero in the corpus's order
     #[arg(long, value_name = "FILE")]
     pub(crate) start: Option<PathBuf>,
-    /// atbp: visit the documents in this order, a number from 0 per line, in place of a random one
+    /// atbp, abp: visit the documents in this order, a number from 0 per line, in place of a random one
     #[arg(long, value_name = "FILE")]
     pub(crate) order: Option<PathBuf>,
     /// The most memory to use, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
@@ -354,6 +379,9 @@ pub(crate) struct Eval {
     pub(crate) model: PathBuf,
     /// The corpus file with test documents
     pub(crate) corpus: PathBuf,
+    /// How the topics of the test documents are found
+    #[arg(long, value_enum, default_value_t = Inference::Same)]
+    pub(crate) inference: Inference,
     /// The same seed splits the documents' tokens in the same way
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -28,8 +28,8 @@ const GROUPS: usize = 32;
 const MOST: u64 = (1 << 31) - 1;
 
 /// The most tokens that a word may have, `units` each.
-pub(crate) fn most_tokens(units: u32) -> u64 {
-    MOST / u64::from(units)
+pub(crate) const fn most_tokens(units: u32) -> u64 {
+    MOST / units as u64
 }
 
 /// Topics drawn for a word: one for so many tokens,

@@ -8,15 +8,17 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::algo::Sweep;
 use crate::algo::document::Failed;
 use crate::algo::tbp::{self, Active, Changes, Scratch, Work};
 use crate::checkpoint::{In, Out};
 use crate::corpus::{Block, Document};
 use crate::counts::{Counts, Room, Slot};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::{Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
 use crate::messages::{Kept, Messages, UNITS};
+use crate::phases;
 use crate::random::{Purpose, Random};
 use crate::store::{Run, Visited};
 use crate::topics::{Topics, stride};
@@ -73,13 +75,7 @@ struct Next {
 impl Engine {
     pub(crate) fn new(rules: Rules, topics: &Topics, word_tokens: &[u64]) -> Result<Engine> {
         let threads = rules.threads.max(1);
-        let pool =
-            rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
-                option: "--threads",
-                found: threads.to_string(),
-                expected: "threads that the system can start".into(),
-                remedy: format!("Choose fewer ({e})."),
-            })?;
+        let pool = phases::pool(threads)?;
         Ok(Engine {
             pool,
             counts: Counts::new(word_tokens, topics.count, UNITS, &rules.room)?,
@@ -109,17 +105,6 @@ impl Engine {
         })
     }
 
-    /// Before the first block of a pass, or of a stage at the start.
-    pub(crate) fn begin(&mut self, topics: &Topics) -> Result<()> {
-        self.turn()?;
-        self.round += 1;
-        if !self.at_random() {
-            self.invert(topics);
-            self.weigh()?;
-        }
-        Ok(())
-    }
-
     /// What the last round has made takes the place of what it was made from.
     fn turn(&mut self) -> Result<()> {
         let Some(next) = &mut self.next else { return Ok(()) };
@@ -131,16 +116,6 @@ impl Engine {
         }
         next.active = (0, 0);
         Ok(())
-    }
-
-    /// Topics in use per document of this round, where the store cannot know.
-    pub(crate) fn active_topics(&self) -> Option<f64> {
-        self.next.as_ref().map(|next| next.active.0 as f64 / next.active.1.max(1) as f64)
-    }
-
-    /// From now on messages are cut finely, and topics do not come back to documents.
-    pub(crate) fn settle(&mut self) {
-        self.settling = true;
     }
 
     /// Whether there are no topics yet to go by.
@@ -270,9 +245,22 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+impl Sweep for Engine {
+    /// Before the first block of a pass, or of a stage at the start.
+    fn begin(&mut self, topics: &mut Topics) -> Result<()> {
+        self.turn()?;
+        self.round += 1;
+        if !self.at_random() {
+            self.invert(topics);
+            self.weigh()?;
+        }
+        Ok(())
+    }
 
     /// One block: its messages are renewed, and then phi. Returns the log-likelihood of its documents as they came.
-    pub(crate) fn block(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
+    fn block(&mut self, topics: &mut Topics, visit: Visited<'_>) -> Result<Option<f64>, (u64, Failed)> {
         let runs = visit.runs();
         self.invert(topics);
         let (seed, round, growing, at_random) =
@@ -292,11 +280,11 @@ impl Engine {
             work.renew(document, kept, &mut cut, (scratch, changes), out)
         })?;
         self.take_up(runs.len()).map_err(|e| (0, e.into()))?;
-        Ok(sum)
+        Ok(Some(sum))
     }
 
     /// Takes up messages that were given.
-    pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, Failed)> {
+    fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, Failed)> {
         let runs = visit.runs();
         self.through(topics, runs, |work, job| {
             work.enter(job.document, job.kept, job.changes);
@@ -305,8 +293,16 @@ impl Engine {
         self.take_up(runs.len()).map_err(|e| (0, e.into()))
     }
 
+    /// Before blocks are measured.
+    fn ready(&mut self, topics: &Topics) -> Result<bool> {
+        self.turn()?;
+        self.invert(topics);
+        self.weigh()?;
+        Ok(true)
+    }
+
     /// The log-likelihood of a block's documents, as they are.
-    pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
+    fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
         let runs = visit.runs();
         self.through(topics, runs, |work, job| {
             if job.document.words.is_empty() {
@@ -319,27 +315,31 @@ impl Engine {
         })
     }
 
-    /// Before blocks are measured.
-    pub(crate) fn ready(&mut self, topics: &Topics) -> Result<()> {
-        self.turn()?;
-        self.invert(topics);
-        self.weigh()
+    fn active_topics(&self) -> Option<f64> {
+        self.next.as_ref().map(|next| next.active.0 as f64 / next.active.1.max(1) as f64)
     }
 
-    /// After the last pass: what it needs for documents goes.
-    pub(crate) fn finish(&mut self) {
+    /// From now on messages are cut finely, and topics do not come back to documents.
+    fn settle(&mut self) -> bool {
+        self.settling = true;
+        true
+    }
+
+    fn finish(&mut self) {
         self.changes = Vec::new();
         self.scratch = Vec::new();
         memory::give_back();
     }
 
-    /// phi of a word, in tokens.
-    pub(crate) fn phi(&self, word: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
+    fn phi(&self, _: &Topics, word: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
         self.counts.fill(word, UNITS, slot, to)
     }
 
-    /// All that it knows, between two blocks.
-    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+    fn own_phi(&self) -> bool {
+        true
+    }
+
+    fn save(&self, _: &Topics, out: &mut Out) -> Result<()> {
         out.numbers(&[self.round, u32::from(self.settling)])?;
         out.numbers(&self.lambda)?;
         self.counts.save(out)?;
@@ -349,8 +349,7 @@ impl Engine {
         next.counts.save(out)
     }
 
-    /// Takes up what [`Engine::save`] wrote.
-    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+    fn restore(&mut self, _: &mut Topics, from: &mut In) -> Result<()> {
         let mut numbers: Vec<u32> = Vec::new();
         from.numbers(2, &mut numbers)?;
         (self.round, self.settling) = (numbers[0], numbers[1] != 0);

@@ -1,40 +1,50 @@
-//! Topics of new documents: the update of `algo::document` with the topics held fixed.
+//! Topics of new documents: the topics are held fixed, and each algorithm has its own way (`algo::NewDocuments`).
 
 use crate::algo::document::{DocumentStep, Frozen};
+use crate::algo::{Algorithm, Fixed, NewDocuments};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::kernel::{Kernel, Lanes};
 use crate::model::Model;
 use crate::topics::Topics;
 
-/// The paper's number of iterations, at the most.
-pub(crate) const ITERATIONS: u32 = 500;
-/// theta stands still when an iteration moves less than this share of the document's tokens.
-pub(crate) const STILL: f64 = 1e-4;
+/// How the topics of new documents are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inference {
+    /// As the algorithm does that the model was trained with: VB with its digamma function, Gibbs sampling by samples, ...
+    Own,
+    /// By TBP's update, whatever the model was trained with: then figures compare the topics alone.
+    #[default]
+    Same,
+}
 
 /// Finds the topics of documents, one after another.
 #[derive(Debug)]
 pub struct Inferencer<'m> {
     topics: &'m Topics,
+    update: Box<dyn NewDocuments + 'm>,
     inverse: Vec<Lanes>,
     step: DocumentStep,
     theta: Vec<f32>,
-    before: Vec<f32>,
 }
 
 impl<'m> Inferencer<'m> {
     /// With the topics of a model.
-    pub fn new(model: &'m Model) -> Inferencer<'m> {
-        let topics = &model.topics;
+    pub fn new(model: &'m Model, inference: Inference) -> Result<Inferencer<'m>> {
+        let (topics, kernel) = (&model.topics, Kernel::best());
         let mut inverse = Vec::new();
         topics.inverse(&mut inverse);
-        Inferencer {
+        let own = Algorithm::named(&model.settings().algorithm).filter(|_| inference == Inference::Own);
+        Ok(Inferencer {
             topics,
+            update: match own {
+                Some(algorithm) => algorithm.new_documents(topics, kernel)?,
+                None => Box::new(Fixed::new(topics, kernel)),
+            },
             inverse,
-            step: DocumentStep::new(topics.count, Kernel::best()),
+            step: DocumentStep::new(topics.count, kernel),
             theta: vec![0.0; topics.count as usize],
-            before: vec![0.0; topics.count as usize],
-        }
+        })
     }
 
     /// theta\[K\] of document number `d` (from 0, for messages): counts that add up to its tokens.
@@ -44,17 +54,7 @@ impl<'m> Inferencer<'m> {
     pub fn theta(&mut self, d: u64, document: Document<'_>) -> Result<&[f32]> {
         let tokens = document.tokens() as f64;
         self.theta.fill((tokens / f64::from(self.topics.count)) as f32);
-        let frozen = Frozen::new(self.topics, &self.inverse);
-        for _ in 0..ITERATIONS {
-            self.before.copy_from_slice(&self.theta);
-            self.step
-                .update(&frozen, document, &mut self.theta, None)
-                .map_err(|bad| bad.in_document(d, "inference"))?;
-            let moved: f64 = self.theta.iter().zip(&self.before).map(|(a, b)| f64::from((a - b).abs())).sum();
-            if moved < STILL * tokens {
-                break;
-            }
-        }
+        self.update.theta(d, document, &mut self.theta).map_err(|bad| bad.in_document(d, "inference"))?;
         Ok(&self.theta)
     }
 

@@ -10,7 +10,8 @@ use crate::counts;
 use crate::error::{Error, Result};
 use crate::kernel::{LANES, Lanes};
 use crate::messages::{MOST_TOPICS, UNITS};
-use crate::store::ROUND;
+use crate::phases;
+use crate::store::{Keep, ROUND};
 
 /// The program itself, and each of its threads.
 const PROGRAM: u64 = 10 << 20;
@@ -33,6 +34,8 @@ pub(crate) struct Needs {
     /// How many pieces they are cut into; the most documents and non-zeros that one has.
     pub(crate) pieces: u64,
     pub(crate) piece: (u64, u64),
+    /// The most tokens that one may have, where tokens are labelled.
+    pub(crate) tokens: u64,
     /// Words with rows of 16 and of 32 bits, and topics drawn for words.
     pub(crate) rows: (u64, u64),
     pub(crate) draws: u64,
@@ -43,7 +46,9 @@ pub(crate) struct Needs {
     pub(crate) kept: bool,
     /// Whether the model is wanted in memory, and not just in a file.
     pub(crate) model: bool,
-    /// Whether there is a folder for what does not fit.
+    /// Whether samples are averaged.
+    pub(crate) samples: bool,
+    /// Whether there is a folder for what does not fit, and what is kept may go there.
     pub(crate) disk: bool,
 }
 
@@ -141,7 +146,7 @@ impl Plan {
                 documents.saturating_mul(list).min(nonzeros.saturating_mul(most)).saturating_mul(4),
             ])
         } else {
-            documents.saturating_mul(4).saturating_mul(u64::from(topics))
+            Plan::kept_rows(algorithm, topics, (documents, nonzeros, needs.tokens))
         };
         let open = sum(&[nonzeros.saturating_mul(8), documents.saturating_mul(4)]);
         let buffers = sum(&[
@@ -159,7 +164,7 @@ impl Plan {
             let one = sum(&[needs.rows.0.saturating_mul(2), needs.rows.1.saturating_mul(4)]);
             one.saturating_mul(width).saturating_mul(if needs.kept { 1 } else { 2 })
         } else {
-            words.saturating_mul(row).saturating_mul(algorithm.matrices())
+            words.saturating_mul(row).saturating_mul(algorithm.facts().matrices + u64::from(needs.samples))
         };
         let model = if needs.model && small { words.saturating_mul(row) } else { 0 };
         let records = if !needs.kept {
@@ -169,7 +174,15 @@ impl Plan {
             let lists = shape.documents.saturating_mul(4 * list.min(64));
             shape.nonzeros.saturating_mul(1 + 2 * usual).saturating_add(lists)
         } else {
-            shape.documents.saturating_mul(4).saturating_mul(u64::from(topics))
+            Plan::kept_rows(algorithm, topics, (shape.documents, shape.nonzeros, shape.tokens))
+        };
+        // What documents at work leave for words: a row for each, a number and an entry of a list for each non-zero.
+        let together = documents.min(phases::TOGETHER as u64);
+        let at_work = if small || !algorithm.threads() {
+            0
+        } else {
+            let entries = nonzeros.saturating_mul(4 + 2 * size_of::<phases::Entry>() as u64);
+            sum(&[together.saturating_mul(row), entries, row.saturating_mul(4 * phases::GROUPS as u64)])
         };
         Plan {
             ceiling: None,
@@ -187,6 +200,7 @@ impl Plan {
                 threads.saturating_mul(row).saturating_mul(18),
                 row.saturating_mul(8),
                 changes,
+                at_work,
                 if small { row.saturating_mul(2).saturating_mul((nonzeros / 512).clamp(1, 128)) } else { 0 },
             ])
             .max(vocabulary)
@@ -199,6 +213,18 @@ impl Plan {
             written: 0,
             // Of what is kept, and of phi in a checkpoint, there is one more while the next is written.
             disk: records.saturating_add(phi).saturating_mul(2),
+        }
+    }
+
+    /// Bytes of what is kept for so many documents, non-zeros and tokens, where documents are visited one by one.
+    fn kept_rows(algorithm: Algorithm, topics: u32, (documents, nonzeros, tokens): (u64, u64, u64)) -> u64 {
+        let theta = documents.saturating_mul(4).saturating_mul(u64::from(topics));
+        let message = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
+        match algorithm.facts().keep {
+            Keep::Theta => theta,
+            Keep::Messages => theta.saturating_add(nonzeros.saturating_mul(message)),
+            Keep::Labels => tokens.saturating_mul(2),
+            Keep::Nothing | Keep::SmallMessages | Keep::Anew => 0,
         }
     }
 
@@ -301,6 +327,8 @@ mod tests {
             threads: 2,
             kept: true,
             model: false,
+            samples: false,
+            tokens: 300_000,
             disk: true,
         }
     }

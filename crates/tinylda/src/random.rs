@@ -27,6 +27,8 @@ pub(crate) enum Purpose {
     Cut = 9,
     /// Topics drawn for words.
     Draw = 10,
+    /// The labels of tokens.
+    Sample = 11,
 }
 
 /// A stream of random numbers.

@@ -59,8 +59,19 @@ impl Matrix {
         &mut self.data[start..start + self.stride]
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.data.fill(Lanes::ZERO);
+    /// Its rows in parts; `bounds` are the first row of each, and one past the last.
+    pub(crate) fn parts(&mut self, bounds: &[u32]) -> Vec<Part<'_>> {
+        let stride = self.stride;
+        let mut rest = &mut self.data[..];
+        bounds
+            .windows(2)
+            .map(|ends| {
+                let rows = (ends[1] - ends[0]) as usize;
+                let (data, tail) = std::mem::take(&mut rest).split_at_mut(rows * stride);
+                rest = tail;
+                Part { first: ends[0], stride, data }
+            })
+            .collect()
     }
 
     pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
@@ -70,6 +81,28 @@ impl Matrix {
     pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
         from.begin((self.data.len() * LANES) as u64)?;
         from.more(flat_mut(&mut self.data))
+    }
+}
+
+/// Some rows of a matrix.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    first: u32,
+    stride: usize,
+    data: &'a mut [Lanes],
+}
+
+impl Part<'_> {
+    /// By its number in the matrix.
+    #[inline]
+    pub(crate) fn row_mut(&mut self, r: u32) -> &mut [Lanes] {
+        let start = (r - self.first) as usize * self.stride;
+        &mut self.data[start..start + self.stride]
+    }
+
+    /// All rows with their numbers.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut [Lanes])> {
+        (self.first..).zip(self.data.chunks_exact_mut(self.stride.max(1)))
     }
 }
 
@@ -152,7 +185,8 @@ impl Topics {
         let beta_sum = self.beta_sum();
         out.resize(stride(self.count), Lanes::ZERO);
         for (inverse, &lambda) in flat_mut(out).iter_mut().zip(&self.lambda) {
-            *inverse = (1.0 / (lambda + beta_sum)) as f32;
+            let total = lambda + beta_sum;
+            *inverse = if total > 0.0 { (1.0 / total) as f32 } else { 0.0 };
         }
     }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::algo::{Active, Algorithm};
+use crate::algo::{Active, Algorithm, Special};
 use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::{Instructions, Kernel};
@@ -49,6 +49,7 @@ pub struct Trainer {
     every: Option<Duration>,
     resume: Resume,
     recompute: bool,
+    special: Special,
 }
 
 /// What to do about a checkpoint that is there.
@@ -158,6 +159,8 @@ pub struct Summary {
     pub seconds: f64,
     /// Topics in use per document at the end.
     pub active_topics: f64,
+    /// Bytes of messages or labels that were kept between visits, in memory and in files.
+    pub message_bytes: u64,
     /// Why it ended.
     pub stop: Stop,
 }
@@ -185,6 +188,7 @@ impl Trainer {
             every: None,
             resume: Resume::No,
             recompute: false,
+            special: Special::default(),
         }
     }
     /// Which update rule.
@@ -229,7 +233,8 @@ impl Trainer {
     pub fn order(self, order: Vec<u64>) -> Trainer {
         Trainer { order: Some(order), ..self }
     }
-    /// How many threads `tbp` works on; the result does not depend on it, to the bit. The paper's algorithms use one.
+    /// How many threads to work on; the result does not depend on it, to the bit. `atbp` and `abp` are sequential by their
+    /// definition, and use one.
     #[must_use]
     pub fn threads(self, threads: usize) -> Trainer {
         Trainer { threads, ..self }
@@ -279,6 +284,45 @@ impl Trainer {
         Trainer { resume, ..self }
     }
 
+    /// With `vb` and `ovb`: how often a document's theta is renewed at the most before its words' messages go to the topics; 1
+    /// and 100 where not set.
+    #[must_use]
+    pub fn inner(mut self, rounds: u32) -> Trainer {
+        self.special.inner = Some(rounds);
+        self
+    }
+    /// With `ovb`: documents of a batch; 1024 where not set.
+    #[must_use]
+    pub fn batch(mut self, documents: u64) -> Trainer {
+        self.special.batch = Some(documents);
+        self
+    }
+    /// With `ovb`: tau0 of the learning rate (tau0+t)^-kappa, which slows the first batches down; 1024 where not set.
+    #[must_use]
+    pub fn tau0(mut self, tau0: f64) -> Trainer {
+        self.special.tau0 = Some(tau0);
+        self
+    }
+    /// With `ovb`: kappa of the learning rate, how fast old batches are forgotten; 0.5 where not set.
+    #[must_use]
+    pub fn kappa(mut self, kappa: f64) -> Trainer {
+        self.special.kappa = Some(kappa);
+        self
+    }
+    /// With `gibbs`: passes before the first sample; half of all where not set.
+    #[must_use]
+    pub fn burn_in(mut self, passes: u32) -> Trainer {
+        self.special.burn_in = Some(passes);
+        self
+    }
+    /// With `gibbs`: the topics are the mean of so many samples, taken evenly after the burn-in; 1, the last, where not set. With
+    /// more than one all passes are made.
+    #[must_use]
+    pub fn samples(mut self, samples: u32) -> Trainer {
+        self.special.samples = Some(samples);
+        self
+    }
+
     fn kernel(&self) -> Result<Kernel> {
         let Some(wanted) = self.instructions else { return Ok(Kernel::best()) };
         Kernel::of(wanted).ok_or_else(|| Error::Setting {
@@ -292,7 +336,13 @@ impl Trainer {
     /// The tolerance where the perplexity is what is given.
     fn tolerance_at(&self, perplexity: f64) -> f64 {
         let small = self.algorithm.small_messages();
-        self.tolerance.unwrap_or(if small { DEFAULT_TOLERANCE_TBP * perplexity } else { DEFAULT_TOLERANCE })
+        // Samples are taken over all passes.
+        let usual = match (small, self.special.samples) {
+            (true, _) => DEFAULT_TOLERANCE_TBP * perplexity,
+            (false, Some(2..)) => 0.0,
+            (false, _) => DEFAULT_TOLERANCE,
+        };
+        self.tolerance.unwrap_or(usual)
     }
 
     fn alpha_value(&self) -> f64 {

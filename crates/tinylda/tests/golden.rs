@@ -29,10 +29,14 @@ fn whole(name: &str) -> Vec<usize> {
     numbers(name).into_iter().map(|n| n as usize).collect()
 }
 
+fn start() -> Vec<usize> {
+    whole("small.init.txt")
+}
+
 fn reference() -> Reference {
     let text = numbers("docword.small.txt");
     let entries = text[3..].chunks(3).map(|e| (e[0] as usize - 1, e[1] as usize - 1, e[2])).collect();
-    Reference::new(DOCUMENTS, WORDS, K, 0.25, 0.01, entries, &whole("small.init.txt"))
+    Reference::new(DOCUMENTS, WORDS, K, 0.25, 0.01, entries, &start()).with_messages(&start())
 }
 
 /// (pass, perplexity) lines.
@@ -72,6 +76,22 @@ fn the_reference_gives_the_authors_atbp() {
     compare("tbp-async", |r| r.asynchronous_pass(&order));
 }
 
+#[test]
+fn the_reference_gives_the_authors_bp() {
+    compare("bp-sync", Reference::synchronous_bp_pass);
+}
+
+#[test]
+fn the_reference_gives_the_authors_abp() {
+    let order = whole("small.order.txt");
+    compare("bp-async", |r| r.asynchronous_bp_pass(&order));
+}
+
+#[test]
+fn the_reference_gives_the_authors_vb() {
+    compare("vb", Reference::variational_pass);
+}
+
 /// The shipped training from the given start.
 fn ship(algorithm: Algorithm) -> Trained {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +101,7 @@ fn ship(algorithm: Algorithm) -> Trained {
     let mut trainer =
         Trainer::new(K as u32).algorithm(algorithm).alpha(0.25).beta(0.01).passes(51).tolerance(0.0);
     trainer = trainer.start(whole("small.init.txt").into_iter().map(|k| k as u32).collect());
-    if algorithm == Algorithm::Atbp {
+    if !algorithm.threads() {
         trainer = trainer.order(whole("small.order.txt").into_iter().map(|d| d as u64).collect());
     }
     trainer.train_with_theta(&corpus, |_| ControlFlow::Continue(())).unwrap()
@@ -111,6 +131,21 @@ fn the_shipped_stbp_gives_the_authors_numbers() {
 #[test]
 fn the_shipped_atbp_gives_the_authors_numbers() {
     compare_shipped("tbp-async", Algorithm::Atbp);
+}
+
+#[test]
+fn the_shipped_bp_gives_the_authors_numbers() {
+    compare_shipped("bp-sync", Algorithm::Bp);
+}
+
+#[test]
+fn the_shipped_abp_gives_the_authors_numbers() {
+    compare_shipped("bp-async", Algorithm::Abp);
+}
+
+#[test]
+fn the_shipped_vb_gives_the_authors_numbers() {
+    compare_shipped("vb", Algorithm::Vb);
 }
 
 /// `tbp` is asynchronous BP with small messages: from the authors' start it comes to what their program comes to.

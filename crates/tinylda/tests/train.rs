@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use common::{go_on, write_corpus};
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Event, Model, Stop, Trainer};
+use tinylda::{Algorithm, Corpus, Event, Inference, Model, Stop, Trainer};
 
 fn synthetic(folder: &std::path::Path, settings: &Synth) -> Corpus {
     let path = folder.join("synth.tlc");
@@ -59,8 +59,10 @@ fn known_topics_are_recovered() {
             let nearest = found.iter().map(distance).fold(f64::MAX, f64::min);
             assert!(nearest < 0.15, "{algorithm:?}: topic {k} is {nearest} away");
         }
-        let perplexity =
-            predictive_perplexity(&trained.model, &corpus, 1, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let perplexity = predictive_perplexity(&trained.model, &corpus, 1, Inference::Same, &mut |_, _| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         assert!(perplexity.predictive_perplexity < 130.0, "{perplexity:?}");
     }
 }
@@ -241,19 +243,22 @@ fn words_are_matched_by_name() {
     let model = Trainer::new(2).passes(20).train(&train, go_on).unwrap().model;
     let test =
         import("test.tlc", "sun zebra moon star zebra sun sun moon\ncat dog cat dog yak cat cat\nsun\n");
-    let e = predictive_perplexity(&model, &test, 1, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    let e = predictive_perplexity(&model, &test, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()))
+        .unwrap();
     assert_eq!((e.words_unknown, e.tokens_unknown, e.documents, e.documents_skipped), (2, 3, 2, 1));
     assert_eq!(e.tokens_observed + e.tokens_scored, 12);
     assert!(e.predictive_perplexity < 6.0, "{e:?}");
     let strange = import("strange.tlc", "alpha beta gamma delta\n");
-    let text = predictive_perplexity(&model, &strange, 1, &mut |_, _| ControlFlow::Continue(()))
-        .unwrap_err()
-        .to_string();
+    let text =
+        predictive_perplexity(&model, &strange, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()))
+            .unwrap_err()
+            .to_string();
     assert!(text.contains("no document with three or more tokens"), "{text}");
     let bare = write_corpus(&folder.path().join("bare.tlc"), 3, &[vec![(0, 5)]]);
-    let text = predictive_perplexity(&model, &bare, 1, &mut |_, _| ControlFlow::Continue(()))
-        .unwrap_err()
-        .to_string();
+    let text =
+        predictive_perplexity(&model, &bare, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()))
+            .unwrap_err()
+            .to_string();
     assert!(text.contains("--vocab"), "{text}");
 }
 

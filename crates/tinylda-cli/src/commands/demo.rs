@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Event, Model, Trainer, Vocabulary};
+use tinylda::{Algorithm, Corpus, Event, Inference, Model, Trainer, Vocabulary};
 
 use super::themes::{COMMON, THEMES};
 use super::{print, shape_line};
@@ -45,9 +45,10 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     bar.done();
     trained.model.save(&model_file)?;
     let model = Model::load(&model_file)?;
-    let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, &mut |_, _| {
-        std::ops::ControlFlow::Continue(())
-    })?;
+    let heldout =
+        predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, Inference::Same, &mut |_, _| {
+            std::ops::ControlFlow::Continue(())
+        })?;
 
     let found = matches(&model);
     let top = model.top_words(8);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tinylda::eval::{DEFINITION, predictive_perplexity};
-use tinylda::{Corpus, Model};
+use tinylda::{Corpus, Inference, Model};
 
 use super::{grouped, print, table};
 use crate::args;
@@ -12,7 +12,13 @@ pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
     let corpus = Corpus::open(&a.corpus)?;
     let bar = ui.bar("documents", Unit::Plain);
-    let e = predictive_perplexity(&model, &corpus, a.seed, &mut |done, total| bar.at(done, total, ""))?;
+    let inference = match a.inference {
+        args::Inference::Same => Inference::Same,
+        args::Inference::Own => Inference::Own,
+    };
+    let e = predictive_perplexity(&model, &corpus, a.seed, inference, &mut |done, total| {
+        bar.at(done, total, "")
+    })?;
     bar.done();
     let value = json!({
         "predictive_perplexity": e.predictive_perplexity,
@@ -23,6 +29,7 @@ pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
         "words_unknown": e.words_unknown,
         "tokens_unknown": e.tokens_unknown,
         "seed": a.seed,
+        "inference": if inference == Inference::Own { "own" } else { "same" },
         "definition": DEFINITION,
     });
     let lines = table(&[

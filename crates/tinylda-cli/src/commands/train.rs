@@ -24,14 +24,13 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         return Err(super::export::both_to_stdout("--log -"));
     }
     let ours = [
-        ("--threads", a.threads.is_some()),
         ("--exclude", a.exclude.is_some()),
         ("--active", a.active.is_some()),
         ("--theta", a.theta.is_some()),
     ];
     for (option, given) in ours {
-        if given && a.algorithm != args::Algorithm::Tbp {
-            let found = format!("given with {}", name(a.algorithm).name());
+        if given && a.algorithm != Algorithm::Tbp {
+            let found = format!("given with {}", a.algorithm.name());
             return Err(usage(option, found, "it only with --algorithm tbp", "Leave it out, or choose tbp."));
         }
     }
@@ -78,7 +77,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         _ => format!("{} passes", summary.passes),
     };
     let value = json!({
-        "algorithm": name(a.algorithm).name(),
+        "algorithm": a.algorithm.name(),
         "topics": a.topics,
         "passes": summary.passes,
         "converged": summary.stop == Stop::Converged,
@@ -88,6 +87,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "memory_bytes": plan.ceiling,
         "threads": threads(a),
         "active_topics": summary.active_topics,
+        "message_bytes": summary.message_bytes,
         "model": shown(a.output()),
     });
     let line = format!(
@@ -110,11 +110,17 @@ fn announce(a: &args::Train, corpus: &Corpus, plan: &Plan, ui: Ui) {
     ui.say(&format!(
         "training {} topics with {} on {}: {} documents, {} non-zeros",
         a.topics,
-        name(a.algorithm).name(),
+        a.algorithm.name(),
         a.corpus.display(),
         grouped(shape.documents),
         grouped(shape.nonzeros)
     ));
+    if !a.algorithm.threads() && a.threads.is_some_and(|n| n > 1) {
+        let name = a.algorithm.name();
+        ui.say(&format!(
+            "{name} changes the topics at every word, so it works on one thread by its definition"
+        ));
+    }
     if plan.on_disk() {
         let folder = a.scratch.clone().unwrap_or_else(|| checkpoint_folder(a));
         let memory =
@@ -227,23 +233,15 @@ fn with_more(path: &Path, more: &str) -> PathBuf {
     name.into()
 }
 
-fn name(algorithm: args::Algorithm) -> Algorithm {
-    match algorithm {
-        args::Algorithm::Stbp => Algorithm::Stbp,
-        args::Algorithm::Atbp => Algorithm::Atbp,
-        args::Algorithm::Tbp => Algorithm::Tbp,
-    }
-}
-
-/// The paper's algorithms run on one thread.
+/// On one thread where there is no other way.
 fn threads(a: &args::Train) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    if a.algorithm == args::Algorithm::Tbp { a.threads.map_or_else(cores, usize::from) } else { 1 }
+    if a.algorithm.threads() { a.threads.map_or_else(cores, usize::from) } else { 1 }
 }
 
 fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     let mut trainer = Trainer::new(a.topics)
-        .algorithm(name(a.algorithm))
+        .algorithm(a.algorithm)
         .beta(a.beta)
         .passes(a.passes)
         .threads(threads(a))
@@ -252,6 +250,24 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
         .seed(a.seed);
     if let Some(tolerance) = a.tol {
         trainer = trainer.tolerance(tolerance);
+    }
+    if let Some(n) = a.inner {
+        trainer = trainer.inner(n);
+    }
+    if let Some(n) = a.batch {
+        trainer = trainer.batch(n);
+    }
+    if let Some(tau0) = a.tau0 {
+        trainer = trainer.tau0(tau0);
+    }
+    if let Some(kappa) = a.kappa {
+        trainer = trainer.kappa(kappa);
+    }
+    if let Some(n) = a.burn_in {
+        trainer = trainer.burn_in(n);
+    }
+    if let Some(n) = a.samples {
+        trainer = trainer.samples(n);
     }
     if let Some(active) = a.active {
         trainer = trainer.active(active);

@@ -16,12 +16,24 @@
 
 use std::collections::HashMap;
 
-use super::document::NotANumber;
+use super::document::{Failed, NotANumber};
+use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::kernel::{Cell, Kernel, Lanes, Rows, flat, flat_mut};
+use crate::store::{Keep, Visited};
 use crate::topics::{Topics, heavy_words, stride};
+
+pub(super) const FACTS: Facts = Facts {
+    name: "atbp",
+    about: "Asynchronous tiny belief propagation (the paper's aTBP); one thread",
+    matrices: 1,
+    keep: Keep::Theta,
+    shuffles: true,
+    threads: false,
+    ..Facts::PLAIN
+};
 
 #[derive(Debug)]
 pub(crate) struct Atbp {
@@ -35,25 +47,14 @@ pub(crate) struct Atbp {
 }
 
 impl Atbp {
-    pub(crate) fn new(topics: &Topics, word_tokens: Vec<u64>, kernel: Kernel) -> Atbp {
+    pub(super) fn new(topics: &Topics, setup: &Setup) -> Atbp {
+        let word_tokens = setup.word_tokens.clone();
         let tokens = word_tokens.iter().sum();
         let row = |w| flat(topics.phi.row(w)).iter().map(|&v| f64::from(v)).collect();
         let heavy = heavy_words(&word_tokens).map(|w| (w, row(w))).collect();
         let theta = vec![0.0; topics.count as usize];
-        Atbp { kernel, word_tokens, tokens, eta: vec![Lanes::ZERO; stride(topics.count)], theta, heavy }
-    }
-
-    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
-        heavy_words(&self.word_tokens).filter_map(|w| self.heavy.get(&w)).try_for_each(|row| out.numbers(row))
-    }
-
-    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
-        for w in heavy_words(&self.word_tokens) {
-            if let Some(row) = self.heavy.get_mut(&w) {
-                from.numbers(row.len(), row)?;
-            }
-        }
-        Ok(())
+        let eta = vec![Lanes::ZERO; stride(topics.count)];
+        Atbp { kernel: setup.rules.kernel, word_tokens, tokens, eta, theta, heavy }
     }
 
     pub(crate) fn document(
@@ -113,6 +114,28 @@ impl Atbp {
         }
         let rows = Rows { theta: &mut self.theta, phi, lambda: &mut topics.lambda };
         self.kernel.deposit(r, flat(&self.eta), rows);
+        Ok(())
+    }
+}
+
+impl Sweep for Atbp {
+    fn block(&mut self, topics: &mut Topics, visit: Visited<'_>) -> Result<Option<f64>, (u64, Failed)> {
+        visit.each(|document, theta| Ok(self.document(topics, document, theta)?))?;
+        Ok(None)
+    }
+
+    fn save(&self, topics: &Topics, out: &mut Out) -> Result<()> {
+        topics.save(out)?;
+        heavy_words(&self.word_tokens).filter_map(|w| self.heavy.get(&w)).try_for_each(|row| out.numbers(row))
+    }
+
+    fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
+        topics.restore(from)?;
+        for w in heavy_words(&self.word_tokens) {
+            if let Some(row) = self.heavy.get_mut(&w) {
+                from.numbers(row.len(), row)?;
+            }
+        }
         Ok(())
     }
 }

@@ -1,12 +1,13 @@
-//! The update of one document with the topics held fixed: the heart of sTBP, and all of inference.
+//! The update of one document with the topics held fixed: the heart of sTBP, VB and NMF, and all of inference.
 //!
 //! ```text
 //! t[k] = (theta[d,k]+alpha[k]) / (lambda[k]+W*beta)
 //! for each word w of the document, x times:
 //!     s = dot(phi[w,:], t) + beta*sum(t)      r = x/s
-//!     acc += r*phi[w,:]                       G[w,:] += r*t       (G only in training)
+//!     acc += r*phi[w,:]                       G[w,:] += r*t       (G in training, by `gather`)
 //! theta[d,k] = t[k] * (acc[k] + beta*sum r)
 //! ```
+//! Other algorithms have the same with another t (`Weigh`), or other rows in the place of phi + beta.
 //! These are the paper's numbers exactly, with three multiply-adds per (non-zero, topic) and one division per
 //! non-zero instead of K. The log-likelihood is free: x*log s, less n_d*log(n_d + sum alpha) per document.
 //!
@@ -17,20 +18,95 @@ use crate::error::Error;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut, prefetch};
 use crate::topics::{Matrix, Topics, stride};
 
+/// A new document's theta is renewed so often at the most: the paper's number.
+pub(crate) const ITERATIONS: u32 = 500;
+/// theta stands still when an iteration moves less than this share of the document's tokens.
+pub(crate) const STILL: f64 = 1e-4;
+
 /// How many words ahead rows are asked for.
 pub(crate) const AHEAD: usize = 2;
 
+/// How t is made of theta, alpha and the inverse of lambda + W*beta: each algorithm has its own way.
+pub(crate) type Weigh = fn(Kernel, &[f32], &[Lanes], &[Lanes], &mut [Lanes]);
+
+/// t as the paper's TBP has it, and as p(w|d) is defined.
+pub(crate) fn mean(_: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[Lanes], t: &mut [Lanes]) {
+    let others = theta.iter().zip(flat(alpha)).zip(flat(inverse));
+    for (t, ((&theta, &alpha), &inverse)) in flat_mut(t).iter_mut().zip(others) {
+        *t = (theta + alpha) * inverse;
+    }
+}
+
 /// Topics that do not change for a while, with what is computed from them once.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Frozen<'a> {
-    topics: &'a Topics,
+    rows: &'a Matrix,
+    beta: f32,
+    alpha: &'a [Lanes],
+    alpha_sum: f64,
     inverse: &'a [Lanes],
+    weigh: Weigh,
 }
 
 impl<'a> Frozen<'a> {
     /// `inverse` is what [`Topics::inverse`] gave for these topics.
     pub(crate) fn new(topics: &'a Topics, inverse: &'a [Lanes]) -> Frozen<'a> {
-        Frozen { topics, inverse }
+        let Topics { phi, beta, alpha, alpha_sum, .. } = topics;
+        Frozen { rows: phi, beta: *beta, alpha, alpha_sum: *alpha_sum, inverse, weigh: mean }
+    }
+
+    /// With another way to make t.
+    pub(crate) fn weighed(self, weigh: Weigh) -> Frozen<'a> {
+        Frozen { weigh, ..self }
+    }
+
+    /// With another beta.
+    pub(crate) fn with_beta(self, beta: f32) -> Frozen<'a> {
+        Frozen { beta, ..self }
+    }
+
+    /// With another alpha.
+    pub(crate) fn with_alpha(self, alpha: &'a [Lanes], alpha_sum: f64) -> Frozen<'a> {
+        Frozen { alpha, alpha_sum, ..self }
+    }
+
+    /// With other rows in place of phi + beta, and another inverse.
+    pub(crate) fn with_rows(self, rows: &'a Matrix, inverse: &'a [Lanes]) -> Frozen<'a> {
+        Frozen { rows, beta: 0.0, inverse, ..self }
+    }
+}
+
+/// sum x log s with few logarithms: a product is taken as long as it stays well inside the range of f64.
+#[derive(Debug)]
+pub(crate) struct LogSum {
+    sum: f64,
+    product: f64,
+}
+
+impl LogSum {
+    pub(crate) fn new() -> LogSum {
+        LogSum { sum: 0.0, product: 1.0 }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, x: u32, s: f32) {
+        let s = f64::from(s);
+        if x > 4 {
+            self.sum += f64::from(x) * libm::log(s);
+            return;
+        }
+        // A positive f32 to the fourth power is above 1e-180.
+        for _ in 0..x {
+            self.product *= s;
+        }
+        if !(1e-100..1e100).contains(&self.product) {
+            self.sum += libm::log(self.product);
+            self.product = 1.0;
+        }
+    }
+
+    pub(crate) fn total(&self) -> f64 {
+        self.sum + libm::log(self.product)
     }
 }
 
@@ -86,67 +162,107 @@ pub(crate) struct DocumentStep {
     kernel: Kernel,
     t: Vec<Lanes>,
     acc: Vec<Lanes>,
+    before: Vec<f32>,
+    r: Vec<f32>,
 }
 
 impl DocumentStep {
     pub(crate) fn new(topics: u32, kernel: Kernel) -> DocumentStep {
-        DocumentStep { kernel, t: vec![Lanes::ZERO; stride(topics)], acc: vec![Lanes::ZERO; stride(topics)] }
+        let row = vec![Lanes::ZERO; stride(topics)];
+        DocumentStep { kernel, t: row.clone(), acc: row, before: Vec::new(), r: Vec::new() }
+    }
+
+    /// What the last document's words were met with: t, and r of each.
+    pub(crate) fn last(&self) -> (&[Lanes], &[f32]) {
+        (&self.t, &self.r)
     }
 
     /// Sets t from `theta[K]`; returns beta * sum(t).
     fn weigh(&mut self, frozen: &Frozen<'_>, theta: &[f32]) -> f32 {
-        let (alpha, inverse) = (flat(&frozen.topics.alpha), flat(frozen.inverse));
-        for (((t, &theta), &alpha), &inverse) in
-            flat_mut(&mut self.t).iter_mut().zip(theta).zip(alpha).zip(inverse)
-        {
-            *t = (theta + alpha) * inverse;
-        }
-        frozen.topics.beta * self.kernel.sum(&self.t)
+        (frozen.weigh)(self.kernel, theta, frozen.alpha, frozen.inverse, &mut self.t);
+        frozen.beta * self.kernel.sum(&self.t)
     }
 
-    /// Renews `theta[K]` of a document, adds to `gathered` (G) where there is one, and returns the log-likelihood that
-    /// the *old* theta gave the document.
+    /// Calls `each(kernel, acc, row, r)` for every word, r = x/s. Returns the sum of r and of x log s.
+    #[inline]
+    fn words(
+        &mut self,
+        frozen: &Frozen<'_>,
+        document: Document<'_>,
+        smooth: f32,
+        each: impl Fn(Kernel, &mut [Lanes], &[Lanes], f32),
+    ) -> Result<(f32, f64), NotANumber> {
+        let (mut sum_r, mut log_sum) = (0f32, LogSum::new());
+        self.r.clear();
+        for (i, (&w, &count)) in document.words.iter().zip(document.counts).enumerate() {
+            if let Some(&ahead) = document.words.get(i + AHEAD) {
+                prefetch(frozen.rows.row(ahead));
+            }
+            let row = frozen.rows.row(w);
+            let s = self.kernel.dot(row, &self.t) + smooth;
+            let r = count as f32 / s;
+            if !(r.is_finite() && r > 0.0) {
+                return Err(NotANumber(s));
+            }
+            each(self.kernel, &mut self.acc, row, r);
+            self.r.push(r);
+            sum_r += r;
+            log_sum.add(count, s);
+        }
+        Ok((sum_r, log_sum.total()))
+    }
+
+    /// Renews `theta[K]` of a document, and returns the log-likelihood that the *old* theta gave the document.
     #[inline]
     pub(crate) fn update(
         &mut self,
         frozen: &Frozen<'_>,
         document: Document<'_>,
         theta: &mut [f32],
-        mut gathered: Option<&mut Matrix>,
     ) -> Result<f64, NotANumber> {
         let smooth = self.weigh(frozen, theta);
         self.acc.fill(Lanes::ZERO);
-        let (mut sum_r, mut log_likelihood, mut tokens) = (0f32, 0f64, 0u64);
-        for (i, (&w, &count)) in document.words.iter().zip(document.counts).enumerate() {
-            if let Some(&ahead) = document.words.get(i + AHEAD) {
-                prefetch(frozen.topics.phi.row(ahead));
-                if let Some(g) = &gathered {
-                    prefetch(g.row(ahead));
-                }
-            }
-            let phi = frozen.topics.phi.row(w);
-            let s = self.kernel.dot(phi, &self.t) + smooth;
-            let x = count as f32;
-            let r = x / s;
-            if !(r.is_finite() && r > 0.0) {
-                return Err(NotANumber(s));
-            }
-            match &mut gathered {
-                Some(g) => self.kernel.axpy_two(r, phi, &mut self.acc, &self.t, g.row_mut(w)),
-                None => self.kernel.axpy(r, phi, &mut self.acc),
-            }
-            sum_r += r;
-            log_likelihood += f64::from(x) * libm::log(f64::from(s));
-            tokens += u64::from(count);
-        }
-        let smooth = frozen.topics.beta * sum_r;
+        let add = |kernel: Kernel, acc: &mut [Lanes], row: &[Lanes], r: f32| kernel.axpy(r, row, acc);
+        let (sum_r, log_sum) = self.words(frozen, document, smooth, add)?;
+        let smooth = frozen.beta * sum_r;
         for ((theta, &t), &acc) in theta.iter_mut().zip(flat(&self.t)).zip(flat(&self.acc)) {
             *theta = t * (acc + smooth);
         }
-        Ok(log_likelihood - normaliser(tokens, frozen.topics))
+        Ok(log_sum - normaliser(document.tokens(), frozen.alpha_sum))
     }
 
-    /// The log-likelihood of a document under `theta[K]`.
+    /// Renews `theta[K]` until that moves it by less than `still` tokens, at most so many times.
+    pub(crate) fn settle(
+        &mut self,
+        frozen: &Frozen<'_>,
+        document: Document<'_>,
+        theta: &mut [f32],
+        (most, still): (u32, f64),
+    ) -> Result<(), NotANumber> {
+        for _ in 0..most {
+            self.before.clear();
+            self.before.extend_from_slice(theta);
+            self.update(frozen, document, theta)?;
+            let moved: f64 = theta.iter().zip(&self.before).map(|(a, b)| f64::from((a - b).abs())).sum();
+            if moved < still {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Meets the words with theta as it is: t and r are left for [`last`](DocumentStep::last).
+    pub(crate) fn meet(
+        &mut self,
+        frozen: &Frozen<'_>,
+        document: Document<'_>,
+        theta: &[f32],
+    ) -> Result<(), NotANumber> {
+        let smooth = self.weigh(frozen, theta);
+        self.words(frozen, document, smooth, |_, _, _, _| ()).map(|_| ())
+    }
+
+    /// The log-likelihood of a document under `theta[K]`, for a document of `theta_tokens` tokens.
     pub(crate) fn log_likelihood(
         &mut self,
         frozen: &Frozen<'_>,
@@ -154,21 +270,13 @@ impl DocumentStep {
         theta: &[f32],
         theta_tokens: u64,
     ) -> Result<f64, NotANumber> {
-        let smooth = self.weigh(frozen, theta);
-        let mut log_likelihood = 0f64;
-        let norm = libm::log(theta_tokens as f64 + frozen.topics.alpha_sum);
-        for (&w, &x) in document.words.iter().zip(document.counts) {
-            let s = self.kernel.dot(frozen.topics.phi.row(w), &self.t) + smooth;
-            if !(s.is_finite() && s > 0.0) {
-                return Err(NotANumber(s));
-            }
-            log_likelihood += f64::from(x) * (libm::log(f64::from(s)) - norm);
-        }
-        Ok(log_likelihood)
+        let smooth = self.weigh(&frozen.weighed(mean), theta);
+        let (_, log_sum) = self.words(frozen, document, smooth, |_, _, _, _| ())?;
+        Ok(log_sum - document.tokens() as f64 * libm::log(theta_tokens as f64 + frozen.alpha_sum))
     }
 }
 
 /// n_d * log(n_d + sum alpha): what turns the sums of s into probabilities.
-fn normaliser(tokens: u64, topics: &Topics) -> f64 {
-    tokens as f64 * libm::log(tokens as f64 + topics.alpha_sum)
+fn normaliser(tokens: u64, alpha_sum: f64) -> f64 {
+    tokens as f64 * libm::log(tokens as f64 + alpha_sum)
 }

@@ -1,53 +1,134 @@
 //! One update rule per file, its mathematics on top. No files, threads, clocks or printing here.
 //!
-//! An algorithm is driven by `train` as: `begin`, then `block` for every block of documents, then `end`. What it keeps
-//! per document is `theta[K]`; `train` and `store` decide where that lives and in which order the documents come.
+//! An algorithm is driven by `train` as: `begin`, then `block` for every block of documents, then `end`. What it keeps per document
+//! is theta, messages or labels ([`Facts::keep`]); `train` and `store` decide where that lives and in which order documents come.
 
 mod atbp;
+mod bp;
 pub(crate) mod document;
+mod gather;
+mod gibbs;
+mod nmf;
+mod ovb;
 mod stbp;
 pub(crate) mod tbp;
+mod vb;
 
 use crate::checkpoint::{In, Out};
-use crate::counts::Slot;
+use crate::corpus::Document;
+use crate::counts::{self, Slot};
 use crate::engine::{Engine, Rules};
 use crate::error::Result;
-use crate::kernel::flat;
-use crate::store::Visited;
-use crate::topics::Topics;
-use document::Failed;
+use crate::kernel::{Kernel, Lanes, flat};
+use crate::messages::UNITS;
+use crate::store::{Keep, Visited};
+use crate::topics::{Matrix, Topics};
+use document::{DocumentStep, Failed, Frozen};
 pub use tbp::Active;
 
 /// The algorithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
+    /// Asynchronous belief propagation with small messages, in blocks: ours.
+    Tbp,
     /// Synchronous tiny belief propagation: all messages of a pass from the last pass's topics.
     Stbp,
     /// Asynchronous tiny belief propagation: every message changes the topics at once.
     Atbp,
-    /// Asynchronous belief propagation with small messages, in blocks.
-    Tbp,
+    /// Synchronous belief propagation: K numbers are kept for every non-zero.
+    Bp,
+    /// Asynchronous belief propagation.
+    Abp,
+    /// Collapsed Gibbs sampling: a label for every token.
+    Gibbs,
+    /// Variational Bayes.
+    Vb,
+    /// Online variational Bayes: batches, each looked at once.
+    Ovb,
+    /// Non-negative matrix factorisation with the Kullback-Leibler divergence.
+    Nmf,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Algorithm; 3] = [Algorithm::Stbp, Algorithm::Atbp, Algorithm::Tbp];
+    pub const ALL: [Algorithm; 9] = [
+        Algorithm::Tbp,
+        Algorithm::Stbp,
+        Algorithm::Atbp,
+        Algorithm::Bp,
+        Algorithm::Abp,
+        Algorithm::Gibbs,
+        Algorithm::Vb,
+        Algorithm::Ovb,
+        Algorithm::Nmf,
+    ];
 
-    /// Its name on the command line and in files.
-    pub fn name(self) -> &'static str {
+    /// What the rest of the library must know of it.
+    pub(crate) fn facts(self) -> Facts {
         match self {
-            Algorithm::Stbp => "stbp",
-            Algorithm::Atbp => "atbp",
-            Algorithm::Tbp => "tbp",
+            Algorithm::Tbp => TBP,
+            Algorithm::Stbp => stbp::FACTS,
+            Algorithm::Atbp => atbp::FACTS,
+            Algorithm::Bp => bp::FACTS,
+            Algorithm::Abp => bp::FACTS_ASYNCHRONOUS,
+            Algorithm::Gibbs => gibbs::FACTS,
+            Algorithm::Vb => vb::FACTS,
+            Algorithm::Ovb => ovb::FACTS,
+            Algorithm::Nmf => nmf::FACTS,
         }
     }
 
-    /// How many matrices of W x K it needs.
-    pub(crate) fn matrices(self) -> u64 {
-        match self {
-            Algorithm::Stbp => 2,
-            Algorithm::Atbp | Algorithm::Tbp => 1,
-        }
+    /// Makes it ready to work on topics as they start.
+    pub(crate) fn sweep(self, topics: &mut Topics, setup: Setup) -> Result<Box<dyn Sweep>> {
+        Ok(match self {
+            Algorithm::Tbp => Box::new(Engine::new(setup.rules, topics, &setup.word_tokens)?),
+            Algorithm::Stbp => Box::new(stbp::Stbp::new(topics, &setup)?),
+            Algorithm::Atbp => Box::new(atbp::Atbp::new(topics, &setup)),
+            Algorithm::Bp => Box::new(bp::Bp::new(topics, &setup)?),
+            Algorithm::Abp => Box::new(bp::Abp::new(topics, &setup)),
+            Algorithm::Gibbs => Box::new(gibbs::Gibbs::new(topics, &setup)?),
+            Algorithm::Vb => Box::new(vb::Vb::new(topics, &setup)?),
+            Algorithm::Ovb => Box::new(ovb::Ovb::new(topics, &setup)?),
+            Algorithm::Nmf => Box::new(nmf::Nmf::new(topics, &setup)?),
+        })
+    }
+
+    /// Its own way to find the topics of documents that it has not seen.
+    pub(crate) fn new_documents(self, topics: &Topics, kernel: Kernel) -> Result<Box<dyn NewDocuments + '_>> {
+        let fixed = Fixed::new(topics, kernel);
+        Ok(match self {
+            Algorithm::Tbp | Algorithm::Stbp | Algorithm::Atbp => Box::new(fixed),
+            Algorithm::Bp | Algorithm::Abp => Box::new(bp::NewDocuments::new(topics, kernel)),
+            Algorithm::Gibbs => Box::new(gibbs::NewDocuments::new(topics, kernel)),
+            Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, ..fixed }),
+            Algorithm::Ovb => {
+                let (rows, fade) = ovb::expected(topics, kernel)?;
+                Box::new(Fixed { weigh: vb::weigh, rows: Some(rows), inverse: fade, ..fixed })
+            }
+            Algorithm::Nmf => {
+                Box::new(Fixed { alpha: vec![Lanes::ZERO; topics.alpha.len()], beta: 0.0, ..fixed })
+            }
+        })
+    }
+
+    /// By its name.
+    pub fn named(name: &str) -> Option<Algorithm> {
+        Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// What it is, in a line.
+    pub fn about(self) -> &'static str {
+        self.facts().about
+    }
+
+    /// Whether it works on more than one thread; the asynchronous algorithms of the paper cannot, by their definition.
+    pub fn threads(self) -> bool {
+        self.facts().threads
     }
 
     /// Whether it keeps messages, in a few bytes each, and phi in whole units.
@@ -64,150 +145,210 @@ impl Algorithm {
     pub(crate) fn stages(self, pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
         if self.small_messages() { tbp::stages(pieces, tokens, topics) } else { Vec::new() }
     }
+}
 
-    /// Whether the documents are visited in a random order, drawn once.
-    pub(crate) fn shuffles(self) -> bool {
-        matches!(self, Algorithm::Atbp)
+/// What the rest of the library must know of an algorithm.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    pub(crate) name: &'static str,
+    /// For the list of algorithms.
+    pub(crate) about: &'static str,
+    /// Matrices of W x K.
+    pub(crate) matrices: u64,
+    pub(crate) keep: Keep,
+    /// Whether documents are visited in a random order, drawn once.
+    pub(crate) shuffles: bool,
+    pub(crate) threads: bool,
+    /// Whether a pass may stand still by chance.
+    pub(crate) noisy: bool,
+    /// Whether what it keeps may be in files.
+    pub(crate) disk: bool,
+    /// Options of its own.
+    pub(crate) options: &'static [&'static str],
+    /// The most tokens of a word, and the most topics.
+    pub(crate) most_tokens: Option<u64>,
+    pub(crate) most_topics: Option<u32>,
+}
+
+impl Facts {
+    pub(crate) const PLAIN: Facts = Facts {
+        name: "",
+        about: "",
+        matrices: 1,
+        keep: Keep::Theta,
+        shuffles: false,
+        threads: true,
+        noisy: false,
+        disk: true,
+        options: &[],
+        most_tokens: None,
+        most_topics: None,
+    };
+}
+
+const TBP: Facts = Facts {
+    name: "tbp",
+    about: "Ours: belief propagation with messages of a few bytes, few topics per document",
+    keep: Keep::SmallMessages,
+    noisy: true,
+    options: &["--exclude", "--active", "--theta"],
+    most_tokens: Some(counts::most_tokens(UNITS)),
+    ..Facts::PLAIN
+};
+
+/// Settings that only some algorithms have; each is as its algorithm has it where not set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Special {
+    pub(crate) inner: Option<u32>,
+    pub(crate) batch: Option<u64>,
+    pub(crate) tau0: Option<f64>,
+    pub(crate) kappa: Option<f64>,
+    pub(crate) burn_in: Option<u32>,
+    pub(crate) samples: Option<u32>,
+}
+
+impl Special {
+    /// By the names that a user knows, those that are set.
+    pub(crate) fn given(&self) -> Vec<(&'static str, f64)> {
+        [
+            ("--inner", self.inner.map(f64::from)),
+            ("--batch", self.batch.map(|n| n as f64)),
+            ("--tau0", self.tau0),
+            ("--kappa", self.kappa),
+            ("--burn-in", self.burn_in.map(f64::from)),
+            ("--samples", self.samples.map(f64::from)),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
     }
+
+    /// The passes after which samples are taken: so many, evenly after the burn-in, the last after the last pass.
+    pub(crate) fn sampled_passes(&self, passes: u32) -> Vec<u32> {
+        let samples = u64::from(self.samples.unwrap_or(1)).max(1);
+        let from = u64::from(self.burn_in.unwrap_or(passes / 2).min(passes));
+        let after = u64::from(passes) - from;
+        let mut all: Vec<u32> = (1..=samples).map(|i| (from + after * i / samples) as u32).collect();
+        all.dedup();
+        all
+    }
+}
+
+/// What an algorithm starts with.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) rules: Rules,
+    pub(crate) word_tokens: Vec<u64>,
+    pub(crate) special: Special,
+    pub(crate) documents: u64,
+    /// At the most.
+    pub(crate) passes: u32,
 }
 
 /// An algorithm at work: its scratch, and the seam to `train`.
-#[derive(Debug)]
-pub(crate) enum Sweep {
-    Stbp(stbp::Stbp),
-    Atbp(atbp::Atbp),
-    Tbp(Box<Engine>),
-}
-
-impl Sweep {
-    pub(crate) fn new(
-        algorithm: Algorithm,
-        topics: &Topics,
-        word_tokens: Vec<u64>,
-        rules: Rules,
-    ) -> Result<Sweep> {
-        Ok(match algorithm {
-            Algorithm::Stbp => Sweep::Stbp(stbp::Stbp::new(topics, &word_tokens, rules.kernel)?),
-            Algorithm::Atbp => Sweep::Atbp(atbp::Atbp::new(topics, word_tokens, rules.kernel)),
-            Algorithm::Tbp => Sweep::Tbp(Box::new(Engine::new(rules, topics, &word_tokens)?)),
-        })
-    }
-
+pub(crate) trait Sweep: std::fmt::Debug {
     /// Before the first document of a pass.
-    pub(crate) fn begin(&mut self, topics: &Topics) -> Result<()> {
-        match self {
-            Sweep::Stbp(s) => s.begin(topics),
-            Sweep::Atbp(_) => {}
-            Sweep::Tbp(engine) => engine.begin(topics)?,
-        }
+    fn begin(&mut self, _topics: &mut Topics) -> Result<()> {
         Ok(())
     }
 
     /// Documents of one block; their log-likelihood before the pass where the algorithm knows it. An error comes with the
     /// document's number.
-    pub(crate) fn block(
-        &mut self,
-        topics: &mut Topics,
-        visit: Visited<'_>,
-    ) -> Result<Option<f64>, (u64, Failed)> {
-        match self {
-            Sweep::Stbp(s) => visit.sum(|document, theta| Ok(s.document(topics, document, theta)?)).map(Some),
-            Sweep::Atbp(a) => visit
-                .sum(|document, theta| Ok(a.document(topics, document, theta).map(|()| 0.0)?))
-                .map(|_| None),
-            Sweep::Tbp(engine) => engine.block(topics, visit).map(Some),
-        }
-    }
+    fn block(&mut self, topics: &mut Topics, visit: Visited<'_>) -> Result<Option<f64>, (u64, Failed)>;
 
     /// After the last document of a pass.
-    pub(crate) fn end(&mut self, topics: &mut Topics) {
-        match self {
-            Sweep::Stbp(s) => s.end(topics),
-            Sweep::Atbp(_) | Sweep::Tbp(_) => {}
-        }
+    fn end(&mut self, _topics: &mut Topics) -> Result<()> {
+        Ok(())
     }
 
-    /// Before the first pass: takes up what a block's documents were given to start with.
-    pub(crate) fn load(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<(), (u64, Failed)> {
-        match self {
-            Sweep::Tbp(engine) => engine.load(topics, visit),
-            Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(()),
-        }
+    /// Before the first pass: takes up what a block's documents were given to start with, where phi has a form of its own.
+    fn load(&mut self, _topics: &Topics, _visit: Visited<'_>) -> Result<(), (u64, Failed)> {
+        Ok(())
     }
 
-    /// After the last pass: makes ready to measure, where the algorithm keeps phi in a form of its own.
-    pub(crate) fn ready(&mut self, topics: &Topics) -> Result<bool> {
-        let Sweep::Tbp(engine) = self else { return Ok(false) };
-        engine.ready(topics)?;
-        Ok(true)
+    /// After the last pass: makes ready to measure, where theta and phi do not say it all. Otherwise `train` does it.
+    fn ready(&mut self, _topics: &Topics) -> Result<bool> {
+        Ok(false)
     }
 
     /// Then: the log-likelihood of a block's documents.
-    pub(crate) fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
-        match self {
-            Sweep::Tbp(engine) => engine.measure(topics, visit),
-            Sweep::Stbp(_) | Sweep::Atbp(_) => Ok(0.0),
-        }
+    fn measure(&mut self, _topics: &Topics, _visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
+        Ok(0.0)
     }
 
     /// Topics in use per document of this round, where the store cannot know.
-    pub(crate) fn active_topics(&self) -> Option<f64> {
-        let Sweep::Tbp(engine) = self else { return None };
-        engine.active_topics()
+    fn active_topics(&self) -> Option<f64> {
+        None
     }
 
     /// From now on what was found is refined, and nothing new sought. Returns whether that makes a difference.
-    pub(crate) fn settle(&mut self) -> bool {
-        let Sweep::Tbp(engine) = self else { return false };
-        engine.settle();
-        true
+    fn settle(&mut self) -> bool {
+        false
     }
 
     /// After the last pass: what it needs for documents goes.
-    pub(crate) fn finish(&mut self) {
-        if let Sweep::Tbp(engine) = self {
-            engine.finish();
-        }
-    }
+    fn finish(&mut self) {}
 
     /// phi of a word, in tokens.
-    pub(crate) fn phi(&self, topics: &Topics, word: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
-        match self {
-            Sweep::Tbp(engine) => engine.phi(word, slot, to),
-            Sweep::Stbp(_) | Sweep::Atbp(_) => {
-                to.copy_from_slice(&flat(topics.phi.row(word))[..to.len()]);
-                Ok(())
-            }
-        }
+    fn phi(&self, topics: &Topics, word: u32, _slot: &mut Slot, to: &mut [f32]) -> Result<()> {
+        to.copy_from_slice(&flat(topics.phi.row(word))[..to.len()]);
+        Ok(())
+    }
+
+    /// Whether phi is not simply that of the topics.
+    fn own_phi(&self) -> bool {
+        false
     }
 
     /// All that it knows, for a checkpoint; between two blocks.
-    pub(crate) fn save(&self, topics: &Topics, out: &mut Out) -> Result<()> {
-        match self {
-            Sweep::Tbp(engine) => engine.save(out),
-            Sweep::Stbp(s) => {
-                topics.save(out)?;
-                s.save(out)
-            }
-            Sweep::Atbp(a) => {
-                topics.save(out)?;
-                a.save(out)
-            }
-        }
-    }
+    fn save(&self, topics: &Topics, out: &mut Out) -> Result<()>;
 
     /// Takes up what [`Sweep::save`] wrote.
-    pub(crate) fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
-        match self {
-            Sweep::Tbp(engine) => engine.restore(from),
-            Sweep::Stbp(s) => {
-                topics.restore(from)?;
-                s.restore(topics, from)
-            }
-            Sweep::Atbp(a) => {
-                topics.restore(from)?;
-                a.restore(from)
-            }
+    fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()>;
+}
+
+/// How the topics of documents are found that were not trained on.
+pub(crate) trait NewDocuments: std::fmt::Debug {
+    /// theta\[K\] of document number `d`: evenly spread when it comes, found when it returns.
+    fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed>;
+}
+
+/// The update of `document`, again and again, until theta stands still.
+#[derive(Debug)]
+pub(crate) struct Fixed<'m> {
+    topics: &'m Topics,
+    alpha: Vec<Lanes>,
+    beta: f32,
+    inverse: Vec<Lanes>,
+    rows: Option<Matrix>,
+    weigh: document::Weigh,
+    step: DocumentStep,
+}
+
+impl<'m> Fixed<'m> {
+    pub(crate) fn new(topics: &'m Topics, kernel: Kernel) -> Fixed<'m> {
+        let mut inverse = Vec::new();
+        topics.inverse(&mut inverse);
+        Fixed {
+            topics,
+            alpha: topics.alpha.clone(),
+            beta: topics.beta,
+            inverse,
+            rows: None,
+            weigh: document::mean,
+            step: DocumentStep::new(topics.count, kernel),
         }
+    }
+}
+
+impl NewDocuments for Fixed<'_> {
+    fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
+        let still = document::STILL * document.tokens() as f64;
+        let plain = Frozen::new(self.topics, &self.inverse).with_beta(self.beta).weighed(self.weigh);
+        let frozen = match &self.rows {
+            Some(rows) => plain.with_rows(rows, &self.inverse),
+            None => plain.with_alpha(&self.alpha, 0.0),
+        };
+        Ok(self.step.settle(&frozen, document, theta, (document::ITERATIONS, still))?)
     }
 }

@@ -55,6 +55,10 @@ impl Block {
         let range = self.starts[i] as usize..self.starts[i + 1] as usize;
         Document { words: &self.words[range.clone()], counts: &self.counts[range] }
     }
+    /// How many non-zeros come before document `i` of the block.
+    pub(crate) fn start(&self, i: usize) -> usize {
+        self.starts[i] as usize
+    }
     /// The number of document `i` of the block in the corpus, from 0.
     pub fn number(&self, i: usize) -> u64 {
         self.first_document + i as u64 * (self.between + 1)

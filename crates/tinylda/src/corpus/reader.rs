@@ -82,6 +82,11 @@ impl Corpus {
         let (documents, nonzeros) = self.block_size(i);
         size.map_or(1, |size| pieces(documents, nonzeros, size))
     }
+    /// Tokens of a block.
+    pub(crate) fn block_tokens(&self, i: usize) -> u64 {
+        self.directory.entries[i].tokens
+    }
+
     /// Bytes of block `i` in the file, without names.
     pub(crate) fn block_bytes(&self, i: usize) -> u64 {
         u64::from(self.directory.entries[i].bytes)

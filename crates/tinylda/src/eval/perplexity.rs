@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::{Error, Result};
-use crate::infer::Inferencer;
+use crate::infer::{Inference, Inferencer};
 use crate::model::Model;
 use crate::random::{Purpose, Random};
 
@@ -59,12 +59,13 @@ pub fn predictive_perplexity(
     model: &Model,
     corpus: &Corpus,
     seed: u64,
+    inference: Inference,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Evaluation> {
     let map = word_map(model, corpus)?;
     let totals = corpus.word_totals()?.tokens;
     let unknown = || map.iter().zip(&totals).filter(|&(id, &n)| id.is_none() && n > 0).map(|(_, &n)| n);
-    let mut inferencer = Inferencer::new(model);
+    let mut inferencer = Inferencer::new(model, inference)?;
     let (mut reader, mut block) = (corpus.reader(), Block::default());
     let mut result = Evaluation {
         predictive_perplexity: f64::NAN,

@@ -16,7 +16,7 @@ mod vector;
 mod x86;
 
 pub(crate) use desk::{Change, Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
-pub(crate) use rows::{Cell, Rows};
+pub(crate) use rows::{Cell, Excluded, Rows, Token, exp_digamma_of};
 
 /// Sixteen numbers of a row: one cache line.
 #[repr(C, align(64))]
@@ -181,12 +181,6 @@ impl Kernel {
         dispatch!(self, axpy(r, x, y));
     }
 
-    /// `y[K]` += r * `x[K]` and `v[K]` += r * `u[K]`, in one go.
-    #[inline]
-    pub(crate) fn axpy_two(self, r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
-        dispatch!(self, axpy_two(r, x, y, u, v));
-    }
-
     /// `theta[K]`, `phi[K]` and `lambda[K]` times their factors, then
     /// `eta[K]` = (phi + beta) * (theta + alpha) / (lambda + beta_sum).
     #[inline]
@@ -206,6 +200,58 @@ impl Kernel {
     #[inline]
     pub(crate) fn deposit<C: Cell>(self, r: f32, eta: &[f32], rows: Rows<'_, C>) {
         dispatch_plain!(self, deposit(r, eta, rows));
+    }
+
+    /// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
+    #[inline]
+    pub(crate) fn exclude(
+        self,
+        eta: &mut [Lanes],
+        rows: Excluded<'_>,
+        message: &[Lanes],
+        x: f32,
+        beta: f32,
+    ) -> f32 {
+        dispatch!(self, exclude(eta, rows, message, x, beta))
+    }
+
+    /// `message[K]` = r * `eta[K]`, and x times that is added to `sums[K]`.
+    #[inline]
+    pub(crate) fn replace(self, message: &mut [Lanes], eta: &[Lanes], r: f32, x: f32, sums: &mut [Lanes]) {
+        dispatch!(self, replace(message, eta, r, x, sums));
+    }
+
+    /// `message[K]` becomes r * `eta[K]`, and x times the difference is added to each of the `sums[K]`.
+    #[inline]
+    pub(crate) fn exchange(
+        self,
+        message: &mut [Lanes],
+        eta: &[Lanes],
+        r: f32,
+        x: f32,
+        sums: [&mut [Lanes]; 3],
+    ) {
+        dispatch!(self, exchange(message, eta, r, x, sums));
+    }
+
+    /// Draws a topic with weights (phi + beta) * t, but that of the token's own topic as given; and the sum of all weights
+    /// with the token in them.
+    #[inline]
+    pub(crate) fn draw(
+        self,
+        phi: &[Lanes],
+        t: &[Lanes],
+        beta: f32,
+        token: Token,
+        weights: &mut [Lanes],
+    ) -> (usize, f32) {
+        dispatch!(self, draw(phi, t, beta, token, weights))
+    }
+
+    /// `out[K]` = exp(psi(`values[K]` + `more[K]`)) * `factors[K]`, psi the digamma function.
+    #[inline]
+    pub(crate) fn exp_digamma(self, values: &[f32], more: &[f32], factors: &[f32], out: &mut [f32]) {
+        dispatch_plain!(self, exp_digamma(values, more, factors, out));
     }
 
     /// Weighs a word's message to the document on the desk, and cuts it into whole grains, from u on.
@@ -276,10 +322,10 @@ mod tests {
         for kernel in Kernel::all() {
             let dot = kernel.dot(&x, &y);
             assert!((f64::from(dot) - exact).abs() <= 1e-6 * size + 1e-30, "{kernel:?}: {dot} {exact}");
-            let (mut one, mut two, mut three) = (y.clone(), y.clone(), x.clone());
+            let (mut one, mut three) = (y.clone(), x.clone());
             kernel.axpy(r, &x, &mut one);
-            kernel.axpy_two(r, &x, &mut two, &y, &mut three);
-            assert_eq!(one, two);
+            kernel.axpy(r, &y, &mut three);
+            let mut two = one.clone();
             for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
                 assert_eq!(flat(&one)[i], r.mul_add(a, b));
                 assert_eq!(flat(&three)[i], r.mul_add(b, a));
@@ -439,6 +485,111 @@ mod tests {
                 assert_eq!(of_lanes.iter().sum::<f32>(), weight);
                 sums.extend(weights);
                 assert_eq!(first.get_or_insert_with(|| sums.clone()), &sums, "{kernel:?}, K = {k}");
+            }
+        }
+    }
+
+    /// psi(x) in f64, far out and back by psi(x) = psi(x+1) - 1/x.
+    fn digamma(mut x: f64) -> f64 {
+        let mut sum = 0.0;
+        while x < 20.0 {
+            sum -= 1.0 / x;
+            x += 1.0;
+        }
+        let s = 1.0 / (x * x);
+        sum + x.ln() - 0.5 / x - s * (1.0 / 12.0 - s * (1.0 / 120.0 - s * (1.0 / 252.0 - s / 240.0)))
+    }
+
+    /// One body over all variants: exp(psi(x)) is what f64 says, and the same bits everywhere.
+    #[test]
+    fn digammas_are_what_f64_says() {
+        let values: Vec<f32> = (0..4000).map(|i| 1.012f32.powi(i - 380)).filter(|&v| v < 1e12).collect();
+        let (zeros, ones) = (vec![0.0; values.len()], vec![1.0; values.len()]);
+        let mut first: Option<Vec<u32>> = None;
+        for kernel in Kernel::all() {
+            let mut out = zeros.clone();
+            kernel.exp_digamma(&values, &zeros, &ones, &mut out);
+            for (&x, &got) in values.iter().zip(&out) {
+                let want = digamma(f64::from(x)).exp();
+                // Where 1/x is large its rounding is, too.
+                let near = 1e-6 + 5e-7 / f64::from(x);
+                assert!((f64::from(got) - want).abs() <= near * want + 2e-24, "{x}: {got} {want}");
+            }
+            let bits: Vec<u32> = out.iter().map(|v| v.to_bits()).collect();
+            assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{kernel:?}");
+        }
+    }
+
+    /// One body over all variants: messages of belief propagation are what the formula says.
+    #[test]
+    fn excluded_messages_are_what_the_formula_says() {
+        for k in [1usize, 16, 37, 500] {
+            let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as f32 / 100.0;
+            let of = |seed| row(&(0..k).map(|i| 4.0 + pick(i, seed)).collect::<Vec<f32>>());
+            let (phi, theta, alpha) = (of(1), of(2), row(&vec![0.2; k]));
+            let mut total = of(3);
+            flat_mut(&mut total)[k..].fill(1.0);
+            let message = row(&(0..k).map(|i| pick(i, 4) / 5000.0).collect::<Vec<f32>>());
+            let (x, beta) = (3f32, 0.01f32);
+            let mut first: Option<Vec<Vec<Lanes>>> = None;
+            for kernel in Kernel::all() {
+                let mut eta = vec![Lanes::ZERO; phi.len()];
+                let rows = Excluded { phi: &phi, theta: &theta, total: &total, alpha: &alpha };
+                let sum = kernel.exclude(&mut eta, rows, &message, x, beta);
+                let at = |row: &[Lanes], i: usize| f64::from(flat(row)[i]);
+                let want = |i: usize| {
+                    let own = 3.0 * at(&message, i);
+                    (at(&phi, i) - own + 0.01) * (at(&theta, i) - own + 0.2) / (at(&total, i) - own)
+                };
+                let exact: f64 = (0..k).map(want).sum();
+                assert!((f64::from(sum) / exact - 1.0).abs() < 1e-5, "{kernel:?}");
+                assert!((0..k).all(|i| (at(&eta, i) / want(i) - 1.0).abs() < 1e-5));
+                let (mut one, mut two, mut sums) = (message.clone(), message.clone(), theta.clone());
+                kernel.replace(&mut one, &eta, 1.0 / sum, x, &mut sums);
+                let (mut a, mut b, mut c) = (phi.clone(), theta.clone(), total.clone());
+                kernel.exchange(&mut two, &eta, 1.0 / sum, x, [&mut a, &mut b, &mut c]);
+                assert_eq!(one, two);
+                for i in 0..k {
+                    let change = 3.0 * (at(&one, i) - at(&message, i));
+                    assert!((at(&sums, i) - at(&theta, i) - 3.0 * at(&one, i)).abs() < 1e-5);
+                    assert!((at(&a, i) - at(&phi, i) - change).abs() < 1e-5);
+                    assert!((at(&c, i) - at(&total, i) - change).abs() < 1e-5);
+                }
+                let got = vec![eta, one, sums, a, b, c];
+                assert_eq!(first.get_or_insert_with(|| got.clone()), &got, "{kernel:?}, K = {k}");
+            }
+        }
+    }
+
+    /// One body over all variants: topics are drawn as often as they weigh.
+    #[test]
+    fn topics_are_drawn_by_their_weights() {
+        for k in [1usize, 16, 37, 100] {
+            let phi = row(&(0..k).map(|i| (i % 7) as f32).collect::<Vec<f32>>());
+            let t = row(&(0..k).map(|i| 0.1 + (i % 5) as f32).collect::<Vec<f32>>());
+            let (own, weight) = (k / 2, 0.25f32);
+            let weigh = |i: usize| f64::from((flat(&phi)[i] + 0.5) * flat(&t)[i]);
+            let exact = |i: usize| if i == own { 0.25 } else { weigh(i) };
+            let total: f64 = (0..k).map(exact).sum();
+            let draws = 20_000;
+            let mut first: Option<Vec<u32>> = None;
+            for kernel in Kernel::all() {
+                let mut weights = vec![Lanes::ZERO; phi.len()];
+                let mut seen = vec![0u32; k];
+                for i in 0..draws {
+                    let token = Token { own, weight, u: (i as f32 + 0.5) / draws as f32 };
+                    let (topic, whole) = kernel.draw(&phi, &t, 0.5, token, &mut weights);
+                    assert!((f64::from(whole) / (0..k).map(weigh).sum::<f64>() - 1.0).abs() < 1e-5);
+                    seen[topic] += 1;
+                }
+                for (i, &n) in seen.iter().enumerate() {
+                    let want = exact(i) / total * f64::from(draws);
+                    assert!(
+                        (f64::from(n) - want).abs() < 2.0 + want * 1e-3,
+                        "{kernel:?} {k} {i}: {n} {want}"
+                    );
+                }
+                assert_eq!(first.get_or_insert_with(|| seen.clone()), &seen, "{kernel:?}");
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Every function here is inlined into a caller that has switched the instruction set on.
 
-use super::Lanes;
 use super::vector::Vector;
+use super::{LANES, Lanes, flat};
 
 /// `a[K]` . `b[K]`. Chunk c of 16 goes to accumulator c mod 4, so four multiply-adds are under way at a time; the
 /// accumulators are added as (0+1)+(2+3) and then over their lanes.
@@ -44,19 +44,6 @@ pub(super) unsafe fn axpy<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes]) {
         let r = V::splat(r);
         for (x, y) in x.iter().zip(y) {
             V::load(x).fma(r, V::load(y)).store(y);
-        }
-    }
-}
-
-/// `y[K]` += r * `x[K]` and `v[K]` += r * `u[K]`.
-#[inline(always)]
-pub(super) unsafe fn axpy_two<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes], u: &[Lanes], v: &mut [Lanes]) {
-    // SAFETY: see `dot`.
-    unsafe {
-        let r = V::splat(r);
-        for ((x, y), (u, v)) in x.iter().zip(y).zip(u.iter().zip(v)) {
-            V::load(x).fma(r, V::load(y)).store(y);
-            V::load(u).fma(r, V::load(v)).store(v);
         }
     }
 }
@@ -130,5 +117,205 @@ pub(super) fn deposit<C: Cell>(r: f32, eta: &[f32], rows: Rows<'_, C>) {
         theta[k] += message;
         phi[k] = C::new(phi[k].value() + message);
         lambda[k] += message;
+    }
+}
+
+/// The rows that a message is made from, in belief propagation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Excluded<'a> {
+    pub(crate) phi: &'a [Lanes],
+    pub(crate) theta: &'a [Lanes],
+    /// lambda + W*beta.
+    pub(crate) total: &'a [Lanes],
+    pub(crate) alpha: &'a [Lanes],
+}
+
+/// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
+/// What rounding has made negative counts as nothing.
+#[inline(always)]
+pub(super) unsafe fn exclude<V: Vector>(
+    eta: &mut [Lanes],
+    rows: Excluded<'_>,
+    message: &[Lanes],
+    x: f32,
+    beta: f32,
+) -> f32 {
+    // SAFETY: see `dot`.
+    unsafe {
+        let Excluded { phi, theta, total, alpha } = rows;
+        let n = eta.len();
+        let (phi, theta, total) = (&phi[..n], &theta[..n], &total[..n]);
+        let (alpha, message) = (&alpha[..n], &message[..n]);
+        let (x, beta, zero) = (V::splat(x), V::splat(beta), V::zero());
+        let mut sum = V::zero();
+        for i in 0..n {
+            let own = V::load(&message[i]).mul(x);
+            let phi = V::load(&phi[i]).sub(own).max(zero).add(beta);
+            let theta = V::load(&theta[i]).sub(own).max(zero).add(V::load(&alpha[i]));
+            let one = phi.mul(theta).div(V::load(&total[i]).sub(own));
+            one.store(&mut eta[i]);
+            sum = sum.add(one);
+        }
+        sum.sum()
+    }
+}
+
+/// `message[K]` = r * `eta[K]`, and x times that is added to `sums[K]`.
+#[inline(always)]
+pub(super) unsafe fn replace<V: Vector>(
+    message: &mut [Lanes],
+    eta: &[Lanes],
+    r: f32,
+    x: f32,
+    sums: &mut [Lanes],
+) {
+    // SAFETY: see `dot`.
+    unsafe {
+        let (r, x) = (V::splat(r), V::splat(x));
+        for ((message, eta), sum) in message.iter_mut().zip(eta).zip(sums) {
+            let new = V::load(eta).mul(r);
+            new.store(message);
+            new.fma(x, V::load(sum)).store(sum);
+        }
+    }
+}
+
+/// `message[K]` becomes r * `eta[K]`, and x times the difference is added to each of the `sums[K]`; none becomes negative.
+#[inline(always)]
+pub(super) unsafe fn exchange<V: Vector>(
+    message: &mut [Lanes],
+    eta: &[Lanes],
+    r: f32,
+    x: f32,
+    sums: [&mut [Lanes]; 3],
+) {
+    // SAFETY: see `dot`.
+    unsafe {
+        let (r, x, zero) = (V::splat(r), V::splat(x), V::zero());
+        let [a, b, c] = sums;
+        let n = message.len();
+        let (eta, a, b, c) = (&eta[..n], &mut a[..n], &mut b[..n], &mut c[..n]);
+        for i in 0..n {
+            let new = V::load(&eta[i]).mul(r);
+            let more = new.sub(V::load(&message[i])).mul(x);
+            new.store(&mut message[i]);
+            V::load(&a[i]).add(more).max(zero).store(&mut a[i]);
+            V::load(&b[i]).add(more).max(zero).store(&mut b[i]);
+            V::load(&c[i]).add(more).store(&mut c[i]);
+        }
+    }
+}
+
+/// A token that a topic is drawn for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Token {
+    /// The topic it has,
+    pub(crate) own: usize,
+    /// and what that weighs without the token itself.
+    pub(crate) weight: f32,
+    /// From 0 to below 1.
+    pub(crate) u: f32,
+}
+
+/// One in one lane.
+const ONE: [Lanes; LANES] = {
+    let mut all = [Lanes::ZERO; LANES];
+    let mut i = 0;
+    while i < LANES {
+        all[i].0[i] = 1.0;
+        i += 1;
+    }
+    all
+};
+
+/// Draws a topic with weights (phi + beta) * t, but that of the token's own topic as given; and the sum of all weights with the
+/// token in them. The order of topics is that of lanes: all of lane 0, then all of lane 1, ...: so most of it is done for
+/// sixteen at a time.
+#[inline(always)]
+pub(super) unsafe fn draw<V: Vector>(
+    phi: &[Lanes],
+    t: &[Lanes],
+    beta: f32,
+    token: Token,
+    weights: &mut [Lanes],
+) -> (usize, f32) {
+    // SAFETY: see `dot`.
+    unsafe {
+        let n = weights.len();
+        let (phi, t) = (&phi[..n], &t[..n]);
+        let smooth = V::splat(beta);
+        let mut sums = V::zero();
+        for i in 0..n {
+            let one = V::load(&phi[i]).add(smooth).mul(V::load(&t[i]));
+            one.store(&mut weights[i]);
+            sums = sums.add(one);
+        }
+        let Token { own, weight, u } = token;
+        let (at, lane) = (own / LANES, own % LANES);
+        let whole = sums.sum();
+        let with = (flat(phi)[own] + beta) * flat(t)[own];
+        let less = V::load(&ONE[lane]).mul(V::splat(with - weight));
+        let running = sums.sub(less).max(V::zero()).running_sum();
+        let mut up_to = Lanes::ZERO;
+        running.store(&mut up_to);
+        let target = up_to.0[LANES - 1] * u;
+        let found = running.more_than(V::splat(target)).trailing_zeros() as usize;
+        if found >= LANES {
+            return (own, whole);
+        }
+        let mut rest = if found == 0 { target } else { target - up_to.0[found - 1] };
+        let mut last = own;
+        for (i, some) in weights.iter().enumerate() {
+            let one = if found == lane && i == at { weight } else { some.0[found] };
+            if one > 0.0 {
+                last = i * LANES + found;
+                if rest < one {
+                    break;
+                }
+                rest -= one;
+            }
+        }
+        (last, whole)
+    }
+}
+
+/// exp(x), to a few units in the last place; nothing below -57, so that products with it stay in the range where a processor
+/// is fast.
+#[inline(always)]
+fn exp(x: f32) -> f32 {
+    let clamped = x.clamp(-57.0, 88.0);
+    let n = (clamped * std::f32::consts::LOG2_E).round_ties_even();
+    // ln 2 in two parts, so that what is left is exact.
+    let rest = (-n).mul_add(1.428_606_8e-6, (-n).mul_add(0.693_145_75, clamped));
+    let mut p = 1.987_569_1e-4f32;
+    for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_66, 0.5] {
+        p = p.mul_add(rest, c);
+    }
+    let p = p.mul_add(rest * rest, rest) + 1.0;
+    let power = f32::from_bits(((n as i32 + 127) as u32) << 23);
+    if x < -57.0 { 0.0 } else { p * power }
+}
+
+/// exp(psi(x)) for x > 0, psi the digamma function: psi(x) = psi(x+6) - sum 1/(x+i), and for y = x+6
+/// psi(y) = ln y - 1/2y - 1/12y^2 + 1/120y^4 - ...; so that no logarithm is needed.
+#[inline(always)]
+pub(crate) fn exp_digamma_of(x: f32) -> f32 {
+    // x(x+5), (x+1)(x+4) and (x+2)(x+3) are u, u+4 and u+6.
+    let u = x * (x + 5.0);
+    let steps = 2.0f32.mul_add(x, 5.0) * (1.0 / u + 1.0 / (u + 4.0) + 1.0 / (u + 6.0));
+    let y = x + 6.0;
+    let inverse = 1.0 / y;
+    let square = inverse * inverse;
+    let tail = square.mul_add(square.mul_add(-1.0 / 252.0, 1.0 / 120.0), -1.0 / 12.0);
+    y * exp(square.mul_add(tail, -0.5 * inverse) - steps)
+}
+
+/// `out[K]` = exp(psi(`values[K]` + `more[K]`)) * `factors[K]`. Number by number, as `fade`.
+#[inline(always)]
+pub(super) fn exp_digamma(values: &[f32], more: &[f32], factors: &[f32], out: &mut [f32]) {
+    let n = out.len();
+    let (values, more, factors) = (&values[..n], &more[..n], &factors[..n]);
+    for k in 0..n {
+        out[k] = exp_digamma_of(values[k] + more[k]) * factors[k];
     }
 }

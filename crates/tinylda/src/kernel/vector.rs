@@ -27,6 +27,7 @@ pub(super) trait Vector: Copy {
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
+    unsafe fn div(self, other: Self) -> Self;
     /// The larger of the two; `other` where self is no number.
     unsafe fn max(self, other: Self) -> Self;
     /// self * a + b, rounded once.
@@ -40,6 +41,8 @@ pub(super) trait Vector: Copy {
     /// Sets `to` to the lanes without their fractions, and returns in which it is more than in the lane before; the lane
     /// before the first is the last of `before`. Lanes are not negative and below 2^31.
     unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32;
+    /// In which lanes self is more than `other`.
+    unsafe fn more_than(self, other: Self) -> u32;
 }
 
 /// A number of a row of counts.
@@ -130,6 +133,10 @@ impl Vector for Plain {
         Plain(std::array::from_fn(|i| self.0[i] * other.0[i]))
     }
     #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        Plain(std::array::from_fn(|i| self.0[i] / other.0[i]))
+    }
+    #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
         Plain(std::array::from_fn(|i| if self.0[i] > other.0[i] { self.0[i] } else { other.0[i] }))
     }
@@ -165,6 +172,10 @@ impl Vector for Plain {
             last = *to;
         }
         risen
+    }
+    #[inline(always)]
+    unsafe fn more_than(self, other: Self) -> u32 {
+        (0..LANES).map(|i| u32::from(self.0[i] > other.0[i]) << i).sum()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::desk::{self, Desk, Manner, Row, TOGETHER, Weighed, Whole};
-use super::rows::{self, Cell, Rows};
+use super::rows::{self, Cell, Excluded, Rows, Token};
 use super::vector::Vector;
 use super::{LANES, Lanes, Places};
 
@@ -126,6 +126,11 @@ impl Vector for Avx2 {
         unsafe { Avx2(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)) }
     }
     #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_div_ps(self.0, other.0), _mm256_div_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
         // SAFETY: see `zero`.
         unsafe { Avx2(_mm256_sub_ps(self.0, other.0), _mm256_sub_ps(self.1, other.1)) }
@@ -187,6 +192,14 @@ impl Vector for Avx2 {
                 _mm256_movemask_ps(_mm256_castsi256_ps(more)) as u32
             };
             risen(low, first) | risen(high, low) << 8
+        }
+    }
+    #[inline(always)]
+    unsafe fn more_than(self, other: Self) -> u32 {
+        // SAFETY: see `zero`.
+        unsafe {
+            let more = |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) as u32;
+            more(self.0, other.0) | more(self.1, other.1) << 8
         }
     }
 }
@@ -255,6 +268,11 @@ impl Vector for Avx512 {
         unsafe { Avx512(_mm512_mul_ps(self.0, other.0)) }
     }
     #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_div_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
         // SAFETY: see `zero`.
         unsafe { Avx512(_mm512_sub_ps(self.0, other.0)) }
@@ -306,6 +324,11 @@ impl Vector for Avx512 {
             u32::from(_mm512_cmpgt_epi32_mask(now, one_on))
         }
     }
+    #[inline(always)]
+    unsafe fn more_than(self, other: Self) -> u32 {
+        // SAFETY: see `zero`.
+        unsafe { u32::from(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, other.0)) }
+    }
 }
 
 /// The operations of `rows`, compiled for one instruction set.
@@ -313,7 +336,8 @@ macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
             use super::{
-                Cell, Desk, Lanes, Manner, Row, Rows, TOGETHER, Weighed, Whole, desk, rows, $vector,
+                Cell, Desk, Excluded, Lanes, Manner, Row, Rows, TOGETHER, Token, Weighed, Whole, desk, rows,
+                $vector,
             };
 
             #[target_feature(enable = $features)]
@@ -330,17 +354,6 @@ macro_rules! compile {
             pub(in super::super) fn axpy(r: f32, x: &[Lanes], y: &mut [Lanes]) {
                 // SAFETY: see `dot`.
                 unsafe { rows::axpy::<$vector>(r, x, y) }
-            }
-            #[target_feature(enable = $features)]
-            pub(in super::super) fn axpy_two(
-                r: f32,
-                x: &[Lanes],
-                y: &mut [Lanes],
-                u: &[Lanes],
-                v: &mut [Lanes],
-            ) {
-                // SAFETY: see `dot`.
-                unsafe { rows::axpy_two::<$vector>(r, x, y, u, v) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn weigh(
@@ -390,6 +403,59 @@ macro_rules! compile {
                 beta_sum: f64,
             ) {
                 rows::fade(eta, rows, factors, alpha, beta, beta_sum);
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn exclude(
+                eta: &mut [Lanes],
+                rows: Excluded<'_>,
+                message: &[Lanes],
+                x: f32,
+                beta: f32,
+            ) -> f32 {
+                // SAFETY: see `dot`.
+                unsafe { rows::exclude::<$vector>(eta, rows, message, x, beta) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn replace(
+                message: &mut [Lanes],
+                eta: &[Lanes],
+                r: f32,
+                x: f32,
+                sums: &mut [Lanes],
+            ) {
+                // SAFETY: see `dot`.
+                unsafe { rows::replace::<$vector>(message, eta, r, x, sums) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn exchange(
+                message: &mut [Lanes],
+                eta: &[Lanes],
+                r: f32,
+                x: f32,
+                sums: [&mut [Lanes]; 3],
+            ) {
+                // SAFETY: see `dot`.
+                unsafe { rows::exchange::<$vector>(message, eta, r, x, sums) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn draw(
+                phi: &[Lanes],
+                t: &[Lanes],
+                beta: f32,
+                token: Token,
+                weights: &mut [Lanes],
+            ) -> (usize, f32) {
+                // SAFETY: see `dot`.
+                unsafe { rows::draw::<$vector>(phi, t, beta, token, weights) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn exp_digamma(
+                values: &[f32],
+                more: &[f32],
+                factors: &[f32],
+                out: &mut [f32],
+            ) {
+                rows::exp_digamma(values, more, factors, out);
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn deposit<C: Cell>(r: f32, eta: &[f32], rows: Rows<'_, C>) {

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use super::scratch::{End, Location, Records};
-use super::{Cut, Keep, Piece, Store, Traffic, Visited, Which, order_of};
+use super::{Cut, Piece, Store, Traffic, Visited, Which, order_of};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Result};
 
@@ -122,10 +122,10 @@ impl Store<'_> {
         change: bool,
         mut each: impl FnMut(usize, Visited<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<Option<usize>> {
-        let change = change && self.keep != Keep::Nothing;
+        let change = change && !self.keep.nothing();
         let visits = which.visits(self.cuts.len());
         if from == 0 {
-            (self.active, self.documents) = ((0, 0), 0);
+            (self.active, self.documents, self.message_bytes) = ((0, 0), 0, 0);
             if change {
                 self.end = None;
             }
@@ -260,6 +260,7 @@ impl<'scope> Flow<'_, '_, 'scope> {
         let so_far = store.documents;
         let visited = Visited { piece: &mut piece, spare: &mut store.spare, order, topics, so_far };
         let flow = each(visit, visited)?;
+        store.message_bytes += piece.message_bytes();
         if let Piece::Runs(runs) = &piece {
             for (topics, documents) in runs.iter().map(|run| run.messages.active()) {
                 store.active = (store.active.0 + topics, store.active.1 + documents);
@@ -278,7 +279,7 @@ impl<'scope> Flow<'_, '_, 'scope> {
             }
         } else if self.change {
             self.put_away(scope, i, piece, !was_here)?;
-        } else if was_here && store.keep != Keep::Nothing {
+        } else if was_here && !store.keep.nothing() {
             // It cannot leave now without being written; the next round will see to it.
             store.resident += piece.bytes();
             store.held[i].piece = Some(piece);

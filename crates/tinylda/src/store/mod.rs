@@ -16,15 +16,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use flow::ROUND;
-pub(crate) use piece::{Piece, Run};
+pub(crate) use piece::{Kept, Piece, Run};
 pub(crate) use scratch::{Location, clear};
 
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::Result;
+use crate::kernel::{Lanes, flat_mut};
 use crate::memory;
 use crate::messages::UNITS;
 use crate::plan::SLACK;
 use crate::random::{Purpose, Random};
+use crate::topics::stride;
 use scratch::Scratch;
 
 /// Documents of one block, in the order in which they are to be visited.
@@ -99,20 +101,40 @@ impl<'a> Visited<'a> {
         }
     }
 
-    /// Calls `each(document, theta)` for every document with words, in order, and adds up what it returns.
-    /// An error comes with the document's number.
-    pub(crate) fn sum<E>(
+    /// The documents, and what is kept for them, where they are visited one by one. An order is left out: see
+    /// [`each`](Visited::each).
+    pub(crate) fn open(self) -> (&'a Block, &'a mut Kept) {
+        let Visited { piece, spare, .. } = self;
+        match piece {
+            Piece::Rows { documents, kept } => (documents.open(spare), kept),
+            // No algorithm that asks for this has runs.
+            Piece::Runs(_) => unreachable!("documents in runs"),
+        }
+    }
+
+    /// Calls `each(document, theta)` for every document with words, in order. An error comes with the document's number.
+    pub(crate) fn each<E>(
         self,
-        mut each: impl FnMut(Document<'_>, &mut [f32]) -> Result<f64, E>,
-    ) -> Result<f64, (u64, E)> {
-        let Visited { piece, spare, order, topics, .. } = self;
-        let Piece::Rows { documents, theta } = piece else { return Ok(0.0) };
-        let block = documents.open(spare);
-        let mut sum = 0f64;
+        mut each: impl FnMut(Document<'_>, &mut [f32]) -> Result<(), E>,
+    ) -> Result<(), (u64, E)> {
+        self.each_with_messages(|document, theta, _| each(document, theta))
+    }
+
+    /// The same with the document's messages.
+    pub(crate) fn each_with_messages<E>(
+        mut self,
+        mut each: impl FnMut(Document<'_>, &mut [f32], &mut [Lanes]) -> Result<(), E>,
+    ) -> Result<(), (u64, E)> {
+        let (order, topics) = (self.order.take(), self.topics);
+        let (block, kept) = self.open();
+        let (theta, messages) = kept.theta_and_messages();
+        let width = if messages.is_empty() { 0 } else { stride(topics as u32) };
         let mut one = |d: usize| {
             let document = block.document(d);
             if !document.words.is_empty() {
-                sum += each(document, &mut theta[d * topics..(d + 1) * topics])
+                let from = block.start(d) * width;
+                let own = &mut messages[from..from + document.words.len() * width];
+                each(document, &mut theta[d * topics..(d + 1) * topics], own)
                     .map_err(|e| (block.number(d), e))?;
             }
             Ok(())
@@ -121,24 +143,65 @@ impl<'a> Visited<'a> {
             None => (0..block.documents()).try_for_each(&mut one)?,
             Some(order) => order.iter().try_for_each(|&d| one(d as usize))?,
         }
-        Ok(sum)
+        Ok(())
+    }
+
+    /// Gives every document its start: `topic_of(number, document)` says the topic of each non-zero.
+    fn start(self, each: &mut impl FnMut(u64, Document<'_>, &mut Vec<u32>) -> Result<()>) -> Result<()> {
+        let topics = self.topics;
+        let (block, kept) = self.open();
+        let width = stride(topics as u32);
+        let (mut labels, mut next) = (Vec::new(), 0);
+        for (d, document) in block.iter().enumerate() {
+            labels.clear();
+            each(block.number(d), document, &mut labels)?;
+            if let Kept::Labels(all) = kept {
+                for (&k, &x) in labels.iter().zip(document.counts) {
+                    all[next..next + x as usize].fill(k as u16);
+                    next += x as usize;
+                }
+            }
+            let (theta, messages) = kept.theta_and_messages();
+            if let Some(theta) = theta.get_mut(d * topics..(d + 1) * topics) {
+                for (&k, &x) in labels.iter().zip(document.counts) {
+                    theta[k as usize] += x as f32;
+                }
+            }
+            for (message, &k) in messages.chunks_exact_mut(width).skip(block.start(d)).zip(&labels) {
+                flat_mut(message)[k as usize] = 1.0;
+            }
+        }
+        Ok(())
     }
 
     /// Calls `each(number, document, theta)` for every document with words; what it writes to `theta[K]` stays where rows are
     /// kept.
     fn rows(self, each: &mut impl FnMut(u64, Document<'_>, &mut [f32]) -> Result<()>) -> Result<()> {
         let Visited { piece, spare, topics, .. } = self;
+        let mut row = vec![0f32; topics];
         match piece {
-            Piece::Rows { documents, theta } => {
+            Piece::Rows { documents, kept: Kept::Labels(labels) } => {
+                let (block, mut labels) = (documents.open(spare), &labels[..]);
+                for (d, document) in block.iter().enumerate() {
+                    let (own, rest) = labels.split_at(document.tokens() as usize);
+                    labels = rest;
+                    row.fill(0.0);
+                    own.iter().for_each(|&k| row[usize::from(k)] += 1.0);
+                    if !document.words.is_empty() {
+                        each(block.number(d), document, &mut row)?;
+                    }
+                }
+            }
+            Piece::Rows { documents, kept } => {
                 let block = documents.open(spare);
-                for (d, theta) in theta.chunks_exact_mut(topics).enumerate() {
-                    if !block.document(d).words.is_empty() {
-                        each(block.number(d), block.document(d), theta)?;
+                let theta = kept.theta().chunks_exact_mut(topics);
+                for ((d, document), theta) in block.iter().enumerate().zip(theta) {
+                    if !document.words.is_empty() {
+                        each(block.number(d), document, theta)?;
                     }
                 }
             }
             Piece::Runs(runs) => {
-                let mut row = vec![0f32; topics];
                 for run in runs {
                     let block = run.documents.open(spare);
                     let nonzeros = |d: usize| block.document(d).words.len();
@@ -165,11 +228,23 @@ impl<'a> Visited<'a> {
 /// What is kept of documents between two visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// theta, as rows of K.
-    Rows,
-    /// Their messages, whose sum theta is.
-    Messages,
     Nothing,
+    /// theta, as rows of K.
+    Theta,
+    /// theta, and a message of K numbers for every non-zero.
+    Messages,
+    /// A topic for every token; theta is their number.
+    Labels,
+    /// Small messages, whose sum theta is, in runs of documents.
+    SmallMessages,
+    /// Nothing, but in runs of documents.
+    Anew,
+}
+
+impl Keep {
+    fn nothing(self) -> bool {
+        matches!(self, Keep::Nothing | Keep::Anew)
+    }
 }
 
 /// What the store may use.
@@ -248,6 +323,7 @@ pub(crate) struct Store<'a> {
     /// Topics in use of the documents visited in this round, and how many documents have any.
     active: (u64, u64),
     documents: u64,
+    message_bytes: u64,
     traffic: Arc<Traffic>,
 }
 
@@ -281,8 +357,22 @@ impl<'a> Store<'a> {
             spare: Block::default(),
             active: (0, 0),
             documents: 0,
+            message_bytes: 0,
             traffic: Arc::default(),
         }
+    }
+
+    /// Gives every document its start, where documents are visited one by one: `each(number, document, topics)` says the topic
+    /// of every non-zero.
+    pub(crate) fn scatter(
+        &mut self,
+        mut each: impl FnMut(u64, Document<'_>, &mut Vec<u32>) -> Result<()>,
+    ) -> Result<()> {
+        self.visit(Which::ALL, 0, true, |_, visit| {
+            visit.start(&mut each)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(())
     }
 
     /// Gives every document messages of whole topics: `topic_of` says which, non-zero by non-zero.
@@ -319,9 +409,14 @@ impl<'a> Store<'a> {
     /// Topics in use per document that has words, of those visited in this round.
     pub(crate) fn active_topics(&self) -> f64 {
         match self.keep {
-            Keep::Rows => f64::from(self.topics),
-            Keep::Messages | Keep::Nothing => self.active.0 as f64 / self.active.1.max(1) as f64,
+            Keep::Nothing | Keep::Theta | Keep::Messages | Keep::Labels => f64::from(self.topics),
+            Keep::SmallMessages | Keep::Anew => self.active.0 as f64 / self.active.1.max(1) as f64,
         }
+    }
+
+    /// Bytes of messages or labels of the documents visited in this round.
+    pub(crate) fn message_bytes(&self) -> u64 {
+        self.message_bytes
     }
 
     /// Into how many pieces the corpus is cut.
@@ -376,7 +471,7 @@ impl<'a> Store<'a> {
         let mut all = Vec::with_capacity(self.held.len());
         for held in &self.held {
             let at = match &held.piece {
-                _ if self.keep == Keep::Nothing => None,
+                _ if self.keep.nothing() => None,
                 None => held.at,
                 Some(piece) => {
                     buffer.clear();

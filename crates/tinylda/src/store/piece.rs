@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use super::Keep;
 use crate::corpus::{Block, Packed};
+use crate::kernel::{LANES, Lanes, flat};
 use crate::messages::Messages;
 use crate::numbers;
+use crate::topics::stride;
 
 /// What a list in memory takes besides what is in it.
 const LIST: u64 = 16;
@@ -85,30 +87,105 @@ pub(crate) struct Run {
     pub(crate) messages: Messages,
 }
 
+/// What is kept for documents that are visited one by one, in their order.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    Nothing,
+    /// A row of K for every document.
+    Theta(Vec<f32>),
+    /// And a message for every non-zero: a row of K, padded.
+    Messages(Vec<f32>, Vec<Lanes>),
+    /// A topic for every token.
+    Labels(Vec<u16>),
+}
+
+impl Kept {
+    /// theta, where it is kept.
+    pub(crate) fn theta(&mut self) -> &mut [f32] {
+        match self {
+            Kept::Theta(theta) | Kept::Messages(theta, _) => theta,
+            Kept::Nothing | Kept::Labels(_) => &mut [],
+        }
+    }
+
+    /// theta and the messages, where they are kept.
+    pub(crate) fn theta_and_messages(&mut self) -> (&mut [f32], &mut [Lanes]) {
+        match self {
+            Kept::Messages(theta, messages) => (theta, messages),
+            other => (other.theta(), &mut []),
+        }
+    }
+
+    /// The labels, where they are kept.
+    pub(crate) fn labels(&mut self) -> &mut [u16] {
+        match self {
+            Kept::Labels(labels) => labels,
+            _ => &mut [],
+        }
+    }
+
+    /// Becomes that of these documents, all zero.
+    fn fill(&mut self, block: &Block, topics: usize) {
+        fn zeros<T: Copy>(list: &mut Vec<T>, n: usize, zero: T) {
+            list.clear();
+            list.resize(n, zero);
+        }
+        match self {
+            Kept::Nothing => {}
+            Kept::Theta(theta) => zeros(theta, block.documents() * topics, 0.0),
+            Kept::Messages(theta, messages) => {
+                zeros(theta, block.documents() * topics, 0.0);
+                zeros(messages, block.nonzeros() * stride(topics as u32), Lanes::ZERO);
+            }
+            Kept::Labels(labels) => {
+                let tokens: u64 = block.iter().map(|document| document.tokens()).sum();
+                zeros(labels, tokens as usize, 0);
+            }
+        }
+    }
+
+    /// Bytes of memory, and how many of them are for messages or labels.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let theta = |theta: &[f32]| 4 * theta.len() as u64;
+        match self {
+            Kept::Nothing => (0, 0),
+            Kept::Theta(rows) => (theta(rows), 0),
+            Kept::Messages(rows, messages) => {
+                let messages = size_of_val(&messages[..]) as u64;
+                (theta(rows) + messages, messages)
+            }
+            Kept::Labels(labels) => (2 * labels.len() as u64, 2 * labels.len() as u64),
+        }
+    }
+}
+
 /// See the top.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// A row of K for every document.
-    Rows { documents: Documents, theta: Vec<f32> },
+    /// Documents to be visited one by one.
+    Rows { documents: Documents, kept: Kept },
     /// Runs of documents with their messages, whose sum theta is.
     Runs(Vec<Run>),
 }
 
 impl Piece {
     pub(crate) fn new(keep: Keep) -> Piece {
-        match keep {
-            Keep::Rows => Piece::Rows { documents: Documents::default(), theta: Vec::new() },
-            Keep::Messages | Keep::Nothing => Piece::Runs(Vec::new()),
-        }
+        let kept = match keep {
+            Keep::SmallMessages | Keep::Anew => return Piece::Runs(Vec::new()),
+            Keep::Nothing => Kept::Nothing,
+            Keep::Theta => Kept::Theta(Vec::new()),
+            Keep::Messages => Kept::Messages(Vec::new(), Vec::new()),
+            Keep::Labels => Kept::Labels(Vec::new()),
+        };
+        Piece::Rows { documents: Documents::default(), kept }
     }
 
     /// Becomes the piece of these documents, for which nothing is kept yet.
     pub(super) fn fill(&mut self, block: &Block, topics: usize) {
         match self {
-            Piece::Rows { documents, theta } => {
+            Piece::Rows { documents, kept } => {
                 documents.fill(block, 0..block.documents());
-                theta.clear();
-                theta.resize(block.documents() * topics, 0.0);
+                kept.fill(block, topics);
             }
             Piece::Runs(runs) => {
                 let ranges = block.runs();
@@ -124,18 +201,41 @@ impl Piece {
     /// Appends what is kept.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Piece::Rows { theta, .. } => numbers::put(theta, out),
+            Piece::Rows { kept, .. } => match kept {
+                Kept::Nothing => {}
+                Kept::Theta(theta) => numbers::put(theta, out),
+                Kept::Messages(theta, messages) => {
+                    numbers::put(theta, out);
+                    numbers::put(flat(messages), out);
+                }
+                Kept::Labels(labels) => numbers::put(labels, out),
+            },
             Piece::Runs(runs) => runs.iter().for_each(|run| run.messages.put(out)),
         }
     }
 
     /// Takes what [`Piece::put`] wrote; nothing where that is not so.
     pub(super) fn take(&mut self, mut bytes: &[u8]) -> Option<()> {
+        fn again<T: numbers::Number>(bytes: &mut &[u8], list: &mut Vec<T>) -> Option<()> {
+            let length = list.len();
+            numbers::take(bytes, length, list)
+        }
         match self {
-            Piece::Rows { theta, .. } => {
-                let length = theta.len();
-                numbers::take(&mut bytes, length, theta)?;
-            }
+            Piece::Rows { kept, .. } => match kept {
+                Kept::Nothing => {}
+                Kept::Theta(theta) => again(&mut bytes, theta)?,
+                Kept::Messages(theta, messages) => {
+                    again(&mut bytes, theta)?;
+                    for row in messages.iter_mut() {
+                        let (head, tail) = bytes.split_at_checked(4 * LANES)?;
+                        for (to, from) in row.0.iter_mut().zip(head.chunks_exact(4)) {
+                            *to = numbers::Number::get(from);
+                        }
+                        bytes = tail;
+                    }
+                }
+                Kept::Labels(labels) => again(&mut bytes, labels)?,
+            },
             Piece::Runs(runs) => {
                 for Run { documents, messages } in runs {
                     messages.take(&mut bytes, documents.documents(), documents.nonzeros())?;
@@ -147,8 +247,14 @@ impl Piece {
 
     /// Whether all that the algorithms rely on holds: asked of what another process has written.
     pub(super) fn sound(&self, topics: u32, spare: &mut Block) -> bool {
+        let numbers = |all: &[f32]| all.iter().all(|v| v.is_finite() && *v >= 0.0);
         match self {
-            Piece::Rows { theta, .. } => theta.iter().all(|v| v.is_finite() && *v >= 0.0),
+            Piece::Rows { kept, .. } => match kept {
+                Kept::Nothing => true,
+                Kept::Theta(theta) => numbers(theta),
+                Kept::Messages(theta, messages) => numbers(theta) && numbers(flat(messages)),
+                Kept::Labels(labels) => labels.iter().all(|&k| u32::from(k) < topics),
+            },
             Piece::Runs(runs) => runs.iter().all(|run| {
                 let block = run.documents.open(spare);
                 run.messages.sound(|d| block.document(d).words.len(), topics)
@@ -159,9 +265,17 @@ impl Piece {
     /// Makes itself small, to stay in memory.
     pub(super) fn pack(&mut self) {
         match self {
-            Piece::Rows { documents, theta } => {
+            Piece::Rows { documents, kept } => {
                 documents.pack();
-                theta.shrink_to_fit();
+                match kept {
+                    Kept::Nothing => {}
+                    Kept::Theta(theta) => theta.shrink_to_fit(),
+                    Kept::Messages(theta, messages) => {
+                        theta.shrink_to_fit();
+                        messages.shrink_to_fit();
+                    }
+                    Kept::Labels(labels) => labels.shrink_to_fit(),
+                }
             }
             Piece::Runs(runs) => {
                 runs.shrink_to_fit();
@@ -176,11 +290,19 @@ impl Piece {
     /// Bytes of memory when packed.
     pub(super) fn bytes(&self) -> u64 {
         match self {
-            Piece::Rows { documents, theta } => documents.bytes() + 4 * theta.len() as u64 + LIST,
+            Piece::Rows { documents, kept } => documents.bytes() + kept.bytes().0 + 2 * LIST,
             Piece::Runs(runs) => runs
                 .iter()
                 .map(|run| run.documents.bytes() + run.messages.bytes() + size_of::<Run>() as u64 + 4 * LIST)
                 .sum(),
+        }
+    }
+
+    /// Bytes of messages or labels.
+    pub(super) fn message_bytes(&self) -> u64 {
+        match self {
+            Piece::Rows { kept, .. } => kept.bytes().1,
+            Piece::Runs(runs) => runs.iter().map(|run| run.messages.bytes()).sum(),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Whether settings make sense for a corpus, before any work: what is wrong, what would be right, what to do.
 
 use super::Trainer;
+use crate::algo::Algorithm;
 use crate::corpus::{Corpus, Shape, word_name};
-use crate::counts::most_tokens;
 use crate::error::{Error, Result};
-use crate::messages::UNITS;
 use crate::plan::Needs;
+use crate::store::Keep;
 
 impl Trainer {
     /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
@@ -51,10 +51,10 @@ impl Trainer {
         if self.passes == 0 {
             return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
         }
+        self.check_special()?;
         self.check_given(shape)?;
         let word_tokens = corpus.word_totals()?.tokens;
-        if self.algorithm.small_messages() {
-            let most = most_tokens(UNITS);
+        if let Some(most) = self.algorithm.facts().most_tokens {
             if let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most) {
                 let vocabulary = corpus.vocabulary()?;
                 let name = word_name(vocabulary.as_ref(), w);
@@ -69,6 +69,21 @@ impl Trainer {
                 );
             }
         }
+        let labels = self.algorithm.facts().keep == Keep::Labels;
+        if let Some(i) =
+            (0..corpus.blocks()).find(|&i| labels && corpus.block_tokens(i) > u64::from(u32::MAX))
+        {
+            return bad(
+                "--algorithm",
+                format!(
+                    "{} for {} tokens in a block of documents",
+                    self.algorithm.name(),
+                    corpus.block_tokens(i)
+                ),
+                "documents with fewer, since every token has a label",
+                "Use --algorithm tbp or atbp.",
+            );
+        }
         Ok(word_tokens)
     }
 
@@ -77,7 +92,7 @@ impl Trainer {
         let shape = corpus.shape();
         let packed = corpus.bytes_without_strings();
         let size = self.update_size(shape);
-        let (mut block, mut piece, mut pieces) = ((0, 0, 0), (0, 0), 0);
+        let (mut block, mut piece, mut pieces, mut tokens) = ((0, 0, 0), (0, 0), 0, 0);
         for i in 0..corpus.blocks() {
             let (documents, nonzeros) = corpus.block_size(i);
             let count = corpus.block_pieces(i, size);
@@ -87,6 +102,7 @@ impl Trainer {
             let part = |n: u64| if count == 1 { n } else { (n.div_ceil(count) * 5 / 4).min(n) };
             piece = (part(documents).max(piece.0), part(nonzeros).max(piece.1));
             pieces += count;
+            tokens = corpus.block_tokens(i).max(tokens);
         }
         let (rows, draws) = Needs::of_words(word_tokens);
         Needs {
@@ -97,16 +113,57 @@ impl Trainer {
             block,
             pieces,
             piece,
+            tokens,
             rows,
             draws,
             algorithm: self.algorithm,
             active: self.active,
-            threads: if self.algorithm.small_messages() { self.threads.max(1) as u64 } else { 1 },
+            threads: if self.algorithm.threads() { self.threads.max(1) as u64 } else { 1 },
             kept: !self.recompute,
             model,
             // Documents in an order of the user's own are all over the corpus.
-            disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
+            samples: self.special.samples.unwrap_or(1) > 1,
+            disk: self.algorithm.facts().disk
+                && self.order.is_none()
+                && (self.scratch.is_some() || self.checkpoint.is_some()),
         }
+    }
+
+    /// The same of options that only some algorithms have.
+    fn check_special(&self) -> Result<()> {
+        let facts = self.algorithm.facts();
+        for (option, value) in self.special.given() {
+            if !facts.options.contains(&option) {
+                let with: Vec<&str> = Algorithm::ALL
+                    .into_iter()
+                    .filter(|algorithm| algorithm.facts().options.contains(&option))
+                    .map(Algorithm::name)
+                    .collect();
+                return bad(
+                    option,
+                    format!("it with --algorithm {}", facts.name),
+                    &format!("it only with --algorithm {}", with.join(" or ")),
+                    "Leave one of the two out.",
+                );
+            }
+            let (range, expected, remedy) = match option {
+                "--kappa" => (0.0..=1.0, "a number from 0 to 1", "0.5 is the paper's; more forgets less."),
+                "--tau0" => (0.0..=1e12, "a number from 0", "1024 is the paper's."),
+                "--burn-in" => {
+                    (0.0..=f64::from(self.passes - 1), "fewer than --passes", "Half of --passes is usual.")
+                }
+                "--samples" => (1.0..=f64::from(self.passes), "from 1 to --passes", "10 are usually enough."),
+                _ => (1.0..=f64::from(u32::MAX), "at least 1", "Leave it out: the default is good."),
+            };
+            if !range.contains(&value) {
+                return bad(option, value.to_string(), expected, remedy);
+            }
+        }
+        if let Some(most) = facts.most_topics.filter(|&most| self.topics > most) {
+            let expected = format!("at most {most} topics with --algorithm {}", facts.name);
+            return bad("-k", self.topics.to_string(), &expected, "Choose fewer, or --algorithm tbp.");
+        }
+        Ok(())
     }
 
     /// The same of a start and an order that were given.
@@ -158,7 +215,7 @@ impl Trainer {
                     "Give one document number per line.",
                 );
             }
-            if !self.algorithm.shuffles() {
+            if !self.algorithm.facts().shuffles {
                 return bad(
                     "--order",
                     "given".into(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::start::Position;
 use super::{Event, LEAST_PASSES, PassReport, Progress, Stop, Summary, Trained, Trainer};
 use crate::algo::document::{DocumentStep, Frozen};
-use crate::algo::{Active, Sweep};
+use crate::algo::{Active, Setup, Sweep};
 use crate::checkpoint::{self, Folder};
 use crate::corpus::Corpus;
 use crate::counts::Slot;
@@ -34,7 +34,7 @@ pub(super) struct Training<'a> {
     corpus: &'a Corpus,
     kernel: Kernel,
     topics: Topics,
-    sweep: Sweep,
+    sweep: Box<dyn Sweep>,
     store: Store<'a>,
     /// What comes before the first pass: one piece in every so many, and how often.
     stages: Vec<(u64, u32)>,
@@ -125,11 +125,7 @@ impl<'a> Training<'a> {
         } else {
             Topics::new(shape.words, trainer.topics, &alpha, trainer.beta as f32)?
         };
-        let keep = match (small, trainer.recompute) {
-            (false, _) => Keep::Rows,
-            (true, false) => Keep::Messages,
-            (true, true) => Keep::Nothing,
-        };
+        let keep = if trainer.recompute { Keep::Anew } else { trainer.algorithm.facts().keep };
         let size = trainer.update_size(shape);
         // Documents in an order of the user's own must all stay: they are visited again and again.
         let bound = trainer.order.is_none();
@@ -175,7 +171,14 @@ impl<'a> Training<'a> {
             }
         }
         let rules = trainer.rules(kernel, shape.tokens, &plan, scratch.clone());
-        let mut sweep = Sweep::new(trainer.algorithm, &topics, word_tokens, rules)?;
+        let setup = Setup {
+            rules,
+            word_tokens,
+            special: trainer.special.clone(),
+            documents: shape.documents,
+            passes: trainer.passes,
+        };
+        let mut sweep = trainer.algorithm.sweep(&mut topics, setup)?;
         let resumed = rest.is_some();
         if let Some(mut rest) = rest {
             sweep.restore(&mut topics, &mut rest)?;
@@ -272,7 +275,7 @@ impl<'a> Training<'a> {
                 let now = self.clock.seconds();
                 self.position.passes.push((now, now, 0.0));
             }
-            self.sweep.begin(&self.topics)?;
+            self.sweep.begin(&mut self.topics)?;
             self.position.sum = Some(0.0);
         }
         let Training { trainer, topics, sweep, store, position, clock, plan, .. } = self;
@@ -316,12 +319,13 @@ impl<'a> Training<'a> {
             }
             return Ok(());
         }
-        self.sweep.end(&mut self.topics);
+        self.sweep.end(&mut self.topics)?;
         position.pass += 1;
         if let Some(timing) = position.passes.last_mut() {
             let active = self.sweep.active_topics().unwrap_or_else(|| self.store.active_topics());
             *timing = (timing.0, self.clock.seconds(), active);
         }
+        position.message_bytes = self.store.message_bytes();
         // A sweep that gets the likelihood for free gets that of the state it began with: report one pass later.
         let (pass, sum) = (position.pass, position.sum);
         let (of_pass, log_likelihood) = match sum {
@@ -361,7 +365,7 @@ impl<'a> Training<'a> {
         };
         let asked = each(Event::Pass(&report)).is_break();
         // Where messages are cut at random a pass may stand still by chance: five are compared with the five before.
-        let round = if self.trainer.algorithm.small_messages() { 5 } else { 1 };
+        let round = if self.trainer.algorithm.facts().noisy { 5 } else { 1 };
         let back = |rounds: usize| {
             let at = history.len().checked_sub(1 + rounds * round as usize)?;
             Some(history[at].1)
@@ -449,6 +453,7 @@ impl<'a> Training<'a> {
             train_perplexity,
             seconds: self.clock.seconds(),
             active_topics,
+            message_bytes: position.message_bytes,
             stop: self.stop,
         };
         (settings, summary)
@@ -467,7 +472,7 @@ impl<'a> Training<'a> {
         // What is kept of documents makes room for phi in its last form.
         store.empty();
         sweep.finish();
-        if matches!(sweep, Sweep::Tbp(_)) {
+        if sweep.own_phi() {
             let mut slot = Slot::default();
             let count = topics.count as usize;
             topics.phi = Matrix::of_rows(topics.words(), topics.count, |w, row| {
@@ -505,7 +510,7 @@ impl<'a> Training<'a> {
         let frame = Frame {
             words: self.topics.words(),
             alpha: &self.trainer.alphas(),
-            beta: self.topics.beta,
+            beta: self.trainer.beta as f32,
             vocabulary: vocabulary.as_ref(),
             settings,
         };

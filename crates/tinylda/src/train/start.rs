@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::{Resume, Trainer};
-use crate::algo::Algorithm;
 use crate::checkpoint::{self, Folder, Identity};
 use crate::corpus::Corpus;
 use crate::counts;
@@ -41,6 +40,8 @@ pub(super) struct Position {
     /// When each pass began and ended, and the topics in use per document after it.
     pub(super) passes: Vec<(f64, f64, f64)>,
     pub(super) seconds: f64,
+    /// Bytes of messages or labels after the last pass.
+    pub(super) message_bytes: u64,
 }
 
 impl Trainer {
@@ -71,7 +72,7 @@ impl Trainer {
             && at.last <= self.passes
             && (at.stage == stages.len() || at.pass == 0)
             && at.visit < which.visits(store.pieces()).max(1)
-            && (at.sum.is_some_and(f64::is_finite) || self.algorithm.shuffles())
+            && (at.sum.is_some_and(f64::is_finite) || self.algorithm.facts().shuffles)
             && at.history.len() <= at.pass as usize
             && at.history.iter().zip(1..).all(|(&(pass, p), n)| pass == n && p.is_finite())
             && at.passes.len() <= at.pass as usize + 1
@@ -135,7 +136,10 @@ impl Trainer {
         add("--seed", self.seed.into());
         add("--passes", self.passes.into());
         add("--tol", self.tolerance.map_or("of its own".into(), Into::into));
-        if self.algorithm == Algorithm::Tbp {
+        for (name, value) in self.special.given() {
+            add(name, value.into());
+        }
+        if self.algorithm.small_messages() {
             add("--exclude", if self.exclude { "own" } else { "none" }.into());
             add("--active", self.active.to_string().into());
             add("--theta", if self.recompute { "recompute" } else { "keep" }.into());
@@ -178,12 +182,12 @@ impl Trainer {
         let mut given = self.start.as_deref().unwrap_or_default().iter();
         let row = || vec![0f64; self.topics as usize];
         let mut heavy: HashMap<u32, Vec<f64>> = heavy_words(word_tokens).map(|w| (w, row())).collect();
-        store.for_each(true, |d, document, theta| {
+        store.scatter(|d, document, labels| {
             let mut random = Random::new(self.seed, Purpose::Start, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
-                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32)
-                    as usize;
-                theta[k] += x as f32;
+                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32);
+                labels.push(k);
+                let k = k as usize;
                 match heavy.get_mut(&w) {
                     Some(row) => row[k] += f64::from(x),
                     None => flat_mut(topics.phi.row_mut(w))[k] += x as f32,
@@ -202,7 +206,7 @@ impl Trainer {
 
     /// The order of documents: blocks shuffled, and the documents within each, so that a pass can stream from disk.
     pub(super) fn visits(&self, corpus: &Corpus) -> Option<Order> {
-        if !self.algorithm.shuffles() {
+        if !self.algorithm.facts().shuffles {
             return None;
         }
         let Some(order) = &self.order else {

@@ -17,6 +17,8 @@ pub(crate) struct Reference {
     pub(crate) phi: Vec<f64>,
     pub(crate) theta: Vec<f64>,
     pub(crate) lambda: Vec<f64>,
+    /// Of every entry, where belief propagation keeps them.
+    messages: Vec<f64>,
     words: usize,
     n_d: Vec<f64>,
     n_w: Vec<f64>,
@@ -41,6 +43,7 @@ impl Reference {
             phi: vec![0.0; words * k],
             theta: vec![0.0; documents * k],
             lambda: vec![0.0; k],
+            messages: Vec::new(),
             words,
             n_d: vec![0.0; documents],
             n_w: vec![0.0; words],
@@ -72,6 +75,98 @@ impl Reference {
                     * (self.theta[d * k + t] + self.alpha);
                 sum += eta[t];
             }
+            for t in 0..k {
+                let message = x * eta[t] / sum;
+                phi[w * k + t] += message;
+                theta[d * k + t] += message;
+                lambda[t] += message;
+            }
+        }
+        (self.phi, self.theta, self.lambda) = (phi, theta, lambda);
+    }
+
+    /// Messages as the start has them.
+    #[allow(dead_code, reason = "for belief propagation")]
+    pub(crate) fn with_messages(mut self, start: &[usize]) -> Reference {
+        self.messages = vec![0.0; self.entries.len() * self.k];
+        for (i, &t) in start.iter().enumerate() {
+            self.messages[i * self.k + t] = 1.0;
+        }
+        self
+    }
+
+    /// The message of an entry, its own share taken out of everything.
+    fn excluded(&self, i: usize, eta: &mut [f64]) -> f64 {
+        let (k, (d, w, x)) = (self.k, self.entries[i]);
+        let beta_sum = self.words as f64 * self.beta;
+        for t in 0..k {
+            let own = x * self.messages[i * k + t];
+            eta[t] = (self.phi[w * k + t] - own + self.beta) / (self.lambda[t] - own + beta_sum)
+                * (self.theta[d * k + t] - own + self.alpha);
+        }
+        eta.iter().sum()
+    }
+
+    #[allow(dead_code, reason = "for belief propagation")]
+    pub(crate) fn synchronous_bp_pass(&mut self) {
+        let k = self.k;
+        let mut messages = vec![0.0; self.messages.len()];
+        let mut eta = vec![0.0; k];
+        for i in 0..self.entries.len() {
+            let sum = self.excluded(i, &mut eta);
+            for t in 0..k {
+                messages[i * k + t] = eta[t] / sum;
+            }
+        }
+        self.messages = messages;
+        self.phi.fill(0.0);
+        self.theta.fill(0.0);
+        self.lambda.fill(0.0);
+        for (i, &(d, w, x)) in self.entries.iter().enumerate() {
+            for t in 0..k {
+                let message = x * self.messages[i * k + t];
+                self.phi[w * k + t] += message;
+                self.theta[d * k + t] += message;
+                self.lambda[t] += message;
+            }
+        }
+    }
+
+    #[allow(dead_code, reason = "for belief propagation")]
+    pub(crate) fn asynchronous_bp_pass(&mut self, order: &[usize]) {
+        let k = self.k;
+        let mut eta = vec![0.0; k];
+        for &document in order {
+            let start = self.entries.partition_point(|&(d, _, _)| d < document);
+            let end = self.entries.partition_point(|&(d, _, _)| d <= document);
+            for i in start..end {
+                let (d, w, x) = self.entries[i];
+                let sum = self.excluded(i, &mut eta);
+                for t in 0..k {
+                    let message = eta[t] / sum;
+                    let more = x * (message - self.messages[i * k + t]);
+                    self.messages[i * k + t] = message;
+                    self.phi[w * k + t] += more;
+                    self.theta[d * k + t] += more;
+                    self.lambda[t] += more;
+                }
+            }
+        }
+    }
+
+    #[allow(dead_code, reason = "for variational Bayes")]
+    pub(crate) fn variational_pass(&mut self) {
+        let k = self.k;
+        let beta_sum = self.words as f64 * self.beta;
+        let expected: Vec<f64> = self.theta.iter().map(|&v| digamma(v + self.alpha).exp()).collect();
+        let (mut phi, mut theta) = (vec![0.0; self.phi.len()], vec![0.0; self.theta.len()]);
+        let (mut lambda, mut eta) = (vec![0.0; k], vec![0.0; k]);
+        for &(d, w, x) in &self.entries {
+            for t in 0..k {
+                eta[t] =
+                    (self.phi[w * k + t] + self.beta) / (self.lambda[t] + beta_sum) * expected[d * k + t];
+            }
+            let sum: f64 = eta.iter().sum();
             for t in 0..k {
                 let message = x * eta[t] / sum;
                 phi[w * k + t] += message;
@@ -128,4 +223,15 @@ impl Reference {
         }
         (-sum / self.n).exp()
     }
+}
+
+/// psi(x), by psi(x) = psi(x+1) - 1/x and its series far out.
+fn digamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < 15.0 {
+        sum -= 1.0 / x;
+        x += 1.0;
+    }
+    let s = 1.0 / (x * x);
+    sum + x.ln() - 0.5 / x - s * (1.0 / 12.0 - s * (1.0 / 120.0 - s * (1.0 / 252.0 - s / 240.0)))
 }

@@ -1,0 +1,351 @@
+//! Belief propagation (BP), synchronous (`bp`) and asynchronous (`abp`).
+//!
+//! ```text
+//! own[k] = x*mu[w,d](k)      eta[k] = (phi[w,k]-own+beta)/(lambda[k]-own+W*beta) * (theta[d,k]-own+alpha[k])
+//! mu_new[w,d](k) = eta[k]/sum(eta)
+//! bp:  phi_new[w,:], theta_new[d,:], lambda_new += x*mu_new, all from the last pass's
+//! abp: phi[w,:], theta[d,:], lambda += x*(mu_new - mu), at once; documents in a random order drawn once
+//! ```
+//! Bytes: a message of K numbers for every non-zero, in memory; phi once (abp) or twice (bp); theta.
+//! Cost: one division and about ten other operations per (non-zero, topic), and messages are read and written.
+//!
+//! Messages change by little against lambda, so lambda is in f64 between documents: a document changes it by what its theta
+//! changes.
+
+use super::document::{Failed, LogSum, NotANumber};
+use super::gather::Sums;
+use super::{Facts, Setup, Sweep};
+use crate::checkpoint::{In, Out};
+use crate::corpus::Document;
+use crate::error::Result;
+use crate::kernel::{Excluded, Kernel, Lanes, flat, flat_mut, prefetch};
+use crate::phases::{GROUPS, Phases, Run, shares};
+use crate::store::{Keep, Visited};
+use crate::topics::{Topics, heavy_words, stride};
+use std::collections::HashMap;
+
+pub(super) const FACTS: Facts = Facts {
+    name: "bp",
+    about: "Synchronous belief propagation; keeps K numbers per non-zero in memory",
+    matrices: 2,
+    keep: Keep::Messages,
+    disk: false,
+    ..Facts::PLAIN
+};
+pub(super) const FACTS_ASYNCHRONOUS: Facts = Facts {
+    name: "abp",
+    about: "Asynchronous belief propagation; keeps K numbers per non-zero in memory; one thread",
+    matrices: 1,
+    shuffles: true,
+    threads: false,
+    ..FACTS
+};
+
+/// lambda + W*beta, in f32.
+fn total(topics: &Topics, to: &mut Vec<Lanes>) {
+    let beta_sum = topics.beta_sum();
+    to.resize(stride(topics.count), Lanes::ZERO);
+    for (to, &lambda) in flat_mut(to).iter_mut().zip(&topics.lambda) {
+        *to = (lambda + beta_sum) as f32;
+    }
+}
+
+/// r = 1/sum(eta), where that is a number.
+fn inverse_of(sum: f32) -> Result<f32, NotANumber> {
+    let r = 1.0 / sum;
+    if r.is_finite() && r > 0.0 { Ok(r) } else { Err(NotANumber(sum)) }
+}
+
+/// Scratch rows of a document.
+#[derive(Debug, Clone)]
+struct Rows {
+    theta: Vec<Lanes>,
+    new: Vec<Lanes>,
+    t: Vec<Lanes>,
+    eta: Vec<Lanes>,
+}
+
+impl Rows {
+    fn new(topics: u32) -> Rows {
+        let row = || vec![Lanes::ZERO; stride(topics)];
+        Rows { theta: row(), new: row(), t: row(), eta: row() }
+    }
+}
+
+/// Synchronous.
+#[derive(Debug)]
+pub(super) struct Bp {
+    phases: Phases,
+    kernel: Kernel,
+    sums: Sums,
+    total: Vec<Lanes>,
+    inverse: Vec<Lanes>,
+}
+
+impl Bp {
+    pub(super) fn new(topics: &Topics, setup: &Setup) -> Result<Bp> {
+        Ok(Bp {
+            phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
+            kernel: setup.rules.kernel,
+            sums: Sums::new(topics, &setup.word_tokens)?,
+            total: Vec::new(),
+            inverse: Vec::new(),
+        })
+    }
+
+    /// One document: its messages and theta are renewed. Returns its log-likelihood as it was.
+    fn document(
+        &self,
+        topics: &Topics,
+        document: Document<'_>,
+        (theta, messages): (&mut [f32], &mut [Lanes]),
+        rows: &mut Rows,
+    ) -> Result<f64, NotANumber> {
+        let stride = self.total.len();
+        flat_mut(&mut rows.theta)[..theta.len()].copy_from_slice(theta);
+        rows.new.fill(Lanes::ZERO);
+        super::document::mean(self.kernel, theta, &topics.alpha, &self.inverse, &mut rows.t);
+        let smooth = topics.beta * self.kernel.sum(&rows.t);
+        let mut log_sum = LogSum::new();
+        let words = document.words.iter().zip(document.counts);
+        for (i, ((&w, &x), message)) in words.zip(messages.chunks_exact_mut(stride)).enumerate() {
+            if let Some(&ahead) = document.words.get(i + super::document::AHEAD) {
+                prefetch(topics.phi.row(ahead));
+            }
+            let phi = topics.phi.row(w);
+            log_sum.add(x, self.kernel.dot(phi, &rows.t) + smooth);
+            let from = Excluded { phi, theta: &rows.theta, total: &self.total, alpha: &topics.alpha };
+            let sum = self.kernel.exclude(&mut rows.eta, from, message, x as f32, topics.beta);
+            self.kernel.replace(message, &rows.eta, inverse_of(sum)?, x as f32, &mut rows.new);
+        }
+        theta.copy_from_slice(&flat(&rows.new)[..theta.len()]);
+        let n = document.tokens() as f64;
+        Ok(log_sum.total() - n * libm::log(n + topics.alpha_sum))
+    }
+
+    fn invert(&mut self, topics: &Topics) {
+        total(topics, &mut self.total);
+        topics.inverse(&mut self.inverse);
+    }
+}
+
+impl Sweep for Bp {
+    fn begin(&mut self, topics: &mut Topics) -> Result<()> {
+        self.invert(topics);
+        self.sums.clear(&self.phases);
+        Ok(())
+    }
+
+    fn block(&mut self, topics: &mut Topics, visit: Visited<'_>) -> Result<Option<f64>, (u64, Failed)> {
+        let topics = &*topics;
+        let (block, kept) = visit.open();
+        let (count, stride) = (topics.count as usize, stride(topics.count));
+        let (mut theta, mut messages) = kept.theta_and_messages();
+        let mut sum = 0f64;
+        for range in Phases::ranges(block) {
+            self.phases.take_up(block, range.clone());
+            let nonzeros: usize = self.phases.runs().iter().map(|run| run.size().1).sum();
+            let (now, later) = theta.split_at_mut(range.len() * count);
+            let (own, others) = messages.split_at_mut(nonzeros * stride);
+            (theta, messages) = (later, others);
+            let sizes = || self.phases.runs().iter().map(Run::size);
+            let of_runs = shares(now, sizes().map(|(documents, _, _)| documents * count))
+                .into_iter()
+                .zip(shares(&mut *own, sizes().map(|(_, nonzeros, _)| nonzeros * stride)))
+                .collect();
+            sum += self.phases.documents(
+                of_runs,
+                || Rows::new(topics.count),
+                |run, (theta, mut messages), rows| {
+                    let mut sum = 0f64;
+                    for ((number, document), theta) in run.iter(block).zip(theta.chunks_exact_mut(count)) {
+                        let (own, rest) =
+                            std::mem::take(&mut messages).split_at_mut(document.words.len() * stride);
+                        messages = rest;
+                        if !document.words.is_empty() {
+                            sum += self
+                                .document(topics, document, (theta, own), rows)
+                                .map_err(|bad| (number, bad.into()))?;
+                        }
+                    }
+                    Ok(sum)
+                },
+            )?;
+            let (own, kernel) = (&*own, self.kernel);
+            self.sums.add(&self.phases, |entry, row| {
+                let from = entry.nonzero as usize * stride;
+                kernel.axpy(entry.count as f32, &own[from..from + stride], row);
+            });
+        }
+        Ok(Some(sum))
+    }
+
+    fn end(&mut self, topics: &mut Topics) -> Result<()> {
+        self.sums.finish();
+        std::mem::swap(&mut topics.phi, &mut self.sums.rows);
+        topics.sum_lambda();
+        Ok(())
+    }
+
+    fn save(&self, topics: &Topics, out: &mut Out) -> Result<()> {
+        topics.save(out)?;
+        self.sums.save(out)
+    }
+
+    fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
+        topics.restore(from)?;
+        self.sums.restore(from)?;
+        self.invert(topics);
+        Ok(())
+    }
+}
+
+/// Asynchronous.
+#[derive(Debug)]
+pub(super) struct Abp {
+    kernel: Kernel,
+    total: Vec<Lanes>,
+    rows: Rows,
+    heavy_words: Vec<u32>,
+    /// Rows of heavy words; phi has their rounded copies.
+    heavy: HashMap<u32, Vec<f64>>,
+}
+
+impl Abp {
+    pub(super) fn new(topics: &Topics, setup: &Setup) -> Abp {
+        let wide = |w| flat(topics.phi.row(w)).iter().map(|&v| f64::from(v)).collect();
+        let heavy_words: Vec<u32> = heavy_words(&setup.word_tokens).collect();
+        Abp {
+            kernel: setup.rules.kernel,
+            total: Vec::new(),
+            rows: Rows::new(topics.count),
+            heavy: heavy_words.iter().map(|&w| (w, wide(w))).collect(),
+            heavy_words,
+        }
+    }
+
+    fn document(
+        &mut self,
+        topics: &mut Topics,
+        document: Document<'_>,
+        theta: &mut [f32],
+        messages: &mut [Lanes],
+    ) -> Result<(), NotANumber> {
+        total(topics, &mut self.total);
+        let Abp { kernel, total, rows, heavy, .. } = self;
+        let (n, beta) = (theta.len(), topics.beta);
+        flat_mut(&mut rows.theta)[..n].copy_from_slice(theta);
+        let words = document.words.iter().zip(document.counts);
+        for (i, ((&w, &x), message)) in words.zip(messages.chunks_exact_mut(total.len())).enumerate() {
+            if let Some(&ahead) = document.words.get(i + super::document::AHEAD) {
+                prefetch(topics.phi.row(ahead));
+            }
+            let x = x as f32;
+            let from = Excluded { phi: topics.phi.row(w), theta: &rows.theta, total, alpha: &topics.alpha };
+            let r = inverse_of(kernel.exclude(&mut rows.eta, from, message, x, beta))?;
+            if let Some(wide) = heavy.get_mut(&w) {
+                // What changes of the row is added up in f64.
+                let before = rows.t.iter_mut().zip(&*message);
+                before.for_each(|(before, message)| *before = *message);
+                kernel.exchange(message, &rows.eta, r, x, [&mut rows.new, &mut rows.theta, total]);
+                let row = flat_mut(topics.phi.row_mut(w)).iter_mut().zip(wide);
+                for ((narrow, wide), (&new, &old)) in row.zip(flat(message).iter().zip(flat(&rows.t))) {
+                    *wide = (*wide + f64::from(x) * (f64::from(new) - f64::from(old))).max(0.0);
+                    *narrow = *wide as f32;
+                }
+            } else {
+                kernel.exchange(message, &rows.eta, r, x, [topics.phi.row_mut(w), &mut rows.theta, total]);
+            }
+        }
+        for ((theta, &new), lambda) in theta.iter_mut().zip(flat(&rows.theta)).zip(&mut topics.lambda) {
+            *lambda += f64::from(new) - f64::from(*theta);
+            *theta = new;
+        }
+        Ok(())
+    }
+}
+
+impl Sweep for Abp {
+    fn block(&mut self, topics: &mut Topics, visit: Visited<'_>) -> Result<Option<f64>, (u64, Failed)> {
+        visit.each_with_messages(|document, theta, messages| {
+            Ok(self.document(topics, document, theta, messages)?)
+        })?;
+        Ok(None)
+    }
+
+    fn save(&self, topics: &Topics, out: &mut Out) -> Result<()> {
+        topics.save(out)?;
+        self.heavy_words.iter().filter_map(|w| self.heavy.get(w)).try_for_each(|row| out.numbers(row))
+    }
+
+    fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
+        topics.restore(from)?;
+        for w in &self.heavy_words {
+            if let Some(row) = self.heavy.get_mut(w) {
+                from.numbers(row.len(), row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// New documents: the same messages, phi held fixed, so that only theta excludes its own.
+#[derive(Debug)]
+pub(super) struct NewDocuments<'m> {
+    topics: &'m Topics,
+    kernel: Kernel,
+    inverse: Vec<Lanes>,
+    theta: Vec<Lanes>,
+    messages: Vec<Lanes>,
+    eta: Vec<Lanes>,
+}
+
+impl<'m> NewDocuments<'m> {
+    pub(super) fn new(topics: &'m Topics, kernel: Kernel) -> NewDocuments<'m> {
+        let mut inverse = Vec::new();
+        topics.inverse(&mut inverse);
+        let row = || vec![Lanes::ZERO; stride(topics.count)];
+        NewDocuments { topics, kernel, inverse, theta: row(), messages: Vec::new(), eta: row() }
+    }
+}
+
+impl super::NewDocuments for NewDocuments<'_> {
+    fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
+        let NewDocuments { topics, kernel, inverse, theta: now, messages, eta } = self;
+        let (n, stride) = (theta.len(), now.len());
+        let even = 1.0 / n as f32;
+        messages.clear();
+        messages.resize(document.words.len() * stride, Lanes::ZERO);
+        for message in messages.chunks_exact_mut(stride) {
+            flat_mut(message)[..n].fill(even);
+        }
+        flat_mut(now)[..n].copy_from_slice(theta);
+        let still = super::document::STILL * document.tokens() as f64;
+        for _ in 0..super::document::ITERATIONS {
+            for ((&w, &x), message) in
+                document.words.iter().zip(document.counts).zip(messages.chunks_exact_mut(stride))
+            {
+                let x = x as f32;
+                let phi = flat(topics.phi.row(w)).iter().zip(flat(inverse));
+                let old = flat(message).iter().zip(flat(now)).zip(flat(&topics.alpha));
+                for (eta, ((&phi, &inverse), ((&old, &theta), &alpha))) in
+                    flat_mut(eta).iter_mut().zip(phi.zip(old))
+                {
+                    *eta = (phi + topics.beta) * inverse * ((theta - x * old).max(0.0) + alpha);
+                }
+                let r = inverse_of(kernel.sum(eta))?;
+                for ((old, &eta), theta) in flat_mut(message).iter_mut().zip(flat(eta)).zip(flat_mut(now)) {
+                    let new = eta * r;
+                    *theta += x * (new - *old);
+                    *old = new;
+                }
+            }
+            let moved: f64 = theta.iter().zip(flat(now)).map(|(a, b)| f64::from((a - b).abs())).sum();
+            theta.copy_from_slice(&flat(now)[..n]);
+            if moved < still {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! What synchronous algorithms share whose messages are products, eta[k] ~ row[w,k] * t[d,k]: documents are renewed with the
+//! topics held fixed (`document`), and what they give to words is gathered as `G[w,:]` += r * `t[d,:]`.
+//!
+//! Bytes: phi and G, W x K each; t of the documents at work.
+
+use super::Setup;
+use super::document::{DocumentStep, Failed};
+use crate::checkpoint::{In, Out};
+use crate::corpus::Document;
+use crate::error::Result;
+use crate::kernel::{Kernel, Lanes, flat, flat_mut};
+use crate::phases::{Entry, Fault, GROUPS, Phases, Run, shares};
+use crate::store::Visited;
+use crate::topics::{Matrix, Topics, heavy_words, stride};
+
+/// Sums of rows by word, on threads. Heavy words are summed in f64.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    pub(crate) rows: Matrix,
+    /// Heavy words, with what was moved out of their rows before these grew too large to add to.
+    heavy: Vec<(u32, Vec<f64>)>,
+}
+
+impl Sums {
+    pub(crate) fn new(topics: &Topics, word_tokens: &[u64]) -> Result<Sums> {
+        let width = topics.lambda.len();
+        let heavy = heavy_words(word_tokens).map(|w| (w, vec![0.0; width])).collect();
+        Ok(Sums { rows: Matrix::zeros(topics.words(), topics.count)?, heavy })
+    }
+
+    pub(crate) fn clear(&mut self, phases: &Phases) {
+        phases.rows(&mut self.rows, |_, mut part| {
+            part.iter_mut().for_each(|(_, row)| row.fill(Lanes::ZERO));
+        });
+        for (_, sums) in &mut self.heavy {
+            sums.fill(0.0);
+        }
+    }
+
+    /// Calls `add(entry, row)` for every non-zero of the documents that `phases` has taken up.
+    pub(crate) fn add(&mut self, phases: &Phases, add: impl Fn(&Entry, &mut [Lanes]) + Sync) {
+        phases.words(&mut self.rows, |part, entries| {
+            entries.for_each(|entry| add(entry, part.row_mut(entry.word)));
+        });
+        for (w, sums) in &mut self.heavy {
+            let row = self.rows.row_mut(*w);
+            for (sum, &g) in sums.iter_mut().zip(flat(row)) {
+                *sum += f64::from(g);
+            }
+            row.fill(Lanes::ZERO);
+        }
+    }
+
+    /// After the last documents: the rows are whole.
+    pub(crate) fn finish(&mut self) {
+        for (w, sums) in &self.heavy {
+            for (g, &sum) in flat_mut(self.rows.row_mut(*w)).iter_mut().zip(sums) {
+                *g = sum as f32;
+            }
+        }
+    }
+
+    /// The rows were emptied by other hands: what heavy words have goes, too.
+    pub(crate) fn forget(&mut self) {
+        self.heavy.iter_mut().for_each(|(_, sums)| sums.fill(0.0));
+    }
+
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        self.rows.save(out)?;
+        self.heavy.iter().try_for_each(|(_, sums)| out.numbers(sums))
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+        self.rows.restore(from)?;
+        self.heavy.iter_mut().try_for_each(|(_, sums)| from.numbers(sums.len(), sums))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Gather {
+    phases: Phases,
+    kernel: Kernel,
+    inverse: Vec<Lanes>,
+    gathered: Sums,
+    /// Of the documents at work: t of each, and r of every non-zero.
+    t: Vec<Lanes>,
+    r: Vec<f32>,
+    /// The sum of all documents' theta, where it is wanted.
+    pub(crate) totals: Option<Vec<f64>>,
+}
+
+/// A document at work.
+pub(crate) struct Job<'a, 'b> {
+    pub(crate) step: &'a mut DocumentStep,
+    pub(crate) document: Document<'b>,
+    pub(crate) theta: &'a mut [f32],
+}
+
+impl Gather {
+    pub(crate) fn new(topics: &Topics, setup: &Setup) -> Result<Gather> {
+        Ok(Gather {
+            phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
+            kernel: setup.rules.kernel,
+            inverse: Vec::new(),
+            gathered: Sums::new(topics, &setup.word_tokens)?,
+            t: Vec::new(),
+            r: Vec::new(),
+            totals: None,
+        })
+    }
+
+    /// Before a pass.
+    pub(crate) fn begin(&mut self, topics: &Topics) {
+        topics.inverse(&mut self.inverse);
+        self.gathered.clear(&self.phases);
+        if let Some(totals) = &mut self.totals {
+            totals.fill(0.0);
+        }
+    }
+
+    /// Goes through documents: `each(job, inverse)` renews one, and leaves what its words are to gather in the step. Returns the
+    /// sum of what it returns.
+    pub(crate) fn block(
+        &mut self,
+        topics: &Topics,
+        visit: Visited<'_>,
+        each: impl Fn(Job<'_, '_>, &[Lanes]) -> Result<f64, Failed> + Sync + Send,
+    ) -> Result<f64, Fault> {
+        let (block, kept) = visit.open();
+        let (count, stride) = (topics.count as usize, stride(topics.count));
+        let mut sum = 0f64;
+        let mut theta = kept.theta();
+        for range in Phases::ranges(block) {
+            let (now, later) = theta.split_at_mut(range.len() * count);
+            theta = later;
+            let Gather { phases, t, r, inverse, kernel, gathered, totals } = self;
+            phases.take_up(block, range.clone());
+            t.resize(range.len() * stride, Lanes::ZERO);
+            let nonzeros: usize = phases.runs().iter().map(|run| run.size().1).sum();
+            r.resize(nonzeros, 0.0);
+            let sizes = || phases.runs().iter().map(Run::size);
+            let own = shares(&mut *now, sizes().map(|(documents, _, _)| documents * count))
+                .into_iter()
+                .zip(shares(t, sizes().map(|(documents, _, _)| documents * stride)))
+                .zip(shares(r, sizes().map(|(_, nonzeros, _)| nonzeros)))
+                .collect();
+            sum += phases.documents(
+                own,
+                || DocumentStep::new(topics.count, *kernel),
+                |run, ((theta, t), mut r), step| {
+                    let rows = theta.chunks_exact_mut(count).zip(t.chunks_exact_mut(stride));
+                    let mut sum = 0f64;
+                    for ((number, document), (theta, t)) in run.iter(block).zip(rows) {
+                        if document.words.is_empty() {
+                            continue;
+                        }
+                        sum += each(Job { step: &mut *step, document, theta }, inverse)
+                            .map_err(|bad| (number, bad))?;
+                        let (last_t, last_r) = step.last();
+                        t.copy_from_slice(last_t);
+                        let (head, tail) = std::mem::take(&mut r).split_at_mut(last_r.len());
+                        head.copy_from_slice(last_r);
+                        r = tail;
+                    }
+                    Ok(sum)
+                },
+            )?;
+            let (t, r, kernel) = (&*t, &*r, *kernel);
+            gathered.add(phases, |entry, row| {
+                let from = entry.document as usize * stride;
+                kernel.axpy(r[entry.nonzero as usize], &t[from..from + stride], row);
+            });
+            if let Some(totals) = totals {
+                for theta in now.chunks_exact(count) {
+                    totals.iter_mut().zip(theta).for_each(|(sum, &v)| *sum += f64::from(v));
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Looks at documents without changing anything. Returns the sum of what `each` returns.
+    pub(crate) fn look(
+        &mut self,
+        topics: &Topics,
+        visit: Visited<'_>,
+        each: impl Fn(Job<'_, '_>) -> Result<f64, Failed> + Sync + Send,
+    ) -> Result<f64, Fault> {
+        let (block, kept) = visit.open();
+        let (count, mut theta, mut sum) = (topics.count as usize, kept.theta(), 0f64);
+        for range in Phases::ranges(block) {
+            let (now, later) = theta.split_at_mut(range.len() * count);
+            theta = later;
+            let Gather { phases, kernel, .. } = self;
+            phases.take_up(block, range);
+            let own = shares(now, phases.runs().iter().map(|run| run.size().0 * count));
+            sum += phases.documents(
+                own,
+                || DocumentStep::new(topics.count, *kernel),
+                |run, theta, step| {
+                    let documents = run.iter(block).zip(theta.chunks_exact_mut(count));
+                    documents.filter(|((_, document), _)| !document.words.is_empty()).try_fold(
+                        0f64,
+                        |sum, ((number, document), theta)| {
+                            let more = each(Job { step: &mut *step, document, theta });
+                            more.map(|more| sum + more).map_err(|bad| (number, bad))
+                        },
+                    )
+                },
+            )?;
+        }
+        Ok(sum)
+    }
+
+    /// After a pass: phi = (phi + beta) * G, but no entry below `least`.
+    pub(crate) fn end(&mut self, topics: &mut Topics, least: f32) {
+        self.gathered.finish();
+        let (beta, count) = (topics.beta, topics.count as usize);
+        self.phases.rows_of_two(&mut topics.phi, &mut self.gathered.rows, |_, mut phi, mut gathered| {
+            for ((_, phi), (_, gathered)) in phi.iter_mut().zip(gathered.iter_mut()) {
+                for (phi, &g) in flat_mut(phi)[..count].iter_mut().zip(flat(gathered)) {
+                    *phi = ((*phi + beta) * g).max(least);
+                }
+            }
+        });
+        topics.sum_lambda();
+    }
+
+    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+        self.gathered.save(out)?;
+        self.totals.iter().try_for_each(|totals| out.numbers(totals))
+    }
+
+    pub(crate) fn restore(&mut self, topics: &Topics, from: &mut In) -> Result<()> {
+        self.gathered.restore(from)?;
+        if let Some(totals) = &mut self.totals {
+            from.numbers(totals.len(), totals)?;
+        }
+        topics.inverse(&mut self.inverse);
+        Ok(())
+    }
+}

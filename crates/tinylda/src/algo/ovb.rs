@@ -1,0 +1,341 @@
+//! Online variational Bayes (OVB; Hoffman, Blei and Bach 2010).
+//!
+//! Batches of S documents, each looked at once and forgotten. With the topics held fixed every document of a batch is settled:
+//! ```text
+//! E[w,k] = exp(psi(phi[w,k]+beta)) / exp(psi(lambda[k]+W*beta))
+//! eta[k] = E[w,k] * exp(psi(theta[d,k]+alpha[k])), normalised over k;  theta[d,:] = sum x*eta, until it stands still
+//! ```
+//! then, with D documents in all and t batches done,
+//! ```text
+//! rho = (tau0+t)^-kappa      phi = (1-rho)*phi + rho*(D/S) * sum over the batch of x*eta
+//! ```
+//! The factor (1-rho) is kept beside phi, so that a batch touches the rows of its own words only.
+//!
+//! Bytes: phi, E and what a batch gathers, W x K each; nothing is kept of documents. Cost: two multiply-adds per (non-zero,
+//! topic) for every round of `--inner`, a digamma per (word of the batch, topic) and (document, topic, round).
+//! The training perplexity is taken on the way, from each document's theta and the topics that it has met.
+
+use super::document::{DocumentStep, Failed, Frozen};
+use super::gather::Sums;
+use super::vb::{STILL, weigh};
+use super::{Facts, Setup, Sweep};
+use crate::checkpoint::{In, Out};
+use crate::corpus::Block;
+use crate::counts::Slot;
+use crate::error::Result;
+use crate::kernel::{Kernel, LANES, Lanes, flat, flat_mut};
+use crate::phases::{Fault, GROUPS, Phases, Run, TOGETHER, shares};
+use crate::store::{Keep, Visited};
+use crate::topics::{Matrix, Part, Topics, stride};
+use std::ops::Range;
+
+pub(super) const FACTS: Facts = Facts {
+    name: "ovb",
+    about: "Online variational Bayes: batches of documents, each looked at once a pass",
+    matrices: 3,
+    keep: Keep::Nothing,
+    noisy: true,
+    options: &["--inner", "--batch", "--tau0", "--kappa"],
+    ..Facts::PLAIN
+};
+
+/// Where phi's factor has become this small it is multiplied in.
+const SMALL: f64 = 1e-12;
+
+/// E is not less: a word that the topics have forgotten would have no message at all.
+const LEAST: f32 = 1e-10;
+
+#[derive(Debug)]
+pub(super) struct Ovb {
+    phases: Phases,
+    kernel: Kernel,
+    inner: u32,
+    batch: u64,
+    tau0: f64,
+    kappa: f64,
+    documents: u64,
+    /// Batches done.
+    batches: u64,
+    /// Documents of the batch under way.
+    seen: u64,
+    /// phi is this times what the matrix says; lambda is whole.
+    factor: f64,
+    /// E, where the batch has met the word.
+    rows: Matrix,
+    met: Vec<bool>,
+    gathered: Sums,
+    /// exp(-psi(lambda+W*beta)), and 1/(lambda+W*beta), of this batch.
+    fade: Vec<Lanes>,
+    inverse: Vec<Lanes>,
+    t: Vec<Lanes>,
+    r: Vec<f32>,
+}
+
+impl Ovb {
+    pub(super) fn new(topics: &Topics, setup: &Setup) -> Result<Ovb> {
+        let special = &setup.special;
+        Ok(Ovb {
+            phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
+            kernel: setup.rules.kernel,
+            inner: special.inner.unwrap_or(DEFAULT_INNER),
+            batch: special.batch.unwrap_or(1024),
+            tau0: special.tau0.unwrap_or(1024.0),
+            kappa: special.kappa.unwrap_or(0.5),
+            documents: setup.documents,
+            batches: 0,
+            seen: 0,
+            factor: 1.0,
+            rows: Matrix::zeros(topics.words(), topics.count)?,
+            met: vec![false; topics.words() as usize],
+            gathered: Sums::new(topics, &setup.word_tokens)?,
+            fade: Vec::new(),
+            inverse: Vec::new(),
+            t: Vec::new(),
+            r: Vec::new(),
+        })
+    }
+
+    /// Before a batch: what its documents share.
+    fn invert(&mut self, topics: &Topics) {
+        fades(topics, &mut self.fade);
+        topics.inverse(&mut self.inverse);
+        // Rows of phi are without their factor.
+        flat_mut(&mut self.inverse).iter_mut().for_each(|v| *v = (f64::from(*v) * self.factor) as f32);
+    }
+
+    /// Documents of one batch. Returns their log-likelihood.
+    fn some(
+        &mut self,
+        topics: &Topics,
+        block: &Block,
+        range: Range<usize>,
+        gather: bool,
+    ) -> Result<f64, Fault> {
+        let Ovb { phases, kernel, rows, met, t, r, fade, inverse, gathered, factor, .. } = self;
+        let (count, stride, kernel) = (topics.count as usize, stride(topics.count), *kernel);
+        phases.take_up(block, range.clone());
+        // E of words that the batch has not met yet.
+        let marks = phases.bounds().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+        let marks: Vec<std::sync::Mutex<&mut [bool]>> =
+            shares(met, marks).into_iter().map(std::sync::Mutex::new).collect();
+        let (factor, beta) = (*factor as f32, topics.beta);
+        let (bounds, runs) = (phases.bounds(), phases.runs());
+        phases.rows(rows, |group, mut part| {
+            let mut met = marks[group].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            for entry in runs.iter().flat_map(|run| run.list(group)) {
+                let met = &mut met[(entry.word - bounds[group]) as usize];
+                if !std::mem::replace(met, true) {
+                    let phi = flat(topics.phi.row(entry.word));
+                    let mut row = [0f32; LANES];
+                    let to = flat_mut(part.row_mut(entry.word));
+                    for (to, phi) in to.chunks_exact_mut(LANES).zip(phi.chunks_exact(LANES)) {
+                        for (value, &phi) in row.iter_mut().zip(phi) {
+                            *value = phi * factor;
+                        }
+                        kernel.exp_digamma(&row, &[beta; LANES], &[1.0; LANES], to);
+                    }
+                    to[..count].iter_mut().for_each(|v| *v = v.max(LEAST));
+                    to[count..].fill(0.0);
+                }
+            }
+        });
+        t.resize(range.len() * stride, Lanes::ZERO);
+        r.resize(runs.iter().map(|run| run.size().1).sum(), 0.0);
+        let sizes = || runs.iter().map(Run::size);
+        let own = shares(t, sizes().map(|(documents, _, _)| documents * stride))
+            .into_iter()
+            .zip(shares(r, sizes().map(|(_, nonzeros, _)| nonzeros)))
+            .collect();
+        let plain = Frozen::new(topics, inverse).with_beta(beta / factor);
+        let frozen = plain.with_rows(rows, fade).weighed(weigh);
+        let stop = (self.inner, STILL * f64::from(topics.count));
+        let sum = phases.documents(
+            own,
+            || (DocumentStep::new(topics.count, kernel), vec![0f32; count]),
+            |run, (t, mut r), (step, theta)| {
+                let mut sum = 0f64;
+                for ((number, document), t) in run.iter(block).zip(t.chunks_exact_mut(stride)) {
+                    if document.words.is_empty() {
+                        continue;
+                    }
+                    let mut one = || {
+                        let n = document.tokens();
+                        theta.fill(n as f32 / count as f32);
+                        step.settle(&frozen, document, theta, stop)?;
+                        let (last_t, last_r) = step.last();
+                        t.copy_from_slice(last_t);
+                        let (head, tail) = std::mem::take(&mut r).split_at_mut(last_r.len());
+                        head.copy_from_slice(last_r);
+                        r = tail;
+                        step.log_likelihood(&plain, document, theta, n)
+                    };
+                    sum += one().map_err(|bad| (number, bad.into()))?;
+                }
+                Ok(sum)
+            },
+        )?;
+        if gather {
+            let (t, r) = (&*t, &*r);
+            gathered.add(phases, |entry, row| {
+                let from = entry.document as usize * stride;
+                kernel.axpy(r[entry.nonzero as usize], &t[from..from + stride], row);
+            });
+        }
+        Ok(sum)
+    }
+
+    /// The batch is done: the topics take it up.
+    fn learn(&mut self, topics: &mut Topics) {
+        if self.seen == 0 {
+            return;
+        }
+        self.batches += 1;
+        let rho = libm::pow(self.tau0 + self.batches as f64, -self.kappa).min(1.0);
+        let share = rho * self.documents as f64 / self.seen as f64;
+        self.factor *= 1.0 - rho;
+        topics.lambda.iter_mut().for_each(|lambda| *lambda *= 1.0 - rho);
+        if self.factor < SMALL {
+            let factor = self.factor as f32;
+            self.phases.rows(&mut topics.phi, |_, mut part| {
+                part.iter_mut().for_each(|(_, row)| flat_mut(row).iter_mut().for_each(|v| *v *= factor));
+            });
+            self.factor = 1.0;
+        }
+        self.gathered.finish();
+        // phi += share/factor * E*G where the batch has met a word; lambda by groups, in order.
+        let Ovb { phases, rows, met, gathered, factor, .. } = self;
+        let (rows, met, of_phi) = (&*rows, &*met, (share / *factor) as f32);
+        let count = topics.count as usize;
+        let sums: Vec<std::sync::Mutex<Vec<f64>>> =
+            (0..GROUPS).map(|_| std::sync::Mutex::new(vec![0.0; count])).collect();
+        phases.rows_of_two(&mut topics.phi, &mut gathered.rows, |group, mut phi: Part<'_>, mut gathered| {
+            let mut sum = sums[group].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            for ((w, phi), (_, gathered)) in phi.iter_mut().zip(gathered.iter_mut()) {
+                if met[w as usize] {
+                    let row = flat(rows.row(w)).iter().zip(flat_mut(gathered));
+                    for ((phi, sum), (&e, g)) in flat_mut(phi).iter_mut().zip(&mut *sum).zip(row) {
+                        let one = e * std::mem::take(g);
+                        *phi += of_phi * one;
+                        *sum += f64::from(one);
+                    }
+                }
+            }
+        });
+        for sum in sums {
+            let sum = sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+            for (lambda, more) in topics.lambda.iter_mut().zip(sum) {
+                *lambda += share * more;
+            }
+        }
+        self.met.fill(false);
+        self.gathered.forget();
+        self.seen = 0;
+        self.invert(topics);
+    }
+}
+
+/// exp(-psi(lambda + W*beta)), times lambda's mean: a factor that messages do not show, and that keeps products near one.
+fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
+    let beta_sum = topics.beta_sum();
+    let mean = (topics.lambda.iter().sum::<f64>() / f64::from(topics.count) + beta_sum) as f32;
+    to.clear();
+    to.resize(stride(topics.count), Lanes::ZERO);
+    let count = topics.count as usize;
+    for (to, &lambda) in flat_mut(to)[..count].iter_mut().zip(&topics.lambda) {
+        *to = mean / crate::kernel::exp_digamma_of((lambda + beta_sum) as f32);
+    }
+}
+
+/// The most rounds that settle a document.
+const DEFAULT_INNER: u32 = 100;
+
+impl Sweep for Ovb {
+    fn begin(&mut self, topics: &mut Topics) -> Result<()> {
+        self.invert(topics);
+        Ok(())
+    }
+
+    fn block(&mut self, topics: &mut Topics, visit: Visited<'_>) -> Result<Option<f64>, (u64, Failed)> {
+        let (block, _) = visit.open();
+        let (mut from, mut sum) = (0, 0f64);
+        while from < block.documents() {
+            let most = (self.batch - self.seen).min(TOGETHER as u64) as usize;
+            let to = (from + most).min(block.documents());
+            sum += self.some(topics, block, from..to, true)?;
+            self.seen += (to - from) as u64;
+            from = to;
+            if self.seen == self.batch {
+                self.learn(topics);
+            }
+        }
+        Ok(Some(sum))
+    }
+
+    fn end(&mut self, topics: &mut Topics) -> Result<()> {
+        self.learn(topics);
+        Ok(())
+    }
+
+    fn ready(&mut self, topics: &Topics) -> Result<bool> {
+        self.met.fill(false);
+        self.invert(topics);
+        Ok(true)
+    }
+
+    fn measure(&mut self, topics: &Topics, visit: Visited<'_>) -> Result<f64, (u64, Failed)> {
+        let (block, _) = visit.open();
+        Phases::ranges(block).try_fold(0f64, |sum, range| Ok(sum + self.some(topics, block, range, false)?))
+    }
+
+    fn phi(&self, topics: &Topics, word: u32, _: &mut Slot, to: &mut [f32]) -> Result<()> {
+        let factor = self.factor as f32;
+        let row = flat(topics.phi.row(word));
+        to.iter_mut().zip(row).for_each(|(to, &phi)| *to = phi * factor);
+        Ok(())
+    }
+
+    fn own_phi(&self) -> bool {
+        true
+    }
+
+    fn save(&self, topics: &Topics, out: &mut Out) -> Result<()> {
+        topics.save(out)?;
+        out.numbers(&[self.batches, self.seen])?;
+        out.numbers(&[self.factor])?;
+        out.numbers(&self.met.iter().map(|&met| u8::from(met)).collect::<Vec<u8>>())?;
+        self.rows.save(out)?;
+        self.gathered.save(out)
+    }
+
+    fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
+        topics.restore(from)?;
+        let (mut numbers, mut factor, mut met) = (Vec::<u64>::new(), Vec::<f64>::new(), Vec::<u8>::new());
+        from.numbers(2, &mut numbers)?;
+        (self.batches, self.seen) = (numbers[0], numbers[1]);
+        from.numbers(1, &mut factor)?;
+        self.factor = factor[0];
+        if self.seen >= self.batch || !(self.factor > 0.0 && self.factor <= 1.0) {
+            return Err(from.damaged("it is in a batch that cannot be"));
+        }
+        from.numbers(self.met.len(), &mut met)?;
+        self.met = met.into_iter().map(|met| met != 0).collect();
+        self.rows.restore(from)?;
+        self.gathered.restore(from)?;
+        self.invert(topics);
+        Ok(())
+    }
+}
+
+/// exp(psi(phi+beta)) of all words, for documents that are new: rows in place of phi, and the fades that go with them.
+pub(super) fn expected(topics: &Topics, kernel: Kernel) -> Result<(Matrix, Vec<Lanes>)> {
+    let mut fade = Vec::new();
+    fades(topics, &mut fade);
+    let smooth = vec![topics.beta; topics.count as usize];
+    let ones = vec![1f32; topics.count as usize];
+    let rows = Matrix::of_rows(topics.words(), topics.count, |w, row| {
+        kernel.exp_digamma(flat(topics.phi.row(w)), &smooth, &ones, &mut row[..smooth.len()]);
+        row[..smooth.len()].iter_mut().for_each(|v| *v = v.max(LEAST));
+        Ok(())
+    })?;
+    Ok((rows, fade))
+}

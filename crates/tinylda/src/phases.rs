@@ -1,0 +1,261 @@
+//! Documents on threads, then words on threads: how the paper's synchronous algorithms and Gibbs sampling go through a piece.
+//! No formulas here.
+//!
+//! Documents are cut into runs and words into groups by rules that do not know the number of threads. In the first phase every
+//! run is one thread's alone, in the second every group: so each number has one writer, sums have one order, and the result is
+//! the same, to the bit, for any number of threads. For sampling there is a third way: run r has group r + e, for e = 0, 1, ...;
+//! at any time no two threads share a document or a word.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::algo::document::Failed;
+use crate::corpus::{Block, Document};
+use crate::error::{Error, Result};
+use crate::topics::{Matrix, Part};
+
+/// The most documents that are gone through at a time: what the first phase leaves for the second is a row of K for each.
+pub(crate) const TOGETHER: usize = 1024;
+/// Into how many runs these are cut, and the words into how many groups.
+pub(crate) const GROUPS: usize = 64;
+
+/// A non-zero, in the list of its word's group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) word: u32,
+    /// Which document of those at work.
+    pub(crate) document: u32,
+    /// Which non-zero of those at work, and where its first token is in the run.
+    pub(crate) nonzero: u32,
+    pub(crate) token: u32,
+    pub(crate) count: u32,
+}
+
+/// Documents that one thread goes through.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    /// Of the block.
+    pub(crate) documents: Range<usize>,
+    nonzeros: usize,
+    tokens: usize,
+    /// Its non-zeros by groups of words, in order.
+    lists: Vec<Vec<Entry>>,
+}
+
+impl Run {
+    /// How many documents, non-zeros and tokens it has.
+    pub(crate) fn size(&self) -> (usize, usize, usize) {
+        (self.documents.len(), self.nonzeros, self.tokens)
+    }
+
+    /// Its non-zeros of a group of words.
+    pub(crate) fn list(&self, group: usize) -> &[Entry] {
+        &self.lists[group]
+    }
+
+    /// Its documents: number in the corpus, document.
+    pub(crate) fn iter<'a>(&self, block: &'a Block) -> impl Iterator<Item = (u64, Document<'a>)> {
+        self.documents.clone().map(|d| (block.number(d), block.document(d)))
+    }
+}
+
+/// What goes wrong: the document's number, and how.
+pub(crate) type Fault = (u64, Failed);
+
+/// See the top.
+#[derive(Debug)]
+pub(crate) struct Phases {
+    pool: rayon::ThreadPool,
+    groups: usize,
+    /// The first word of every group, and one past the last.
+    bounds: Vec<u32>,
+    group_of: Vec<u8>,
+    runs: Vec<Run>,
+}
+
+impl Phases {
+    /// Words in so many groups of about equal numbers of tokens.
+    pub(crate) fn new(threads: usize, word_tokens: &[u64], groups: usize) -> Result<Phases> {
+        let total: u128 = word_tokens.iter().map(|&n| u128::from(n) + 1).sum();
+        let mut group_of = Vec::with_capacity(word_tokens.len());
+        let mut before = 0u128;
+        for &n in word_tokens {
+            group_of.push((before * groups as u128 / total.max(1)) as u8);
+            before += u128::from(n) + 1;
+        }
+        let bounds =
+            (0..=groups).map(|g| group_of.partition_point(|&of| usize::from(of) < g) as u32).collect();
+        Ok(Phases { pool: pool(threads)?, groups, bounds, group_of, runs: Vec::new() })
+    }
+
+    /// The first word of every group, and one past the last.
+    pub(crate) fn bounds(&self) -> &[u32] {
+        &self.bounds
+    }
+
+    /// The documents of a block, so many at a time as are gone through together.
+    pub(crate) fn ranges(block: &Block) -> impl Iterator<Item = Range<usize>> {
+        let documents = block.documents();
+        (0..documents).step_by(TOGETHER).map(move |from| from..(from + TOGETHER).min(documents))
+    }
+
+    /// Takes up some documents of a block: cuts them into runs and lists their non-zeros.
+    pub(crate) fn take_up(&mut self, block: &Block, range: Range<usize>) {
+        let Phases { pool, groups, group_of, runs, .. } = self;
+        let nonzeros: usize = range.clone().map(|d| block.document(d).words.len()).sum();
+        let size = nonzeros.div_ceil(*groups).max(1);
+        runs.resize_with(*groups, Run::default);
+        // Where each run begins: its first document, and how many non-zeros come before it.
+        let (mut d, mut sum) = (range.start, 0);
+        let mut before = Vec::with_capacity(*groups);
+        for (i, run) in runs.iter_mut().enumerate() {
+            before.push((d - range.start, sum));
+            let from = d;
+            while d < range.end && (sum < (i + 1) * size || i + 1 == *groups) {
+                sum += block.document(d).words.len();
+                d += 1;
+            }
+            run.documents = from..d;
+        }
+        let groups = *groups;
+        pool.install(|| {
+            runs.par_iter_mut().zip(before).for_each(|(run, (first, mut nonzero))| {
+                run.lists.resize_with(groups, Vec::new);
+                run.lists.iter_mut().for_each(Vec::clear);
+                let from = nonzero;
+                let mut token = 0u32;
+                for (document, d) in (first as u32..).zip(run.documents.clone()) {
+                    let Document { words, counts } = block.document(d);
+                    for (&word, &count) in words.iter().zip(counts) {
+                        let entry = Entry { word, document, nonzero: nonzero as u32, token, count };
+                        run.lists[usize::from(group_of[word as usize])].push(entry);
+                        nonzero += 1;
+                        // Counts of billions are for other algorithms; these are cut where tokens are labelled.
+                        token = token.saturating_add(count);
+                    }
+                }
+                run.nonzeros = nonzero - from;
+                run.tokens = token as usize;
+            });
+        });
+    }
+
+    /// The runs taken up.
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// First phase: `each(run, share, scratch)` for every run; the sum of what it returns, in order.
+    pub(crate) fn documents<T: Send, S>(
+        &self,
+        shares: Vec<T>,
+        scratch: impl Fn() -> S + Sync + Send,
+        each: impl Fn(&Run, T, &mut S) -> Result<f64, Fault> + Sync + Send,
+    ) -> Result<f64, Fault> {
+        let sums: Vec<Result<f64, Fault>> = self.pool.install(|| {
+            let tasks: Vec<(&Run, T)> = self.runs.iter().zip(shares).collect();
+            tasks
+                .into_par_iter()
+                .with_max_len(1)
+                .map_init(scratch, |scratch, (run, share)| each(run, share, scratch))
+                .collect()
+        });
+        sums.into_iter().sum()
+    }
+
+    /// Second phase: `each(rows, entries)` for every group of words, with its rows of a matrix.
+    pub(crate) fn words(
+        &self,
+        matrix: &mut Matrix,
+        each: impl Fn(&mut Part<'_>, &mut dyn Iterator<Item = &Entry>) + Sync,
+    ) {
+        self.rows(matrix, |group, mut part| {
+            each(&mut part, &mut self.runs.iter().flat_map(|run| run.list(group)));
+        });
+    }
+
+    /// `each(group, rows)` for every group of words, with its rows of a matrix.
+    pub(crate) fn rows(&self, matrix: &mut Matrix, each: impl Fn(usize, Part<'_>) + Sync) {
+        let parts: Vec<(usize, Part<'_>)> = matrix.parts(&self.bounds).into_iter().enumerate().collect();
+        self.pool.install(|| {
+            parts.into_par_iter().with_max_len(1).for_each(|(group, part)| each(group, part));
+        });
+    }
+
+    /// `each(group, rows, rows)` for every group of words, with its rows of two matrices.
+    pub(crate) fn rows_of_two(
+        &self,
+        one: &mut Matrix,
+        two: &mut Matrix,
+        each: impl Fn(usize, Part<'_>, Part<'_>) + Sync,
+    ) {
+        let parts = one.parts(&self.bounds).into_iter().zip(two.parts(&self.bounds));
+        let parts: Vec<(usize, (Part<'_>, Part<'_>))> = parts.enumerate().collect();
+        self.pool.install(|| {
+            parts.into_par_iter().with_max_len(1).for_each(|(group, (one, two))| each(group, one, two));
+        });
+    }
+
+    /// The third way: `each(run, entries, share, rows)` for every run and group of words, so that no two at a time share one;
+    /// `between(shares)` after each round of them. The sum of what `each` returns, in order.
+    pub(crate) fn diagonals<T: Send, S>(
+        &self,
+        matrix: &mut Matrix,
+        shares: &mut [T],
+        scratch: impl Fn() -> S + Sync + Send,
+        each: impl Fn(&Run, &[Entry], &mut T, &mut Part<'_>, &mut S) -> Result<f64, Fault> + Sync + Send,
+        mut between: impl FnMut(&mut [T]),
+    ) -> Result<f64, Fault> {
+        let groups = self.groups;
+        let mut total = 0f64;
+        for round in 0..groups {
+            let mut parts: Vec<Option<Part<'_>>> = matrix.parts(&self.bounds).into_iter().map(Some).collect();
+            let tasks: Vec<_> = self
+                .runs
+                .iter()
+                .zip(shares.iter_mut())
+                .enumerate()
+                .filter_map(|(r, (run, share))| {
+                    let group = (r + round) % groups;
+                    parts[group].take().map(|part| (run, group, share, part))
+                })
+                .filter(|(run, group, _, _)| !run.list(*group).is_empty())
+                .collect();
+            let sums: Vec<Result<f64, Fault>> = self.pool.install(|| {
+                tasks
+                    .into_par_iter()
+                    .with_max_len(1)
+                    .map_init(&scratch, |scratch, (run, group, share, mut part)| {
+                        each(run, run.list(group), share, &mut part, scratch)
+                    })
+                    .collect()
+            });
+            total += sums.into_iter().sum::<Result<f64, Fault>>()?;
+            between(shares);
+        }
+        Ok(total)
+    }
+}
+
+/// Threads to work on.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    let threads = threads.max(1);
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
+        option: "--threads",
+        found: threads.to_string(),
+        expected: "threads that the system can start".into(),
+        remedy: format!("Choose fewer ({e})."),
+    })
+}
+
+/// A list cut into shares of the given sizes.
+pub(crate) fn shares<T>(mut list: &mut [T], sizes: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    sizes
+        .map(|size| {
+            let (head, tail) = std::mem::take(&mut list).split_at_mut(size);
+            list = tail;
+            head
+        })
+        .collect()
+}
