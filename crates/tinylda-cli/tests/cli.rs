@@ -381,10 +381,10 @@ fn wrong_usage_is_2() {
         ("train small.tlc -k 3 --tol -1 -o m", vec!["from 0"]),
         ("train small.tlc -k 3 --threads 0 --algorithm tbp -o m", vec!["--threads"]),
         ("train small.tlc -k 3 --active some -o m", vec!["--active", "auto, all or a whole number"]),
-        (
-            "train small.tlc -k 3 --threads 2 --algorithm stbp -o m",
-            vec!["--threads", "only with --algorithm tbp"],
-        ),
+        ("train small.tlc -k 3 --active 2 --algorithm stbp -o m", vec!["--active", "tbp"]),
+        ("train small.tlc -k 3 --samples 2 --algorithm vb -o m", vec!["--samples", "gibbs"]),
+        ("train small.tlc -k 3 --kappa 2 --algorithm ovb -o m", vec!["--kappa", "0 to 1"]),
+        ("train small.tlc -k 3 --passes 5 --burn-in 5 --algorithm gibbs -o m", vec!["--burn-in", "fewer"]),
         (
             "train small.tlc -k 3 --algorithm atbp --exclude none -o m",
             vec!["--exclude", "only with --algorithm tbp"],

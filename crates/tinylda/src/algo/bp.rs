@@ -106,6 +106,7 @@ impl Bp {
         rows.new.fill(Lanes::ZERO);
         super::document::mean(self.kernel, theta, &topics.alpha, &self.inverse, &mut rows.t);
         let smooth = topics.beta * self.kernel.sum(&rows.t);
+        let least = topics.beta_sum() as f32;
         let mut log_sum = LogSum::new();
         let words = document.words.iter().zip(document.counts);
         for (i, ((&w, &x), message)) in words.zip(messages.chunks_exact_mut(stride)).enumerate() {
@@ -114,7 +115,7 @@ impl Bp {
             }
             let phi = topics.phi.row(w);
             log_sum.add(x, self.kernel.dot(phi, &rows.t) + smooth);
-            let from = Excluded { phi, theta: &rows.theta, total: &self.total, alpha: &topics.alpha };
+            let from = Excluded { phi, theta: &rows.theta, total: &self.total, alpha: &topics.alpha, least };
             let sum = self.kernel.exclude(&mut rows.eta, from, message, x as f32, topics.beta);
             self.kernel.replace(message, &rows.eta, inverse_of(sum)?, x as f32, &mut rows.new);
         }
@@ -233,7 +234,7 @@ impl Abp {
     ) -> Result<(), NotANumber> {
         total(topics, &mut self.total);
         let Abp { kernel, total, rows, heavy, .. } = self;
-        let (n, beta) = (theta.len(), topics.beta);
+        let (n, beta, least) = (theta.len(), topics.beta, topics.beta_sum() as f32);
         flat_mut(&mut rows.theta)[..n].copy_from_slice(theta);
         let words = document.words.iter().zip(document.counts);
         for (i, ((&w, &x), message)) in words.zip(messages.chunks_exact_mut(total.len())).enumerate() {
@@ -241,7 +242,8 @@ impl Abp {
                 prefetch(topics.phi.row(ahead));
             }
             let x = x as f32;
-            let from = Excluded { phi: topics.phi.row(w), theta: &rows.theta, total, alpha: &topics.alpha };
+            let from =
+                Excluded { phi: topics.phi.row(w), theta: &rows.theta, total, alpha: &topics.alpha, least };
             let r = inverse_of(kernel.exclude(&mut rows.eta, from, message, x, beta))?;
             if let Some(wide) = heavy.get_mut(&w) {
                 // What changes of the row is added up in f64.

@@ -534,7 +534,7 @@ mod tests {
             let mut first: Option<Vec<Vec<Lanes>>> = None;
             for kernel in Kernel::all() {
                 let mut eta = vec![Lanes::ZERO; phi.len()];
-                let rows = Excluded { phi: &phi, theta: &theta, total: &total, alpha: &alpha };
+                let rows = Excluded { phi: &phi, theta: &theta, total: &total, alpha: &alpha, least: 0.1 };
                 let sum = kernel.exclude(&mut eta, rows, &message, x, beta);
                 let at = |row: &[Lanes], i: usize| f64::from(flat(row)[i]);
                 let want = |i: usize| {

@@ -128,6 +128,8 @@ pub(crate) struct Excluded<'a> {
     /// lambda + W*beta.
     pub(crate) total: &'a [Lanes],
     pub(crate) alpha: &'a [Lanes],
+    /// W*beta: total less anything's own is not less.
+    pub(crate) least: f32,
 }
 
 /// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
@@ -142,17 +144,17 @@ pub(super) unsafe fn exclude<V: Vector>(
 ) -> f32 {
     // SAFETY: see `dot`.
     unsafe {
-        let Excluded { phi, theta, total, alpha } = rows;
+        let Excluded { phi, theta, total, alpha, least } = rows;
         let n = eta.len();
         let (phi, theta, total) = (&phi[..n], &theta[..n], &total[..n]);
         let (alpha, message) = (&alpha[..n], &message[..n]);
-        let (x, beta, zero) = (V::splat(x), V::splat(beta), V::zero());
+        let (x, beta, least, zero) = (V::splat(x), V::splat(beta), V::splat(least), V::zero());
         let mut sum = V::zero();
         for i in 0..n {
             let own = V::load(&message[i]).mul(x);
             let phi = V::load(&phi[i]).sub(own).max(zero).add(beta);
             let theta = V::load(&theta[i]).sub(own).max(zero).add(V::load(&alpha[i]));
-            let one = phi.mul(theta).div(V::load(&total[i]).sub(own));
+            let one = phi.mul(theta).div(V::load(&total[i]).sub(own).max(least));
             one.store(&mut eta[i]);
             sum = sum.add(one);
         }
