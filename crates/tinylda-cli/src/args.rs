@@ -311,6 +311,9 @@ pub(crate) struct Train {
     /// Throw an earlier checkpoint away and begin anew
     #[arg(long, conflicts_with = "resume")]
     pub(crate) restart: bool,
+    /// Write the model as it is after these passes too, such as 1,10,100: to OUTPUT.snapshots/pass-00010.model and so on
+    #[arg(long, value_name = "PASSES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) snapshots: Vec<u32>,
     /// Write a line of JSON per pass to this file; - for standard output [default: the model's name and .log.jsonl, where training
     /// takes more than a minute]
     #[arg(long, value_name = "FILE")]

@@ -160,6 +160,12 @@ fn train(
                 MAY_EXIT.store(false, Ordering::Relaxed);
                 (None, ControlFlow::Continue(()))
             }
+            Event::Snapshot { path, pass, seconds } => {
+                bar.say(&format!("the model after pass {pass} is in {}", path.display()));
+                let line =
+                    json!({ "event": "snapshot", "file": shown(path), "pass": pass, "seconds": seconds });
+                (Some(line), ControlFlow::Continue(()))
+            }
             Event::Checkpoint(folder) => {
                 saved = true;
                 let seconds = log.progress.map(|p| p.seconds);
@@ -287,6 +293,9 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     }
     if let Some(folder) = &a.scratch {
         trainer = trainer.scratch(folder.clone());
+    }
+    if !a.snapshots.is_empty() {
+        trainer = trainer.snapshots(a.snapshots.clone(), with_more(a.output(), ".snapshots"));
     }
     let every = Some(a.checkpoint_every).filter(|every| !every.is_zero());
     let resume = match (a.resume, a.restart) {

@@ -51,6 +51,14 @@ impl Trainer {
         if self.passes == 0 {
             return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
         }
+        if self.recompute && self.snapshots.is_some() {
+            return bad(
+                "--snapshots",
+                "given with --theta recompute".into(),
+                "only one of the two",
+                "Leave one of them out: what a pass has made is whole only when the next begins.",
+            );
+        }
         self.check_given(shape)?;
         let word_tokens = corpus.word_totals()?.tokens;
         if self.algorithm.small_messages() {
