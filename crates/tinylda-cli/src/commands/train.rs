@@ -13,7 +13,7 @@ use tinylda::{
     Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Stop, Summary, Trainer, human_bytes,
 };
 
-use super::{check_output, grouped, print, shown, usage};
+use super::{ceiling, check_output, grouped, print, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
 use log::Log;
@@ -278,17 +278,7 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     if let Some(path) = &a.order {
         trainer = trainer.order(numbers(path)?);
     }
-    let memory = match a.memory {
-        Some(args::Size::Bytes(bytes)) => Some(bytes),
-        Some(args::Size::Share(share)) => {
-            let all = machine::total_bytes();
-            let unknown =
-                || usage("--memory", "a share".into(), "bytes", "The system does not tell what it has.");
-            Some((all.ok_or_else(unknown)? as f64 * share) as u64)
-        }
-        None => machine::available_bytes().map(|free| free - free / 10),
-    };
-    if let Some(bytes) = memory {
+    if let Some(bytes) = ceiling(a.memory)? {
         trainer = trainer.memory(bytes);
     }
     if let Some(folder) = &a.scratch {
