@@ -60,7 +60,7 @@ const SOLID: &[f64] = &[];
 pub(crate) fn style(name: &str) -> Style {
     let plain = |colour, dash, marker| Style { colour, dash, marker, width: 1.6, on_top: false };
     let (vermilion, blue, sky) = (Colour(213, 94, 0), Colour(0, 114, 178), Colour(86, 180, 233));
-    let (black, grey, green) = (Colour(0, 0, 0), Colour(140, 140, 140), Colour(0, 158, 115));
+    let (black, grey, green) = (Colour(0, 0, 0), Colour(72, 72, 72), Colour(0, 158, 115));
     let (purple, orange, yellow) = (Colour(204, 121, 167), Colour(230, 159, 0), Colour(164, 146, 20));
     match name {
         "tbp" => Style { width: 3.0, on_top: true, ..plain(vermilion, SOLID, Marker::Disc) },

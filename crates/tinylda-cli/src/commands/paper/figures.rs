@@ -37,7 +37,11 @@ pub(super) fn all(all: &Everything) -> anyhow::Result<()> {
     let figure = Figure {
         title: "Predictive perplexity against the number of topics".into(),
         columns: columns(all),
-        panels: panels(&perplexity, &Axis::new("K", false), &Axis::new("predictive perplexity", false)),
+        panels: panels(
+            &perplexity,
+            &Axis::new("K", false),
+            &Axis::new("predictive perplexity", far_apart(&perplexity)),
+        ),
     };
     save(out, "perplexity", &figure.draw(), &table("topics,predictive_perplexity", &perplexity))?;
 
@@ -143,6 +147,14 @@ fn panels(curves: &Curves, x: &Axis, y: &Axis) -> Vec<Panel> {
             .collect(),
     };
     curves.iter().map(panel).collect()
+}
+
+/// Whether on some corpus one algorithm is so much worse than another that a linear axis would press the others together.
+fn far_apart(curves: &Curves) -> bool {
+    curves.iter().any(|(_, curves)| {
+        let values = || curves.iter().flat_map(|(_, points)| points.iter().map(|p| p.1));
+        values().fold(0.0, f64::max) > 2.5 * values().fold(f64::INFINITY, f64::min)
+    })
 }
 
 fn table(columns: &str, curves: &Curves) -> String {

@@ -257,7 +257,7 @@ fn time_section(all: &Everything) -> String {
     let tables = by_topics(all, Kind::Time, |o| Some(seconds(o.seconds_per_pass)));
     format!(
         "## {what}\n\nSeconds, one thread, the median of the last four of six passes, without the training perplexity where that is \
-         computed apart. `tbp`'s later passes are faster, since documents come to use fewer topics.\n\n{}{tables}",
+         computed apart. These are the first passes: with `tbp`, whose documents come to use fewer topics, later ones may take less.\n\n{}{tables}",
         figure("time", what)
     )
 }

@@ -23,7 +23,8 @@ enum News {
 pub(super) fn all(all: &mut Everything, costs: &[Cost], ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("runs", Unit::Plain);
     let mut board = Board::new(costs);
-    for kind in [Kind::Train, Kind::Online, Kind::Time] {
+    // The online ones first: their ceiling is on the whole process, which has little in memory yet.
+    for kind in [Kind::Online, Kind::Train, Kind::Time] {
         let left = |&i: &usize| all.runs[i].settings.kind == kind && all.records[i].is_none();
         let mut order: Vec<usize> = (0..all.runs.len()).filter(left).collect();
         if kind == Kind::Train {
