@@ -13,8 +13,8 @@ use super::runs::{Kind, Run};
 use crate::progress::Ui;
 
 /// Non-zeros times topics that a trial goes through in a pass.
-const TRIAL: f64 = 1e6;
-const TRIAL_PASSES: u32 = 3;
+const TRIAL: f64 = 4e6;
+const TRIAL_PASSES: u32 = 4;
 /// Seconds per non-zero, topic and pass where not even a trial is possible.
 const USUAL: f64 = 2e-9;
 
@@ -121,14 +121,23 @@ fn trial(all: &Everything, wanted: &[(Algorithm, usize)]) -> anyhow::Result<(Vec
     for &(algorithm, threads) in wanted {
         let trainer =
             Trainer::new(topics).algorithm(algorithm).passes(TRIAL_PASSES).tolerance(0.0).threads(threads);
+        let mut ends = Vec::new();
         let trained = trainer.train(&part, |event| match event {
+            Event::Pass(report) => {
+                ends.push(report.seconds);
+                ControlFlow::Continue(())
+            }
             Event::Progress(_) if crate::INTERRUPTED.load(std::sync::atomic::Ordering::Relaxed) => {
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),
         });
         let rate = match &trained {
-            Ok(trained) => trained.summary.seconds / (size * f64::from(TRIAL_PASSES)),
+            // From the end of the first pass to that of the last: what comes before weighs little in a long training.
+            Ok(_) => {
+                let passed = ends.last().zip(ends.first()).map_or(0.0, |(last, first)| last - first);
+                passed / (size * f64::from(TRIAL_PASSES - 1))
+            }
             Err(tinylda::Error::Interrupted) => return Err(tinylda::Error::Interrupted.into()),
             // Why it fails will be told by its run.
             Err(_) => USUAL,

@@ -22,7 +22,10 @@ enum News {
 /// Does all that is left, until the user asks to stop.
 pub(super) fn all(all: &mut Everything, costs: &[Cost], ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("runs", Unit::Plain);
-    let mut board = Board::new(costs);
+    // Those that share the machine pass in less time than they take.
+    let at_once = |run: &Run| if run.settings.kind == Kind::Train { all.setup.jobs as f64 } else { 1.0 };
+    let weights = all.runs.iter().zip(costs).map(|(run, cost)| cost.all() / at_once(run)).collect();
+    let mut board = Board::new(weights);
     // The online ones first: their ceiling is on the whole process, which has little in memory yet.
     for kind in [Kind::Online, Kind::Train, Kind::Time] {
         let left = |&i: &usize| all.runs[i].settings.kind == kind && all.records[i].is_none();
@@ -31,24 +34,24 @@ pub(super) fn all(all: &mut Everything, costs: &[Cost], ui: Ui) -> anyhow::Resul
             order.sort_by(|&a, &b| costs[b].all().total_cmp(&costs[a].all()));
         }
         let Everything { setup, runs, records, .. } = &mut *all;
-        phase(kind, &order, setup, runs, records, &mut board, &bar)?;
+        phase(kind, &order, setup, runs, records, costs, &mut board, &bar)?;
     }
     bar.done();
     Ok(())
 }
 
 /// How far everything is.
-struct Board<'a> {
-    costs: &'a [Cost],
+struct Board {
+    weights: Vec<f64>,
     sum: f64,
     done: Vec<f64>,
     under_way: Vec<usize>,
 }
 
-impl Board<'_> {
-    fn new(costs: &[Cost]) -> Board<'_> {
-        let sum = costs.iter().map(|cost| cost.all()).sum::<f64>().max(f64::MIN_POSITIVE);
-        Board { costs, sum, done: vec![0.0; costs.len()], under_way: Vec::new() }
+impl Board {
+    fn new(weights: Vec<f64>) -> Board {
+        let sum = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        Board { done: vec![0.0; weights.len()], weights, sum, under_way: Vec::new() }
     }
 
     fn at(&mut self, run: usize, share: f64) {
@@ -59,23 +62,24 @@ impl Board<'_> {
     }
 
     fn share(&self) -> f64 {
-        self.costs.iter().zip(&self.done).map(|(cost, done)| cost.all() * done).sum::<f64>() / self.sum
+        self.weights.iter().zip(&self.done).map(|(weight, done)| weight * done).sum::<f64>() / self.sum
     }
 }
 
+#[allow(clippy::too_many_arguments, reason = "parts of one whole, some of which change")]
 fn phase(
     kind: Kind,
     order: &[usize],
     setup: &Setup,
     runs: &[Run],
     records: &mut [Option<Record>],
-    board: &mut Board<'_>,
+    costs: &[Cost],
+    board: &mut Board,
     bar: &Bar,
 ) -> anyhow::Result<()> {
     let workers = if kind == Kind::Train { setup.jobs.min(order.len()) } else { 1 };
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (news, inbox) = channel();
-    let costs = board.costs;
     std::thread::scope(|scope| {
         for _ in 0..workers {
             let (next, stop, news) = (&next, &stop, news.clone());
