@@ -326,7 +326,8 @@ fn online_section(all: &Everything) -> String {
     put_line!(
         out,
         "K = {FEW}, {} documents of {} for training, {} for the test, within {}; what does not fit is on disk. {} thread{} for `tbp`, \
-         one for the others. Models are measured after 1, 2, 3, 5, 10, … passes; neither writing nor measuring them counts as time.\n",
+         one for the others. Models are measured after 1, 2, 3, 5, 10, … passes; neither writing nor measuring them counts as time, nor does a training \
+         perplexity that is computed apart.\n",
         grouped(data.train.shape.documents),
         plain(data.name.trim_end_matches("-online")),
         grouped(data.test.shape.documents),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Error, Event, Model, PassReport, Stop, Trainer};
+use tinylda::{Algorithm, Corpus, Error, Event, Model, PassReport, Stop, Summary, Trainer};
 
 use super::corpora::{Data, Part};
 use super::{Setup, put};
@@ -255,8 +255,7 @@ impl Run {
         outcome.passes = trained.summary.passes;
         outcome.converged = trained.summary.stop == Stop::Converged;
         outcome.seconds = trained.summary.seconds;
-        // TO WIRE: `Some(trained.summary.message_bytes)` once the library tells.
-        outcome.message_bytes = None;
+        outcome.message_bytes = message_bytes(&trained.summary);
         if self.settings.kind == Kind::Time {
             outcome.seconds_per_pass = watch.median_of_last(4);
             return Ok(outcome);
@@ -292,8 +291,8 @@ impl Run {
             .snapshots(stops, way);
         let (mut watch, mut models) = (Watch::default(), Vec::new());
         let summary = trainer.train_to(&corpus, &last, |event| {
-            if let Event::Snapshot { path, pass, seconds } = event {
-                models.push((pass, seconds, path.to_path_buf()));
+            if let Event::Snapshot { path, pass, .. } = event {
+                models.push((pass, path.to_path_buf()));
             }
             watch.see(event, &mut |done| tell(done, 0.0))
         })?;
@@ -301,14 +300,13 @@ impl Run {
         outcome.passes = summary.passes;
         outcome.converged = summary.stop == Stop::Converged;
         outcome.seconds = summary.seconds;
-        // TO WIRE: as above.
-        outcome.message_bytes = None;
-        if models.last().map(|&(pass, ..)| pass) != Some(summary.passes) {
-            models.push((summary.passes, summary.seconds, last));
+        outcome.message_bytes = message_bytes(&summary);
+        if models.last().map(|&(pass, _)| pass) != Some(summary.passes) {
+            models.push((summary.passes, last));
         }
         let count = models.len() as f64;
-        for (i, (pass, seconds, path)) in models.into_iter().enumerate() {
-            let model = Model::load(&path)?;
+        for (i, (pass, path)) in models.into_iter().enumerate() {
+            let (model, seconds) = (Model::load(&path)?, watch.seconds_to(pass));
             let mut tell = |_: f64, done: f64| tell(1.0, (i as f64 + done) / count);
             let predictive_perplexity = measure(&model, &self.test.path, self, &mut tell)?;
             outcome.predictive_perplexity = Some(predictive_perplexity);
@@ -316,6 +314,12 @@ impl Run {
         }
         Ok(outcome)
     }
+}
+
+/// What messages have taken, where the library tells.
+fn message_bytes(_summary: &Summary) -> Option<u64> {
+    // TO WIRE: `summary.message_bytes`, once the library has it.
+    None
 }
 
 fn measure(
@@ -358,12 +362,22 @@ impl Watch {
         }
     }
 
+    /// Seconds of a pass, without a training perplexity that is computed apart.
+    fn duration(&self, report: &PassReport) -> f64 {
+        self.documents as f64 / report.documents_per_second
+    }
+
+    /// Seconds of training to the end of a pass: what comes before the first, and passes.
+    fn seconds_to(&self, pass: u32) -> f64 {
+        let start = self.reports.first().map_or(0.0, |first| first.seconds - self.duration(first));
+        let passes = self.reports.iter().filter(|report| report.pass <= pass);
+        start.max(0.0) + passes.map(|report| self.duration(report)).sum::<f64>()
+    }
+
     /// The median of the last passes' seconds.
     fn median_of_last(&self, count: usize) -> f64 {
-        let mut seconds: Vec<f64> = self.reports[self.reports.len().saturating_sub(count)..]
-            .iter()
-            .map(|report| self.documents as f64 / report.documents_per_second)
-            .collect();
+        let last = &self.reports[self.reports.len().saturating_sub(count)..];
+        let mut seconds: Vec<f64> = last.iter().map(|report| self.duration(report)).collect();
         seconds.sort_by(f64::total_cmp);
         match seconds.len() {
             0 => 0.0,
@@ -400,5 +414,9 @@ mod tests {
         watch.reports = [1.0, 100.0, 50.0, 25.0].map(report).to_vec();
         assert!((watch.median_of_last(3) - 2.0).abs() < 1e-12);
         assert!((watch.median_of_last(4) - 3.0).abs() < 1e-12);
+        for (report, pass) in watch.reports.iter_mut().zip(1..) {
+            (report.pass, report.seconds) = (pass, 1000.0);
+        }
+        assert!((watch.seconds_to(1) - 1000.0).abs() < 1e-9 && (watch.seconds_to(3) - 1003.0).abs() < 1e-9);
     }
 }
