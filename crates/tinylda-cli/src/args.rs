@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Eval(Eval),
     Export(Export),
     Synth(Synth),
+    Paper(Paper),
     Completions(Completions),
 }
 
@@ -142,6 +143,14 @@ pub(crate) struct Split {
 pub(crate) fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
     let known = Algorithm::ALL.map(|algorithm| PossibleValue::new(algorithm.name()).help(algorithm.about()));
     PossibleValuesParser::new(known).map(|name| Algorithm::named(&name).unwrap_or(Algorithm::Tbp))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Digamma {
+    /// A document's topics, as in the paper
+    Theta,
+    /// And the words of topics, as in Blei's and Hoffman's variational Bayes
+    Both,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -284,6 +293,9 @@ pub(crate) struct Train {
     /// vb, ovb: how often a document is renewed at the most before the topics learn from it [default: 1 with vb, 100 with ovb]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) inner: Option<u32>,
+    /// vb: what is weighed by the digamma function: a document's topics, or those and the topics' words [default: theta]
+    #[arg(long, value_enum)]
+    pub(crate) digamma: Option<Digamma>,
     /// ovb: documents of a batch [default: 1024]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch: Option<u64>,
@@ -336,6 +348,9 @@ pub(crate) struct Train {
     /// Throw an earlier checkpoint away and begin anew
     #[arg(long, conflicts_with = "resume")]
     pub(crate) restart: bool,
+    /// Write the model as it is after these passes too, such as 1,10,100: to OUTPUT.snapshots/pass-00010.model and so on
+    #[arg(long, value_name = "PASSES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) snapshots: Vec<u32>,
     /// Write a line of JSON per pass to this file; - for standard output [default: the model's name and .log.jsonl, where training
     /// takes more than a minute]
     #[arg(long, value_name = "FILE")]
@@ -470,6 +485,59 @@ pub(crate) struct Synth {
     pub(crate) format: Option<SynthFormat>,
     /// The file to write; - for standard output
     #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Run the experiments of the TBP paper again, and write a report
+///
+/// Every corpus is divided into halves; every algorithm is trained on one with every number of topics and measured on the other.
+/// Runs that are done are not done again: stopped with Ctrl-C, the same command goes on with those that are left.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda paper --quick --corpus nyt.tlc -o quick/\n  \
+    tinylda paper --corpus enron.tlc --corpus nyt.tlc -o paper/ --jobs 2 --estimate\n  \
+    tinylda paper --corpus enron.tlc --corpus nyt.tlc -o paper/ --jobs 2")]
+pub(crate) struct Paper {
+    /// A corpus file; may be given more than once
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) corpus: Vec<PathBuf>,
+    /// Numbers of topics [default: 100,300,500,700,900, or 20,50 with --quick]
+    #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) topics: Vec<u32>,
+    /// Algorithms [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = algorithm())]
+    pub(crate) algorithms: Vec<tinylda::Algorithm>,
+    /// In minutes: small parts of the corpora, few topics, few passes
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// The most passes over a corpus [default: 500, or 30 with --quick]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) passes: Option<u32>,
+    /// Stop when a pass changes the training perplexity by less than this; tbp stops by its own rule
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = tinylda::DEFAULT_TOLERANCE)]
+    pub(crate) tol: f64,
+    /// The same seed gives the same halves and the same topics
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How many threads in all [default: all cores]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Runs at once, which share threads and memory; times are measured one at a time in any case
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..), default_value_t = 1)]
+    pub(crate) jobs: u16,
+    /// The most memory of all runs at once; one that needs more than its part is left out [default: nine tenths of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<Size>,
+    /// The corpus of the comparison with online learning [default: the largest of the others]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) online_corpus: Option<PathBuf>,
+    /// Say what there is to do and how long it will take about, and do nothing else but divide the corpora
+    #[arg(long)]
+    pub(crate) estimate: bool,
+    /// The folder for halves, runs, figures and the report
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
     /// Print the result as one JSON object
     #[arg(long)]

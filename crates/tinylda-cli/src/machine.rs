@@ -21,6 +21,13 @@ pub(crate) fn available_bytes() -> Option<u64> {
     control_groups().iter().filter_map(|group| left_in(group)).chain(free).min()
 }
 
+/// What the processor is called, where the system tells.
+pub(crate) fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Those of the signals that end a process which it was started to ignore, as `nohup` does.
 pub(crate) fn ignored_signals() -> Vec<i32> {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();

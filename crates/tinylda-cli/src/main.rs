@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod machine;
+mod plot;
 mod progress;
 
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Eval(a) => commands::eval::run(a, ui),
         Command::Export(a) => commands::export::run(a, ui),
         Command::Synth(a) => commands::synth::run(a, ui),
+        Command::Paper(a) => commands::paper::run(a, ui),
         Command::Completions(a) => commands::completions::run(a),
     }
 }

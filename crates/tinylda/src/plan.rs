@@ -46,8 +46,8 @@ pub(crate) struct Needs {
     pub(crate) kept: bool,
     /// Whether the model is wanted in memory, and not just in a file.
     pub(crate) model: bool,
-    /// Whether samples are averaged.
-    pub(crate) samples: bool,
+    /// Matrices of W x K besides those that the algorithm always has.
+    pub(crate) matrices: u64,
     /// Whether there is a folder for what does not fit, and what is kept may go there.
     pub(crate) disk: bool,
 }
@@ -164,7 +164,7 @@ impl Plan {
             let one = sum(&[needs.rows.0.saturating_mul(2), needs.rows.1.saturating_mul(4)]);
             one.saturating_mul(width).saturating_mul(if needs.kept { 1 } else { 2 })
         } else {
-            words.saturating_mul(row).saturating_mul(algorithm.facts().matrices + u64::from(needs.samples))
+            words.saturating_mul(row).saturating_mul(algorithm.facts().matrices + needs.matrices)
         };
         let model = if needs.model && small { words.saturating_mul(row) } else { 0 };
         let records = if !needs.kept {
@@ -327,7 +327,7 @@ mod tests {
             threads: 2,
             kept: true,
             model: false,
-            samples: false,
+            matrices: 0,
             tokens: 300_000,
             disk: true,
         }

@@ -50,6 +50,7 @@ pub struct Trainer {
     resume: Resume,
     recompute: bool,
     special: Special,
+    snapshots: Option<(Vec<u32>, PathBuf)>,
 }
 
 /// What to do about a checkpoint that is there.
@@ -77,6 +78,15 @@ pub enum Event<'a> {
     Resumed(u32),
     /// A checkpoint has been written to this folder.
     Checkpoint(&'a Path),
+    /// The model as it was after a pass has been written, because [`Trainer::snapshots`] has asked for it.
+    Snapshot {
+        /// The file.
+        path: &'a Path,
+        /// How many passes were done.
+        pass: u32,
+        /// Seconds of training when the pass was done; those of writing snapshots are not counted.
+        seconds: f64,
+    },
     /// Training is done, and the model is about to be written to this file.
     Writing(&'a Path),
 }
@@ -189,6 +199,7 @@ impl Trainer {
             resume: Resume::No,
             recompute: false,
             special: Special::default(),
+            snapshots: None,
         }
     }
     /// Which update rule.
@@ -277,6 +288,13 @@ impl Trainer {
     pub fn recompute(self, recompute: bool) -> Trainer {
         Trainer { recompute, ..self }
     }
+    /// After each of these passes, write the model as it is to `pass-00010.model` and the like in a folder. Training itself
+    /// does not change by it, and the time that it takes is not counted. In the settings of such a model the training
+    /// perplexity is the last that is known, which may be that of the pass before.
+    #[must_use]
+    pub fn snapshots(self, passes: Vec<u32>, folder: PathBuf) -> Trainer {
+        Trainer { snapshots: Some((passes, folder)), ..self }
+    }
     /// What to do about a checkpoint that is there. The result of a training that goes on is that of one that was never
     /// stopped, to the bit.
     #[must_use]
@@ -289,6 +307,13 @@ impl Trainer {
     #[must_use]
     pub fn inner(mut self, rounds: u32) -> Trainer {
         self.special.inner = Some(rounds);
+        self
+    }
+    /// With `vb`: whether phi, too, is what a Dirichlet posterior expects of a logarithm, as Blei's and Hoffman's VB has it, and
+    /// not the paper's.
+    #[must_use]
+    pub fn digamma_of_both(mut self, both: bool) -> Trainer {
+        self.special.digamma_of_both = Some(both);
         self
     }
     /// With `ovb`: documents of a batch; 1024 where not set.

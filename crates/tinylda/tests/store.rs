@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::go_on;
 use tinylda::corpus::Synth;
-use tinylda::{Algorithm, Corpus, Error, Event, Resume, Trainer};
+use tinylda::{Algorithm, Corpus, Error, Event, Model, Resume, Trainer};
 
 /// Several blocks, each in several pieces.
 fn corpus(folder: &Path, seed: u64) -> Corpus {
@@ -60,6 +60,41 @@ fn names(folder: &Path) -> Vec<String> {
         entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// Models on the way are models, and training does not notice that they are written; nor does its clock.
+#[test]
+fn snapshots_do_not_disturb() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 1);
+    let (file, way) = (folder.path().join("m"), folder.path().join("way/there"));
+    for (trainer, _) in trainers() {
+        let seen = trainer.clone().snapshots(vec![1, 3, 900], way.clone());
+        let Ok(_) = seen.plan(&corpus) else {
+            assert!(seen.plan(&corpus).unwrap_err().to_string().contains("--snapshots"));
+            continue;
+        };
+        let plain = bytes(&trainer, &corpus, &file);
+        let mut told = Vec::new();
+        let summary = seen
+            .train_to(&corpus, &file, |event| {
+                if let Event::Snapshot { path, pass, seconds } = event {
+                    assert_eq!(path, way.join(format!("pass-{pass:05}.model")));
+                    std::thread::sleep(Duration::from_millis(300));
+                    told.push((pass, seconds));
+                }
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert!(std::fs::read(&file).unwrap() == plain);
+        assert_eq!(told.iter().map(|&(pass, _)| pass).collect::<Vec<_>>(), [1, 3]);
+        assert!(told[0].1 < told[1].1 && told[1].1 <= summary.seconds);
+        assert_eq!(names(&way), ["pass-00001.model", "pass-00003.model"]);
+        let [first, third] = [1, 3].map(|n| Model::load(&way.join(format!("pass-{n:05}.model"))).unwrap());
+        assert_eq!((first.settings().passes, third.settings().passes), (1, 3));
+        assert!(first.phi(0) != third.phi(0) && first.settings().train_perplexity.is_finite());
+        std::fs::remove_dir_all(&way).unwrap();
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod info;
+pub(crate) mod paper;
 pub(crate) mod split;
 pub(crate) mod synth;
 mod themes;
@@ -17,6 +18,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
+
+use crate::{args, machine};
 
 /// Prints a result: the JSON object, or the lines for people.
 fn print(json: bool, value: &Value, lines: &str) -> anyhow::Result<()> {
@@ -53,6 +56,20 @@ fn check_output(option: &'static str, output: &Path, inputs: &[Option<&Path>]) -
         )),
         None => Ok(()),
     }
+}
+
+/// The most memory to use: what was asked for, or nine tenths of what is free.
+fn ceiling(memory: Option<args::Size>) -> anyhow::Result<Option<u64>> {
+    Ok(match memory {
+        Some(args::Size::Bytes(bytes)) => Some(bytes),
+        Some(args::Size::Share(share)) => {
+            let all = machine::total_bytes();
+            let unknown =
+                || usage("--memory", "a share".into(), "bytes", "The system does not tell what it has.");
+            Some((all.ok_or_else(unknown)? as f64 * share) as u64)
+        }
+        None => machine::available_bytes().map(|free| free - free / 10),
+    })
 }
 
 /// A number as it was meant: 0.1 and not 0.10000000149011612.

@@ -13,7 +13,7 @@ use tinylda::{
     Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Stop, Summary, Trainer, human_bytes,
 };
 
-use super::{check_output, grouped, print, shown, usage};
+use super::{ceiling, check_output, grouped, print, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
 use log::Log;
@@ -166,6 +166,12 @@ fn train(
                 MAY_EXIT.store(false, Ordering::Relaxed);
                 (None, ControlFlow::Continue(()))
             }
+            Event::Snapshot { path, pass, seconds } => {
+                bar.say(&format!("the model after pass {pass} is in {}", path.display()));
+                let line =
+                    json!({ "event": "snapshot", "file": shown(path), "pass": pass, "seconds": seconds });
+                (Some(line), ControlFlow::Continue(()))
+            }
             Event::Checkpoint(folder) => {
                 saved = true;
                 let seconds = log.progress.map(|p| p.seconds);
@@ -254,6 +260,9 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     if let Some(n) = a.inner {
         trainer = trainer.inner(n);
     }
+    if let Some(digamma) = a.digamma {
+        trainer = trainer.digamma_of_both(digamma == args::Digamma::Both);
+    }
     if let Some(n) = a.batch {
         trainer = trainer.batch(n);
     }
@@ -288,21 +297,14 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     if let Some(path) = &a.order {
         trainer = trainer.order(numbers(path)?);
     }
-    let memory = match a.memory {
-        Some(args::Size::Bytes(bytes)) => Some(bytes),
-        Some(args::Size::Share(share)) => {
-            let all = machine::total_bytes();
-            let unknown =
-                || usage("--memory", "a share".into(), "bytes", "The system does not tell what it has.");
-            Some((all.ok_or_else(unknown)? as f64 * share) as u64)
-        }
-        None => machine::available_bytes().map(|free| free - free / 10),
-    };
-    if let Some(bytes) = memory {
+    if let Some(bytes) = ceiling(a.memory)? {
         trainer = trainer.memory(bytes);
     }
     if let Some(folder) = &a.scratch {
         trainer = trainer.scratch(folder.clone());
+    }
+    if !a.snapshots.is_empty() {
+        trainer = trainer.snapshots(a.snapshots.clone(), with_more(a.output(), ".snapshots"));
     }
     let every = Some(a.checkpoint_every).filter(|every| !every.is_zero());
     let resume = match (a.resume, a.restart) {

@@ -109,6 +109,11 @@ impl Gather {
         })
     }
 
+    /// Goes through the rows of a matrix, on threads.
+    pub(crate) fn rows(&self, matrix: &mut Matrix, each: impl Fn(u32, &mut [Lanes]) + Sync) {
+        self.phases.rows(matrix, |_, mut part| part.iter_mut().for_each(|(w, row)| each(w, row)));
+    }
+
     /// Before a pass.
     pub(crate) fn begin(&mut self, topics: &Topics) {
         topics.inverse(&mut self.inverse);
@@ -212,14 +217,19 @@ impl Gather {
         Ok(sum)
     }
 
-    /// After a pass: phi = (phi + beta) * G, but no entry below `least`.
-    pub(crate) fn end(&mut self, topics: &mut Topics, least: f32) {
+    /// After a pass: phi = rows * G, rows phi + beta where none are given; but no entry below `least`.
+    pub(crate) fn end(&mut self, topics: &mut Topics, rows: Option<&Matrix>, least: f32) {
         self.gathered.finish();
         let (beta, count) = (topics.beta, topics.count as usize);
         self.phases.rows_of_two(&mut topics.phi, &mut self.gathered.rows, |_, mut phi, mut gathered| {
-            for ((_, phi), (_, gathered)) in phi.iter_mut().zip(gathered.iter_mut()) {
-                for (phi, &g) in flat_mut(phi)[..count].iter_mut().zip(flat(gathered)) {
-                    *phi = ((*phi + beta) * g).max(least);
+            for ((w, phi), (_, gathered)) in phi.iter_mut().zip(gathered.iter_mut()) {
+                let phi = &mut flat_mut(phi)[..count];
+                match rows {
+                    None => phi.iter_mut().for_each(|phi| *phi += beta),
+                    Some(rows) => phi.copy_from_slice(&flat(rows.row(w))[..count]),
+                }
+                for (phi, &g) in phi.iter_mut().zip(flat(gathered)) {
+                    *phi = (*phi * g).max(least);
                 }
             }
         });

@@ -102,7 +102,7 @@ impl Algorithm {
             Algorithm::Gibbs => Box::new(gibbs::NewDocuments::new(topics, kernel)),
             Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, ..fixed }),
             Algorithm::Ovb => {
-                let (rows, fade) = ovb::expected(topics, kernel)?;
+                let (rows, fade) = vb::expected(topics, kernel)?;
                 Box::new(Fixed { weigh: vb::weigh, rows: Some(rows), inverse: fade, ..fixed })
             }
             Algorithm::Nmf => {
@@ -205,6 +205,7 @@ pub(crate) struct Special {
     pub(crate) kappa: Option<f64>,
     pub(crate) burn_in: Option<u32>,
     pub(crate) samples: Option<u32>,
+    pub(crate) digamma_of_both: Option<bool>,
 }
 
 impl Special {
@@ -217,10 +218,16 @@ impl Special {
             ("--kappa", self.kappa),
             ("--burn-in", self.burn_in.map(f64::from)),
             ("--samples", self.samples.map(f64::from)),
+            ("--digamma", self.digamma_of_both.map(|both| f64::from(u8::from(both)))),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
+    }
+
+    /// Matrices of W x K that these settings take besides.
+    pub(crate) fn matrices(&self) -> u64 {
+        u64::from(self.samples.unwrap_or(1) > 1) + u64::from(self.digamma_of_both == Some(true))
     }
 
     /// The passes after which samples are taken: so many, evenly after the burn-in, the last after the last pass.

@@ -111,7 +111,7 @@ impl Sweep for Nmf {
     }
 
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
-        self.gather.end(topics, LEAST);
+        self.gather.end(topics, None, LEAST);
         self.passes += 1;
         if let Some(totals) = &self.gather.totals {
             self.own.copy_from_slice(totals);

@@ -17,13 +17,13 @@
 
 use super::document::{DocumentStep, Failed, Frozen};
 use super::gather::Sums;
-use super::vb::{STILL, weigh};
+use super::vb::{Expected, STILL, fades, weigh};
 use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::Block;
 use crate::counts::Slot;
 use crate::error::Result;
-use crate::kernel::{Kernel, LANES, Lanes, flat, flat_mut};
+use crate::kernel::{Kernel, Lanes, flat, flat_mut};
 use crate::phases::{Fault, GROUPS, Phases, Run, TOGETHER, shares};
 use crate::store::{Keep, Visited};
 use crate::topics::{Matrix, Part, Topics, stride};
@@ -41,9 +41,6 @@ pub(super) const FACTS: Facts = Facts {
 
 /// Where phi's factor has become this small it is multiplied in.
 const SMALL: f64 = 1e-12;
-
-/// E is not less: a word that the topics have forgotten would have no message at all.
-const LEAST: f32 = 1e-10;
 
 #[derive(Debug)]
 pub(super) struct Ovb {
@@ -120,22 +117,17 @@ impl Ovb {
             shares(met, marks).into_iter().map(std::sync::Mutex::new).collect();
         let (factor, beta) = (*factor as f32, topics.beta);
         let (bounds, runs) = (phases.bounds(), phases.runs());
+        let expected = Expected::new(topics);
         phases.rows(rows, |group, mut part| {
+            let mut phi = Vec::new();
             let mut met = marks[group].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             for entry in runs.iter().flat_map(|run| run.list(group)) {
                 let met = &mut met[(entry.word - bounds[group]) as usize];
                 if !std::mem::replace(met, true) {
-                    let phi = flat(topics.phi.row(entry.word));
-                    let mut row = [0f32; LANES];
-                    let to = flat_mut(part.row_mut(entry.word));
-                    for (to, phi) in to.chunks_exact_mut(LANES).zip(phi.chunks_exact(LANES)) {
-                        for (value, &phi) in row.iter_mut().zip(phi) {
-                            *value = phi * factor;
-                        }
-                        kernel.exp_digamma(&row, &[beta; LANES], &[1.0; LANES], to);
-                    }
-                    to[..count].iter_mut().for_each(|v| *v = v.max(LEAST));
-                    to[count..].fill(0.0);
+                    let own = flat(topics.phi.row(entry.word)).iter();
+                    phi.clear();
+                    phi.extend(own.map(|phi| phi * factor));
+                    expected.row(kernel, &phi, part.row_mut(entry.word));
                 }
             }
         });
@@ -234,18 +226,6 @@ impl Ovb {
     }
 }
 
-/// exp(-psi(lambda + W*beta)), times lambda's mean: a factor that messages do not show, and that keeps products near one.
-fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
-    let beta_sum = topics.beta_sum();
-    let mean = (topics.lambda.iter().sum::<f64>() / f64::from(topics.count) + beta_sum) as f32;
-    to.clear();
-    to.resize(stride(topics.count), Lanes::ZERO);
-    let count = topics.count as usize;
-    for (to, &lambda) in flat_mut(to)[..count].iter_mut().zip(&topics.lambda) {
-        *to = mean / crate::kernel::exp_digamma_of((lambda + beta_sum) as f32);
-    }
-}
-
 /// The most rounds that settle a document.
 const DEFAULT_INNER: u32 = 100;
 
@@ -324,18 +304,4 @@ impl Sweep for Ovb {
         self.invert(topics);
         Ok(())
     }
-}
-
-/// exp(psi(phi+beta)) of all words, for documents that are new: rows in place of phi, and the fades that go with them.
-pub(super) fn expected(topics: &Topics, kernel: Kernel) -> Result<(Matrix, Vec<Lanes>)> {
-    let mut fade = Vec::new();
-    fades(topics, &mut fade);
-    let smooth = vec![topics.beta; topics.count as usize];
-    let ones = vec![1f32; topics.count as usize];
-    let rows = Matrix::of_rows(topics.words(), topics.count, |w, row| {
-        kernel.exp_digamma(flat(topics.phi.row(w)), &smooth, &ones, &mut row[..smooth.len()]);
-        row[..smooth.len()].iter_mut().for_each(|v| *v = v.max(LEAST));
-        Ok(())
-    })?;
-    Ok((rows, fade))
 }

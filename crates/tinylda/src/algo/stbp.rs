@@ -50,7 +50,7 @@ impl Sweep for Stbp {
     }
 
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
-        self.0.end(topics, 0.0);
+        self.0.end(topics, None, 0.0);
         Ok(())
     }
 

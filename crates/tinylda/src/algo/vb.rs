@@ -6,9 +6,11 @@
 //! ```
 //! sTBP with the mean of a document's topics replaced by what a Dirichlet posterior expects of their logarithm (psi is the
 //! digamma function; what it lacks of the sum over topics does not depend on k). `--inner N` renews theta up to N times a pass,
-//! until it stands still, before its words' messages go to phi: Blei's VB.
+//! until it stands still, before its words' messages go to phi. `--digamma both` puts
+//! E[w,k] = exp(psi(phi[w,k]+beta)) / exp(psi(lambda[k]+W*beta)) in the place of (phi[w,k]+beta)/(lambda[k]+W*beta): then this is the
+//! VB of Blei and of Hoffman, in which topics have a posterior, too.
 //!
-//! Bytes: as sTBP. The paper counts K numbers per non-zero for VB's messages; they need not be stored, since what is renewed does
+//! Bytes: as sTBP, and E with `--digamma both`. The paper counts K numbers per non-zero for VB's messages; they need not be stored, since what is renewed does
 //! not exclude them. Cost: sTBP's, a digamma per (document, topic), and one multiply-add more for the log-likelihood.
 
 use super::document::{Failed, Frozen};
@@ -18,10 +20,15 @@ use crate::checkpoint::{In, Out};
 use crate::error::Result;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut};
 use crate::store::Visited;
-use crate::topics::Topics;
+use crate::topics::{Matrix, Topics, stride};
 
-pub(super) const FACTS: Facts =
-    Facts { name: "vb", about: "Variational Bayes", matrices: 2, options: &["--inner"], ..Facts::PLAIN };
+pub(super) const FACTS: Facts = Facts {
+    name: "vb",
+    about: "Variational Bayes",
+    matrices: 2,
+    options: &["--inner", "--digamma"],
+    ..Facts::PLAIN
+};
 
 /// theta stands still when a topic moves by less than this on average, in tokens.
 pub(super) const STILL: f64 = 1e-3;
@@ -31,41 +38,112 @@ pub(super) fn weigh(kernel: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[L
     kernel.exp_digamma(theta, flat(alpha), flat(inverse), &mut flat_mut(t)[..theta.len()]);
 }
 
+/// `E[w,:]` but for its denominators is not less: a word that the topics have forgotten would have no message at all.
+const LEAST: f32 = 1e-10;
+
+/// exp(psi(phi+beta)), row by row.
+#[derive(Debug)]
+pub(super) struct Expected {
+    beta: Vec<f32>,
+    ones: Vec<f32>,
+}
+
+impl Expected {
+    pub(super) fn new(topics: &Topics) -> Expected {
+        let count = topics.count as usize;
+        Expected { beta: vec![topics.beta; count], ones: vec![1.0; count] }
+    }
+
+    /// Of a row of phi.
+    pub(super) fn row(&self, kernel: Kernel, phi: &[f32], row: &mut [Lanes]) {
+        let row = &mut flat_mut(row)[..self.beta.len()];
+        kernel.exp_digamma(phi, &self.beta, &self.ones, row);
+        row.iter_mut().for_each(|v| *v = v.max(LEAST));
+    }
+}
+
+/// exp(-psi(lambda + W*beta)), times lambda's mean: a factor that messages do not show, and that keeps products near one.
+pub(super) fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
+    let beta_sum = topics.beta_sum();
+    let mean = (topics.lambda.iter().sum::<f64>() / f64::from(topics.count) + beta_sum) as f32;
+    to.clear();
+    to.resize(stride(topics.count), Lanes::ZERO);
+    let count = topics.count as usize;
+    for (to, &lambda) in flat_mut(to)[..count].iter_mut().zip(&topics.lambda) {
+        *to = mean / crate::kernel::exp_digamma_of((lambda + beta_sum) as f32);
+    }
+}
+
+/// exp(psi(phi+beta)) of all words, for documents that are new: rows in place of phi, and the fades that go with them.
+pub(super) fn expected(topics: &Topics, kernel: Kernel) -> Result<(Matrix, Vec<Lanes>)> {
+    let mut fade = Vec::new();
+    fades(topics, &mut fade);
+    let expected = Expected::new(topics);
+    let mut rows = Matrix::zeros(topics.words(), topics.count)?;
+    for w in 0..topics.words() {
+        expected.row(kernel, flat(topics.phi.row(w)), rows.row_mut(w));
+    }
+    Ok((rows, fade))
+}
+
 #[derive(Debug)]
 pub(super) struct Vb {
     gather: Gather,
+    kernel: Kernel,
     inner: u32,
+    /// E, with both digammas; and what goes with it.
+    rows: Option<Matrix>,
+    fade: Vec<Lanes>,
 }
 
 impl Vb {
     pub(super) fn new(topics: &Topics, setup: &Setup) -> Result<Vb> {
         let gather = Gather::new(topics, setup)?;
-        Ok(Vb { gather, inner: setup.special.inner.unwrap_or(1) })
+        let both = setup.special.digamma_of_both == Some(true);
+        let rows = if both { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
+        let inner = setup.special.inner.unwrap_or(1);
+        Ok(Vb { gather, kernel: setup.rules.kernel, inner, rows, fade: Vec::new() })
+    }
+}
+
+impl Vb {
+    fn expect(&mut self, topics: &Topics) {
+        if let Some(rows) = &mut self.rows {
+            let (kernel, expected) = (self.kernel, Expected::new(topics));
+            self.gather.rows(rows, |w, row| expected.row(kernel, flat(topics.phi.row(w)), row));
+            fades(topics, &mut self.fade);
+        }
     }
 }
 
 impl Sweep for Vb {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
         self.gather.begin(topics);
+        self.expect(topics);
         Ok(())
     }
 
     fn block(&mut self, topics: &mut Topics, visit: Visited<'_>) -> Result<Option<f64>, (u64, Failed)> {
         let topics = &*topics;
+        let (rows, fade) = (self.rows.as_ref(), &self.fade);
         let stop = (self.inner, STILL * f64::from(topics.count));
         self.gather
             .block(topics, visit, |job, inverse| {
                 let frozen = Frozen::new(topics, inverse);
                 let tokens = job.document.tokens();
                 let likelihood = job.step.log_likelihood(&frozen, job.document, job.theta, tokens)?;
-                job.step.settle(&frozen.weighed(weigh), job.document, job.theta, stop)?;
+                let renewed = match rows {
+                    Some(rows) => frozen.with_rows(rows, fade),
+                    None => frozen,
+                };
+                job.step.settle(&renewed.weighed(weigh), job.document, job.theta, stop)?;
                 Ok(likelihood)
             })
             .map(Some)
     }
 
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
-        self.gather.end(topics, 0.0);
+        self.gather.end(topics, self.rows.as_ref(), 0.0);
         Ok(())
     }
 
@@ -76,6 +154,8 @@ impl Sweep for Vb {
 
     fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
         topics.restore(from)?;
-        self.gather.restore(topics, from)
+        self.gather.restore(topics, from)?;
+        self.expect(topics);
+        Ok(())
     }
 }

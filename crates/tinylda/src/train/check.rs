@@ -52,6 +52,14 @@ impl Trainer {
             return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
         }
         self.check_special()?;
+        if self.recompute && self.snapshots.is_some() {
+            return bad(
+                "--snapshots",
+                "given with --theta recompute".into(),
+                "only one of the two",
+                "Leave one of them out: what a pass has made is whole only when the next begins.",
+            );
+        }
         self.check_given(shape)?;
         let word_tokens = corpus.word_totals()?.tokens;
         if let Some(most) = self.algorithm.facts().most_tokens {
@@ -122,7 +130,7 @@ impl Trainer {
             kept: !self.recompute,
             model,
             // Documents in an order of the user's own are all over the corpus.
-            samples: self.special.samples.unwrap_or(1) > 1,
+            matrices: self.special.matrices(),
             disk: self.algorithm.facts().disk
                 && self.order.is_none()
                 && (self.scratch.is_some() || self.checkpoint.is_some()),
@@ -148,6 +156,7 @@ impl Trainer {
             }
             let (range, expected, remedy) = match option {
                 "--kappa" => (0.0..=1.0, "a number from 0 to 1", "0.5 is the paper's; more forgets less."),
+                "--digamma" => (0.0..=1.0, "theta or both", "theta is the paper's."),
                 "--tau0" => (0.0..=1e12, "a number from 0", "1024 is the paper's."),
                 "--burn-in" => {
                     (0.0..=f64::from(self.passes - 1), "fewer than --passes", "Half of --passes is usual.")

@@ -224,7 +224,11 @@ impl<'a> Training<'a> {
         {
             let left = self.round(each)?;
             if self.position.visit == 0 {
+                let before = self.position.pass;
                 self.after_round(each)?;
+                if self.position.pass > before {
+                    self.snapshot(each)?;
+                }
             }
             let since = self.clock.saved.elapsed();
             let due = self.trainer.every.is_some_and(|every| {
@@ -376,6 +380,28 @@ impl<'a> Training<'a> {
         };
         let converged = still(0) && (round == 1 || still(1));
         (asked, pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged)
+    }
+
+    /// Writes the model as it is after this pass, where that was asked for. The clock stands still meanwhile.
+    fn snapshot(&mut self, each: &mut Each<'_>) -> Result<()> {
+        let pass = self.position.pass;
+        let wanted = self.trainer.snapshots.as_ref().filter(|(passes, _)| passes.contains(&pass));
+        let Some((_, folder)) = wanted else { return Ok(()) };
+        let (seconds, began) = (self.clock.seconds(), Instant::now());
+        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        let path = folder.join(format!("pass-{pass:05}.model"));
+        let (mut settings, _) = self.end();
+        if settings.history.is_empty() {
+            // After the first pass some algorithms know only where it began.
+            let tokens = self.corpus.shape().tokens as f64;
+            settings.train_perplexity = perplexity(self.position.sum.unwrap_or(0.0), tokens);
+            settings.tolerance = self.trainer.tolerance_at(settings.train_perplexity);
+        }
+        self.write(&path, &settings)?;
+        // Whether to stop is asked again soon.
+        let _ = each(Event::Snapshot { path: &path, pass, seconds });
+        self.clock.began += began.elapsed();
+        Ok(())
     }
 
     /// Writes a checkpoint.

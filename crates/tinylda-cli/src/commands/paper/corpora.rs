@@ -1,0 +1,154 @@
+//! The corpora in parts for training and test, kept for the next time.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use tinylda::corpus::split;
+use tinylda::{Corpus, Shape};
+
+use super::super::usage;
+use super::{Setup, put};
+use crate::args;
+use crate::progress::{Ui, Unit};
+
+/// With --quick a corpus has at most so many documents.
+const QUICK: u64 = 2000;
+/// The most documents that models on their way are measured on.
+const ONLINE_TEST: u64 = 2000;
+
+/// A corpus of the experiments.
+#[derive(Debug, Clone)]
+pub(super) struct Data {
+    pub(super) name: String,
+    /// Before it was divided.
+    pub(super) whole: Shape,
+    pub(super) train: Part,
+    pub(super) test: Part,
+    /// Whether its words have names.
+    pub(super) vocabulary: bool,
+}
+
+/// A part of a corpus.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) path: PathBuf,
+    pub(super) shape: Shape,
+    pub(super) fingerprint: String,
+}
+
+/// How parts were made; others are made anew.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Origin {
+    corpus: String,
+    share: f64,
+    seed: u64,
+    train: String,
+    test: String,
+}
+
+/// Every corpus in halves.
+pub(super) fn prepare(a: &args::Paper, setup: &Setup, ui: Ui) -> anyhow::Result<Vec<Data>> {
+    let mut all: Vec<Data> = Vec::new();
+    for path in &a.corpus {
+        let corpus = open(path, setup, ui)?;
+        let name = name(path);
+        if all.iter().any(|data| data.name == name) {
+            let found = format!("two corpora with the name {name}");
+            return Err(usage("--corpus", found, "names that differ", "Rename one of them."));
+        }
+        all.push(divide(&corpus, &name, 0.5, setup, ui)?);
+    }
+    Ok(all)
+}
+
+/// The corpus for the comparison with online learning: a few documents for the test, the rest for training.
+pub(super) fn prepare_online(a: &args::Paper, setup: &Setup, ui: Ui) -> anyhow::Result<Data> {
+    let path = if let Some(path) = &a.online_corpus {
+        path.clone()
+    } else {
+        let sizes: Result<Vec<u64>, _> =
+            a.corpus.iter().map(|path| Corpus::open(path).map(|c| c.shape().nonzeros)).collect();
+        let largest = a.corpus.iter().zip(sizes?).max_by_key(|&(_, size)| size);
+        largest.map(|(path, _)| path.clone()).context("no corpus is given")?
+    };
+    let corpus = open(&path, setup, ui)?;
+    let share = (ONLINE_TEST as f64 / corpus.shape().documents.max(1) as f64).min(0.5);
+    divide(&corpus, &format!("{}-online", name(&path)), share, setup, ui)
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The corpus, or a small part of it with --quick.
+fn open(path: &Path, setup: &Setup, ui: Ui) -> anyhow::Result<Corpus> {
+    let corpus = Corpus::open(path)?;
+    let documents = corpus.shape().documents;
+    if !setup.quick || documents <= QUICK {
+        return Ok(corpus);
+    }
+    let folder = setup.out.join("corpora");
+    let file = folder.join(format!("{}-part.tlc", name(path)));
+    let rest = tempfile::tempdir_in(&folder).context("cannot make a temporary folder")?;
+    let share = QUICK as f64 / documents as f64;
+    let (_, part) = parts(&corpus, share, setup.seed, (&rest.path().join("rest.tlc"), &file), false, ui)?;
+    Ok(part)
+}
+
+/// Makes the two parts, or takes those that are there.
+fn divide(corpus: &Corpus, name: &str, share: f64, setup: &Setup, ui: Ui) -> anyhow::Result<Data> {
+    let folder = setup.out.join("corpora");
+    let file = |which: &str| folder.join(format!("{name}-{which}.tlc"));
+    let (train, test) = parts(corpus, share, setup.seed, (&file("train"), &file("test")), true, ui)?;
+    let train = train.with_context(|| format!("cannot divide {name}"))?;
+    let part = |corpus: &Corpus| Part {
+        path: corpus.path().to_path_buf(),
+        shape: corpus.shape(),
+        fingerprint: corpus.fingerprint(),
+    };
+    Ok(Data {
+        name: name.to_owned(),
+        whole: corpus.shape(),
+        train: part(&train),
+        test: part(&test),
+        vocabulary: corpus.has_vocabulary(),
+    })
+}
+
+/// Two parts of a corpus in these files. What they were made from is written beside the second, and they are taken as they are
+/// where that has not changed. The first may be gone where it is not `kept`.
+fn parts(
+    corpus: &Corpus,
+    share: f64,
+    seed: u64,
+    (train, test): (&Path, &Path),
+    kept: bool,
+    ui: Ui,
+) -> anyhow::Result<(Option<Corpus>, Corpus)> {
+    let note = test.with_extension("json");
+    let old = std::fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
+    if let (Some(old), Ok(second)) = (old, Corpus::open(test)) {
+        let first = Corpus::open(train).ok().filter(|first| first.fingerprint() == old.train);
+        let same = old.corpus == corpus.fingerprint()
+            && old.share.to_bits() == share.to_bits()
+            && old.seed == seed
+            && old.test == second.fingerprint();
+        if same && (first.is_some() || !kept) {
+            return Ok((first, second));
+        }
+    }
+    let bar = ui.bar("blocks split", Unit::Plain);
+    split(corpus, share, seed, train, test, &mut |done, total| bar.at(done, total, ""))?;
+    bar.done();
+    let (first, second) = (Corpus::open(train)?, Corpus::open(test)?);
+    let origin = Origin {
+        corpus: corpus.fingerprint(),
+        share,
+        seed,
+        train: first.fingerprint(),
+        test: second.fingerprint(),
+    };
+    put(&note, &serde_json::to_vec(&origin)?)?;
+    Ok((Some(first), second))
+}

@@ -1,0 +1,115 @@
+//! Topics of different algorithms beside each other.
+
+use super::runs::{FEW, Kind};
+use super::{Everything, figures};
+use crate::plot::{Drawing, Shape, Text, style, text, width};
+
+/// A topic as its words and their probabilities.
+pub(super) type Topic = Vec<(String, f64)>;
+
+/// Words of each topic that are shown.
+const SHOWN: usize = 10;
+
+/// For every algorithm that has a result its topics, in the order of the first one's that they are most alike.
+pub(super) fn matched(all: &Everything) -> Vec<(&'static str, Vec<Topic>)> {
+    let Some(data) = all.words.map(|at| &all.data[at]) else { return Vec::new() };
+    let mut found: Vec<(&'static str, Vec<Topic>)> = Vec::new();
+    for &algorithm in &all.setup.algorithms {
+        let record = all.record(Kind::Train, &data.name, algorithm, FEW);
+        let Some(topics) = record.and_then(|r| r.outcome.as_ref()).map(|o| &o.topics) else { continue };
+        let topics = match found.first() {
+            Some((_, first)) => best(first, topics).into_iter().map(|k| topics[k].clone()).collect(),
+            None => topics.clone(),
+        };
+        found.push((algorithm.name(), topics));
+    }
+    found
+}
+
+/// The cosine of the angle between two topics.
+fn alike(a: &Topic, b: &Topic) -> f64 {
+    let of: std::collections::HashMap<&str, f64> = b.iter().map(|(word, p)| (word.as_str(), *p)).collect();
+    let product: f64 = a.iter().filter_map(|(word, p)| Some(p * of.get(word.as_str())?)).sum();
+    let length = |topic: &Topic| topic.iter().map(|(_, p)| p * p).sum::<f64>().sqrt();
+    product / (length(a) * length(b)).max(f64::MIN_POSITIVE)
+}
+
+/// Which of `others` belongs to each of `first`: all together as much alike as possible. Exact, by the sets of those that are taken: there
+/// are few.
+fn best(first: &[Topic], others: &[Topic]) -> Vec<usize> {
+    let n = first.len().min(others.len()).min(16);
+    let mut sums = vec![f64::NEG_INFINITY; 1 << n];
+    let mut last = vec![0; 1 << n];
+    sums[0] = 0.0;
+    for taken in 0..sums.len() {
+        let i = (taken as u32).count_ones() as usize;
+        for k in (0..n).filter(|k| i < n && taken >> k & 1 == 0) {
+            let sum = sums[taken] + alike(&first[i], &others[k]);
+            if sum > sums[taken | 1 << k] {
+                (sums[taken | 1 << k], last[taken | 1 << k]) = (sum, k);
+            }
+        }
+    }
+    let (mut taken, mut order) = ((1usize << n) - 1, Vec::new());
+    while taken != 0 {
+        order.push(last[taken]);
+        taken &= !(1 << last[taken]);
+    }
+    order.reverse();
+    order
+}
+
+/// The words of a topic that are shown.
+pub(super) fn shown(topic: &Topic) -> Vec<&str> {
+    topic.iter().take(SHOWN).map(|(word, _)| word.as_str()).collect()
+}
+
+/// Blocks of lines: a block per topic, a line per algorithm, in its colour.
+pub(super) fn drawing(title: &str, matched: &[(&'static str, Vec<Topic>)]) -> Drawing {
+    const LINE: f64 = 16.0;
+    const SIZE: f64 = 11.5;
+    const COLUMNS: usize = 2;
+    let topics = matched.iter().map(|(_, topics)| topics.len()).max().unwrap_or(0);
+    let rows = topics.div_ceil(COLUMNS);
+    let names = matched.iter().map(|(name, _)| width(name, SIZE, true)).fold(0.0, f64::max) + 10.0;
+    let line = |topic: &Topic| shown(topic).join("  ");
+    let longest = matched.iter().flat_map(|(_, topics)| topics).map(|t| width(&line(t), SIZE, false));
+    let column = names + longest.fold(300.0, f64::max) + 30.0;
+    let block = (matched.len() as f64 + 1.9) * LINE;
+    let mut shapes = vec![Shape::Text(Text { bold: true, ..text((16.0, 28.0), title, 15.0) })];
+    for k in 0..topics {
+        let (x, mut y) = (16.0 + (k / rows) as f64 * column, 58.0 + (k % rows) as f64 * block);
+        let heading = format!("Topic {}", k + 1);
+        shapes.push(Shape::Text(Text { bold: true, ..text((x, y), &heading, SIZE) }));
+        let rule = (column - 30.0, 1.0);
+        shapes.push(Shape::Rectangle { at: (x, y + 4.0), size: rule, fill: figures::RULE });
+        for (name, topics) in matched {
+            y += LINE;
+            let colour = style(name).colour.for_letters();
+            shapes.push(Shape::Text(Text { colour, bold: true, ..text((x, y + 3.0), name, SIZE) }));
+            let words = topics.get(k).map(line).unwrap_or_default();
+            shapes.push(Shape::Text(Text { colour, ..text((x + names, y + 3.0), &words, SIZE) }));
+        }
+    }
+    let width = (16.0 + column * COLUMNS as f64).max(width(title, 15.0, true) + 32.0);
+    Drawing { width, height: 58.0 + rows as f64 * block, shapes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_find_their_like() {
+        let topic = |words: &str| -> Topic {
+            words.split(' ').enumerate().map(|(i, w)| (w.to_owned(), 1.0 / (i + 1) as f64)).collect()
+        };
+        let first = [topic("a b c"), topic("d e f"), topic("g h i")];
+        let others = [topic("h g x"), topic("c b a"), topic("d e a")];
+        assert_eq!(best(&first, &others), [1, 2, 0]);
+        assert!((alike(&first[0], &first[0]) - 1.0).abs() < 1e-12);
+        assert!(best(&[], &[]).is_empty());
+        let drawing = drawing("words", &[("tbp", first.to_vec()), ("bp", others.to_vec())]);
+        assert!(drawing.width > 300.0 && drawing.shapes.len() > 12);
+    }
+}

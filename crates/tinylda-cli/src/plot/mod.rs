@@ -1,0 +1,373 @@
+//! Plots: small multiples of lines with one legend, and what is needed to draw words.
+//!
+//! A `Figure` is laid out once, as a `Drawing`: a list of lines, markers, rectangles and texts. `svg` and `png` draw such a list
+//! and know nothing of axes. Nothing depends on the system's fonts: texts of a PNG come from Noto Sans, which is in the program.
+
+mod axis;
+mod font;
+mod png;
+mod style;
+mod svg;
+
+pub(crate) use font::width;
+pub(crate) use png::png;
+pub(crate) use style::{Colour, Marker, style};
+pub(crate) use svg::svg;
+
+use axis::Scale;
+
+/// Panels with one legend.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Figure {
+    pub(crate) title: String,
+    /// Panels beside each other.
+    pub(crate) columns: usize,
+    pub(crate) panels: Vec<Panel>,
+}
+
+/// One pair of axes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Panel {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
+}
+
+/// What an axis shows, and how.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) log: bool,
+}
+
+impl Axis {
+    pub(crate) fn new(label: &str, log: bool) -> Axis {
+        Axis { label: label.to_owned(), log }
+    }
+}
+
+/// Points in the order in which a line joins them. The name decides the style.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A figure as what is drawn, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Drawing {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) shapes: Vec<Shape>,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stroke {
+    pub(crate) colour: Colour,
+    pub(crate) width: f64,
+    /// Lengths of strokes and gaps; nothing is a line without gaps.
+    pub(crate) dash: &'static [f64],
+}
+
+/// Which end of a text is at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A text at its baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Text {
+    pub(crate) at: (f64, f64),
+    pub(crate) words: String,
+    pub(crate) size: f64,
+    pub(crate) anchor: Anchor,
+    pub(crate) colour: Colour,
+    pub(crate) bold: bool,
+    /// Reads upwards.
+    pub(crate) turned: bool,
+}
+
+/// One thing to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Shape {
+    Lines { points: Vec<(f64, f64)>, stroke: Stroke },
+    Marker { at: (f64, f64), marker: Marker, size: f64, colour: Colour },
+    Rectangle { at: (f64, f64), size: (f64, f64), fill: Colour },
+    Text(Text),
+}
+
+pub(crate) const BLACK: Colour = Colour(0x1a, 0x1a, 0x1a);
+pub(crate) const WHITE: Colour = Colour(0xff, 0xff, 0xff);
+const GREY: Colour = Colour(0x55, 0x55, 0x55);
+const GRID: Colour = Colour(0xe6, 0xe6, 0xe6);
+
+/// A panel with its labels.
+const PANEL: (f64, f64) = (400.0, 300.0);
+/// Around the axes of a panel: left, right, above, below.
+const AROUND: (f64, f64, f64, f64) = (70.0, 16.0, 32.0, 50.0);
+const EDGE: f64 = 10.0;
+const TITLE: f64 = 34.0;
+/// The legend: its rows, the sample of a line, and what is between two names.
+const ROW: f64 = 22.0;
+const SAMPLE: f64 = 36.0;
+const BETWEEN: f64 = 22.0;
+const SMALL: f64 = 11.0;
+const NORMAL: f64 = 12.0;
+
+/// A text in black, that begins at its place.
+pub(crate) fn text(at: (f64, f64), words: &str, size: f64) -> Text {
+    Text {
+        at,
+        words: words.to_owned(),
+        size,
+        anchor: Anchor::Start,
+        colour: BLACK,
+        bold: false,
+        turned: false,
+    }
+}
+
+impl Figure {
+    /// Lays the figure out.
+    pub(crate) fn draw(&self) -> Drawing {
+        let columns = self.columns.clamp(1, self.panels.len().max(1));
+        let rows = self.panels.len().div_ceil(columns);
+        let width = (columns as f64 * PANEL.0).max(width(&self.title, 15.0, true)) + 2.0 * EDGE;
+        let mut shapes = vec![Shape::Text(Text {
+            anchor: Anchor::Middle,
+            bold: true,
+            ..text((width / 2.0, EDGE + 16.0), &self.title, 15.0)
+        })];
+        for (i, panel) in self.panels.iter().enumerate() {
+            let at =
+                (EDGE + (i % columns) as f64 * PANEL.0, EDGE + TITLE - 8.0 + (i / columns) as f64 * PANEL.1);
+            panel.draw(at, &mut shapes);
+        }
+        let top = EDGE + TITLE + rows as f64 * PANEL.1;
+        let bottom = self.legend(width, top, &mut shapes);
+        Drawing { width, height: bottom + EDGE, shapes }
+    }
+
+    /// The names of all series that have a point, each with its line; returns where it ends.
+    fn legend(&self, width: f64, top: f64, shapes: &mut Vec<Shape>) -> f64 {
+        let mut names: Vec<&str> = Vec::new();
+        for panel in &self.panels {
+            let seen = panel.series.iter().filter(|s| !panel.visible(s).is_empty());
+            for name in seen.map(|s| s.name.as_str()) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        let wide = |name: &str| SAMPLE + 7.0 + font::width(name, NORMAL, false) + BETWEEN;
+        let mut rows: Vec<(f64, Vec<&str>)> = Vec::new();
+        for name in names {
+            match rows.last_mut() {
+                Some((sum, row)) if *sum + wide(name) <= width - 2.0 * EDGE => {
+                    *sum += wide(name);
+                    row.push(name);
+                }
+                _ => rows.push((wide(name), vec![name])),
+            }
+        }
+        let mut y = top;
+        for (sum, row) in rows {
+            let mut x = f64::midpoint(width - sum, BETWEEN).max(EDGE);
+            for name in row {
+                let style = style(name);
+                let line = vec![(x, y + 8.0), (x + SAMPLE, y + 8.0)];
+                shapes.push(Shape::Lines { points: line, stroke: style.stroke() });
+                shapes.push(style.marker_at((x + SAMPLE / 2.0, y + 8.0)));
+                shapes.push(Shape::Text(text((x + SAMPLE + 7.0, y + 12.0), name, NORMAL)));
+                x += wide(name);
+            }
+            y += ROW;
+        }
+        y
+    }
+}
+
+impl Panel {
+    /// The points that can be shown.
+    fn visible(&self, series: &Series) -> Vec<(f64, f64)> {
+        let shown = |v: f64, axis: &Axis| v.is_finite() && (!axis.log || v > 0.0);
+        series.points.iter().copied().filter(|&(x, y)| shown(x, &self.x) && shown(y, &self.y)).collect()
+    }
+
+    fn draw(&self, at: (f64, f64), shapes: &mut Vec<Shape>) {
+        let (left, right, above, below) = AROUND;
+        let (x0, x1) = (at.0 + left, at.0 + PANEL.0 - right);
+        let (y0, y1) = (at.1 + PANEL.1 - below, at.1 + above);
+        let points: Vec<Vec<(f64, f64)>> = self.series.iter().map(|s| self.visible(s)).collect();
+        let all = || points.iter().flatten();
+        let x = Scale::new(all().map(|p| p.0).collect(), self.x.log, true, (x0, x1));
+        let y = Scale::new(all().map(|p| p.1).collect(), self.y.log, false, (y0, y1));
+        let line = |from, to, colour, width| Shape::Lines {
+            points: vec![from, to],
+            stroke: Stroke { colour, width, dash: &[] },
+        };
+        let label = |at, words: &str, size, anchor, colour| {
+            Shape::Text(Text { anchor, colour, ..text(at, words, size) })
+        };
+        for &(value, ref name) in x.ticks() {
+            let place = x.place(value);
+            shapes.push(line((place, y0), (place, y1), GRID, 1.0));
+            shapes.push(line((place, y0), (place, y0 + 4.0), GREY, 1.0));
+            shapes.push(label((place, y0 + 17.0), name, SMALL, Anchor::Middle, GREY));
+        }
+        for &(value, ref name) in y.ticks() {
+            let place = y.place(value);
+            shapes.push(line((x0, place), (x1, place), GRID, 1.0));
+            shapes.push(line((x0 - 4.0, place), (x0, place), GREY, 1.0));
+            shapes.push(label((x0 - 7.0, place + 4.0), name, SMALL, Anchor::End, GREY));
+        }
+        shapes.push(line((x0, y0), (x1, y0), GREY, 1.0));
+        shapes.push(line((x0, y0), (x0, y1), GREY, 1.0));
+        let middle = f64::midpoint(x0, x1);
+        shapes.push(Shape::Text(Text {
+            anchor: Anchor::Middle,
+            bold: true,
+            ..text((middle, y1 - 10.0), &self.title, 13.0)
+        }));
+        shapes.push(label((middle, y0 + 36.0), &self.x.label, NORMAL, Anchor::Middle, BLACK));
+        shapes.push(Shape::Text(Text {
+            anchor: Anchor::Middle,
+            turned: true,
+            ..text((at.0 + 14.0, f64::midpoint(y0, y1)), &self.y.label, NORMAL)
+        }));
+        if all().next().is_none() {
+            let place = (middle, f64::midpoint(y0, y1));
+            shapes.push(label(place, "no data", NORMAL, Anchor::Middle, GREY));
+        }
+        // What is drawn last is on top.
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by_key(|&i| style(&self.series[i].name).on_top);
+        for (nth, i) in order.into_iter().enumerate() {
+            let style = style(&self.series[i].name);
+            let placed: Vec<(f64, f64)> = points[i].iter().map(|p| (x.place(p.0), y.place(p.1))).collect();
+            // A marker on each of many points would hide the line: some, and not the same for all lines.
+            let every = if placed.len() > 20 { placed.len().div_ceil(8) } else { 1 };
+            let marked = placed.iter().copied().skip((nth * 3) % every).step_by(every);
+            let markers: Vec<Shape> = marked.map(|at| style.marker_at(at)).collect();
+            if placed.len() > 1 {
+                shapes.push(Shape::Lines { points: placed, stroke: style.stroke() });
+            }
+            shapes.extend(markers);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn figure() -> Figure {
+        let series = |name: &str, points: &[(f64, f64)]| Series { name: name.into(), points: points.into() };
+        let panel = |title: &str, log| Panel {
+            title: title.into(),
+            x: Axis::new("K", false),
+            y: Axis::new("time <s> & \"more\"", log),
+            series: vec![
+                series("tbp", &[(100.0, 1.0), (300.0, 2.0), (500.0, 40.0)]),
+                series("<&\"'>\u{1}", &[(100.0, 0.0), (300.0, 0.5), (500.0, f64::NAN), (700.0, 3.0)]),
+                series("empty", &[]),
+                series("one", &[(900.0, 1234.0)]),
+                series("infinite", &[(900.0, f64::INFINITY), (f64::NEG_INFINITY, 1.0)]),
+            ],
+        };
+        let nothing = Panel { title: "nothing".into(), ..Panel::default() };
+        Figure {
+            title: "hostile </text> & names".into(),
+            columns: 2,
+            panels: vec![panel("linear", false), panel("log", true), nothing],
+        }
+    }
+
+    /// Tags that open and close, no stray `<` or `&`: a small reader of XML.
+    fn well_formed(text: &str) {
+        let mut open: Vec<String> = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('<') {
+            let words = &rest[..at];
+            assert!(!words.contains('>'), "{words}");
+            for part in words.split('&').skip(1) {
+                assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|e| part.starts_with(e)), "{part}");
+            }
+            let end = at + rest[at..].find('>').unwrap();
+            let tag = &rest[at + 1..end];
+            assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+            assert!(!tag.contains('<') && !tag.contains("NaN") && !tag.contains("inf"), "{tag}");
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop().as_deref(), Some(name));
+            } else if !tag.ends_with('/') {
+                open.push(tag.split(' ').next().unwrap().to_owned());
+            }
+            rest = &rest[end + 1..];
+        }
+        assert!(open.is_empty() && !text.contains('\u{1}'));
+    }
+
+    #[test]
+    fn hostile_names_make_a_sound_file() {
+        let text = svg(&figure().draw());
+        well_formed(&text);
+        assert!(text.contains("&lt;&amp;&quot;") && text.contains("&lt;/text&gt;"));
+        assert!(text.contains("no data"));
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_left_out() {
+        let figure = figure();
+        let names = |drawing: &Drawing| -> Vec<String> {
+            let texts = drawing.shapes.iter().filter_map(|shape| match shape {
+                Shape::Text(text) => Some(text.words.clone()),
+                _ => None,
+            });
+            texts.collect()
+        };
+        let shown = names(&figure.draw());
+        assert!(shown.contains(&"one".to_owned()));
+        assert!(!shown.contains(&"empty".to_owned()) && !shown.contains(&"infinite".to_owned()));
+        let [linear, log] = [&figure.panels[0], &figure.panels[1]];
+        assert_eq!(linear.visible(&linear.series[1]), [(100.0, 0.0), (300.0, 0.5), (700.0, 3.0)]);
+        assert_eq!(log.visible(&log.series[1]), [(300.0, 0.5), (700.0, 3.0)]);
+        for shape in figure.draw().shapes {
+            if let Shape::Lines { points, .. } = shape {
+                assert!(points.iter().all(|p| p.0.is_finite() && p.1.is_finite()));
+            }
+        }
+        // Nothing at all is a picture too.
+        well_formed(&svg(&Figure::default().draw()));
+    }
+
+    #[test]
+    fn the_picture_has_its_size() {
+        let drawing = figure().draw();
+        let bytes = png(&drawing, 2.0).unwrap();
+        let picture = tiny_skia::Pixmap::decode_png(&bytes).unwrap();
+        let (width, height) = ((drawing.width * 2.0).ceil() as u32, (drawing.height * 2.0).ceil() as u32);
+        assert_eq!((picture.width(), picture.height()), (width, height));
+        // White, and something on it.
+        assert_eq!(picture.pixel(0, 0).map(|p| (p.red(), p.green(), p.blue())), Some((255, 255, 255)));
+        assert!(picture.pixels().iter().any(|p| p.red() < 64));
+        assert!(png(&Drawing::default(), 2.0).is_err());
+    }
+
+    #[test]
+    fn algorithms_differ_in_grey() {
+        let names = ["tbp", "stbp", "atbp", "bp", "abp", "gibbs", "vb", "ovb", "nmf"];
+        for (i, a) in names.iter().enumerate() {
+            for b in &names[..i] {
+                let (a, b) = (style(a), style(b));
+                assert!(a.colour != b.colour && a.marker != b.marker);
+                assert!(a.dash != b.dash || a.width.to_bits() != b.width.to_bits());
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! How an algorithm is drawn, the same in every figure: colour, dashes and marker each tell it from the others.
+
+use super::{Shape, Stroke};
+
+/// Red, green, blue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Colour(pub(crate) u8, pub(crate) u8, pub(crate) u8);
+
+impl Colour {
+    /// The same, dark enough for letters on white.
+    pub(crate) fn for_letters(self) -> Colour {
+        let Colour(r, g, b) = self;
+        let light = 0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b);
+        let factor = (110.0 / light.max(1.0)).min(1.0);
+        let dim = |part: u8| (f64::from(part) * factor) as u8;
+        Colour(dim(r), dim(g), dim(b))
+    }
+}
+
+/// A mark at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marker {
+    Disc,
+    Circle,
+    Square,
+    HollowSquare,
+    Up,
+    Down,
+    Diamond,
+    Cross,
+    Plus,
+    Star,
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Style {
+    pub(crate) colour: Colour,
+    pub(crate) dash: &'static [f64],
+    pub(crate) marker: Marker,
+    pub(crate) width: f64,
+    /// Drawn after the others.
+    pub(crate) on_top: bool,
+}
+
+impl Style {
+    pub(crate) fn stroke(&self) -> Stroke {
+        Stroke { colour: self.colour, width: self.width, dash: self.dash }
+    }
+
+    pub(crate) fn marker_at(&self, at: (f64, f64)) -> Shape {
+        let size = if self.on_top { 4.2 } else { 3.6 };
+        Shape::Marker { at, marker: self.marker, size, colour: self.colour }
+    }
+}
+
+const SOLID: &[f64] = &[];
+
+/// The colours of Okabe and Ito, which colour-blind people can tell apart; their yellow darker, for white paper, and a grey.
+pub(crate) fn style(name: &str) -> Style {
+    let plain = |colour, dash, marker| Style { colour, dash, marker, width: 1.6, on_top: false };
+    let (vermilion, blue, sky) = (Colour(213, 94, 0), Colour(0, 114, 178), Colour(86, 180, 233));
+    let (black, grey, green) = (Colour(0, 0, 0), Colour(72, 72, 72), Colour(0, 158, 115));
+    let (purple, orange, yellow) = (Colour(204, 121, 167), Colour(230, 159, 0), Colour(164, 146, 20));
+    match name {
+        "tbp" => Style { width: 3.0, on_top: true, ..plain(vermilion, SOLID, Marker::Disc) },
+        "stbp" => plain(sky, &[7.0, 3.0], Marker::Down),
+        "atbp" => plain(blue, &[12.0, 3.0], Marker::Up),
+        "bp" => plain(black, SOLID, Marker::Square),
+        "abp" => plain(grey, &[4.0, 3.0], Marker::HollowSquare),
+        "gibbs" => plain(green, &[8.0, 3.0, 2.0, 3.0], Marker::Diamond),
+        "vb" => plain(purple, &[2.0, 2.5], Marker::Cross),
+        "ovb" => plain(orange, &[10.0, 3.0, 2.0, 3.0, 2.0, 3.0], Marker::Plus),
+        "nmf" => plain(yellow, &[5.0, 2.0, 1.5, 2.0], Marker::Star),
+        // A name that nobody has foreseen: the same style each time.
+        other => {
+            let sum = other.bytes().fold(7u32, |sum, b| sum.wrapping_mul(31).wrapping_add(u32::from(b)));
+            let pick = sum as usize;
+            let colours = [grey, blue, green, purple, orange, black];
+            let dashes: [&'static [f64]; 3] = [&[1.5, 3.0], &[6.0, 2.0, 6.0, 6.0], &[3.0, 6.0]];
+            plain(colours[pick % colours.len()], dashes[pick / 7 % 3], Marker::Circle)
+        }
+    }
+}
+
+/// A marker as straight lines.
+pub(super) enum Corners {
+    Filled(Vec<(f64, f64)>),
+    /// White within.
+    Hollow(Vec<(f64, f64)>),
+    Strokes(Vec<((f64, f64), (f64, f64))>),
+}
+
+impl Marker {
+    /// Its corners around a point; a disc and a circle are drawn as such.
+    pub(super) fn corners(self, (x, y): (f64, f64), size: f64) -> Corners {
+        let around = |list: &[(f64, f64)]| list.iter().map(|&(a, b)| (x + a * size, y + b * size)).collect();
+        let cross = |s: f64| {
+            let s = s * size;
+            vec![((x - s, y - s), (x + s, y + s)), ((x - s, y + s), (x + s, y - s))]
+        };
+        let plus = |s: f64| {
+            let s = s * size;
+            vec![((x - s, y), (x + s, y)), ((x, y - s), (x, y + s))]
+        };
+        let square = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)];
+        match self {
+            Marker::Disc | Marker::Circle | Marker::Square => Corners::Filled(around(&square)),
+            Marker::HollowSquare => Corners::Hollow(around(&square)),
+            Marker::Up => Corners::Filled(around(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)])),
+            Marker::Down => Corners::Filled(around(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)])),
+            Marker::Diamond => Corners::Filled(around(&[(0.0, -1.3), (1.1, 0.0), (0.0, 1.3), (-1.1, 0.0)])),
+            Marker::Cross => Corners::Strokes(cross(0.95)),
+            Marker::Plus => Corners::Strokes(plus(1.25)),
+            Marker::Star => Corners::Strokes([cross(0.8), plus(1.15)].concat()),
+        }
+    }
+}
