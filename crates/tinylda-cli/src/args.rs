@@ -512,7 +512,7 @@ pub(crate) struct Paper {
     /// In minutes: small parts of the corpora, few topics, few passes
     #[arg(long)]
     pub(crate) quick: bool,
-    /// The most passes over a corpus [default: 500, or 30 with --quick]
+    /// The most passes over a corpus; a tenth of them for ovb, whose passes take much longer [default: 500, or 30 with --quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) passes: Option<u32>,
     /// Stop when a pass changes the training perplexity by less than this; tbp stops by its own rule
@@ -533,6 +533,9 @@ pub(crate) struct Paper {
     /// The corpus of the comparison with online learning [default: the largest of the others]
     #[arg(long, value_name = "FILE")]
     pub(crate) online_corpus: Option<PathBuf>,
+    /// The most passes of that comparison, which begins with the first [default: 30, or as many as --passes where that is less]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) online_passes: Option<u32>,
     /// Say what there is to do and how long it will take about, and do nothing else but divide the corpora
     #[arg(long)]
     pub(crate) estimate: bool,

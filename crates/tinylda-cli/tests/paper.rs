@@ -144,7 +144,7 @@ fn wrong_usage_is_said() {
     std::fs::create_dir(f.join("more")).unwrap();
     std::fs::copy(f.join("two.tlc"), f.join("more/two.tlc")).unwrap();
     for (arguments, part) in [
-        ("paper --corpus two.tlc --algorithms tbp,cake -o out", "expected one of"),
+        ("paper --corpus two.tlc --algorithms tbp,cake -o out", "possible values"),
         ("paper --corpus two.tlc --topics 0 -o out", "0 is not in 1.."),
         ("paper --corpus two.tlc --corpus more/two.tlc -o out", "two corpora with the name two"),
         ("paper -o out", "--corpus"),

@@ -29,6 +29,8 @@ pub(crate) enum Purpose {
     Draw = 10,
     /// The labels of tokens.
     Sample = 11,
+    /// Topics that are nearly even.
+    Even = 12,
 }
 
 /// A stream of random numbers.

@@ -33,6 +33,7 @@ struct Setup {
     topics: Vec<u32>,
     algorithms: Vec<Algorithm>,
     passes: u32,
+    online_passes: u32,
     tolerance: f64,
     seed: u64,
     threads: usize,
@@ -57,11 +58,13 @@ impl Setup {
             }
         }
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let passes = a.passes.unwrap_or(if a.quick { 30 } else { tinylda::DEFAULT_PASSES });
         Ok(Setup {
             out: a.output.clone(),
             topics,
             algorithms,
-            passes: a.passes.unwrap_or(if a.quick { 30 } else { tinylda::DEFAULT_PASSES }),
+            passes,
+            online_passes: a.online_passes.unwrap_or(passes.min(30)),
             tolerance: a.tol,
             seed: a.seed,
             threads: a.threads.map_or_else(cores, usize::from),

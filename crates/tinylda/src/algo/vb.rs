@@ -8,7 +8,8 @@
 //! digamma function; what it lacks of the sum over topics does not depend on k). `--inner N` renews theta up to N times a pass,
 //! until it stands still, before its words' messages go to phi. `--digamma both` puts
 //! E[w,k] = exp(psi(phi[w,k]+beta)) / exp(psi(lambda[k]+W*beta)) in the place of (phi[w,k]+beta)/(lambda[k]+W*beta): then this is the
-//! VB of Blei and of Hoffman, in which topics have a posterior, too.
+//! VB of Blei and of Hoffman, in which topics have a posterior, too; it begins as Hoffman's does, with topics that are nearly even,
+//! and settles every document anew in every pass.
 //!
 //! Bytes: as sTBP, and E with `--digamma both`. The paper counts K numbers per non-zero for VB's messages; they need not be stored, since what is renewed does
 //! not exclude them. Cost: sTBP's, a digamma per (document, topic), and one multiply-add more for the log-likelihood.
@@ -19,6 +20,7 @@ use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::error::Result;
 use crate::kernel::{Kernel, Lanes, flat, flat_mut};
+use crate::random::{Purpose, Random};
 use crate::store::Visited;
 use crate::topics::{Matrix, Topics, stride};
 
@@ -74,6 +76,23 @@ pub(super) fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
     }
 }
 
+/// A start in which words have nearly the same share of every topic, a tenth more or less: so many tokens of each as `of(word)` says.
+/// Where topics have a posterior, labels would hold words that are rare where they fall: digammas make little of topics that do
+/// not have a word yet.
+pub(super) fn nearly_even(topics: &mut Topics, setup: &Setup, of: impl Fn(usize) -> f64) {
+    let count = topics.count as usize;
+    for w in 0..topics.words() {
+        let mut random = Random::new(setup.rules.seed, Purpose::Even, u64::from(w));
+        let each = of(w as usize);
+        for phi in &mut flat_mut(topics.phi.row_mut(w))[..count] {
+            // Twelve numbers from 0 to 1 add up to 6, more or less 1.
+            let noise = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+            *phi = (each * (1.0 + 0.1 * noise)) as f32;
+        }
+    }
+    topics.sum_lambda();
+}
+
 /// exp(psi(phi+beta)) of all words, for documents that are new: rows in place of phi, and the fades that go with them.
 pub(super) fn expected(topics: &Topics, kernel: Kernel) -> Result<(Matrix, Vec<Lanes>)> {
     let mut fade = Vec::new();
@@ -97,11 +116,14 @@ pub(super) struct Vb {
 }
 
 impl Vb {
-    pub(super) fn new(topics: &Topics, setup: &Setup) -> Result<Vb> {
+    pub(super) fn new(topics: &mut Topics, setup: &Setup) -> Result<Vb> {
         let gather = Gather::new(topics, setup)?;
         let both = setup.special.digamma_of_both == Some(true);
         let rows = if both { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
         let inner = setup.special.inner.unwrap_or(1);
+        if both && !setup.given_start {
+            nearly_even(topics, setup, |_| 1.0);
+        }
         Ok(Vb { gather, kernel: setup.rules.kernel, inner, rows, fade: Vec::new() })
     }
 }
@@ -133,7 +155,11 @@ impl Sweep for Vb {
                 let tokens = job.document.tokens();
                 let likelihood = job.step.log_likelihood(&frozen, job.document, job.theta, tokens)?;
                 let renewed = match rows {
-                    Some(rows) => frozen.with_rows(rows, fade),
+                    Some(rows) => {
+                        // What posteriors of topics expect changes much at first; an old theta would hold documents back.
+                        job.theta.fill(tokens as f32 / job.theta.len() as f32);
+                        frozen.with_rows(rows, fade)
+                    }
                     None => frozen,
                 };
                 job.step.settle(&renewed.weighed(weigh), job.document, job.theta, stop)?;

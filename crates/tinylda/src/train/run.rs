@@ -166,7 +166,7 @@ impl<'a> Training<'a> {
                 store::clear(folder);
             }
             store = Store::new(corpus, trainer.topics, size, keep, room(scratch.clone()));
-            if !small {
+            if !small && !(trainer.algorithm.facts().own_start && trainer.start.is_none()) {
                 trainer.scatter(&mut topics, &mut store, &word_tokens)?;
             }
         }
@@ -177,6 +177,7 @@ impl<'a> Training<'a> {
             special: trainer.special.clone(),
             documents: shape.documents,
             passes: trainer.passes,
+            given_start: trainer.start.is_some(),
         };
         let mut sweep = trainer.algorithm.sweep(&mut topics, setup)?;
         let resumed = rest.is_some();

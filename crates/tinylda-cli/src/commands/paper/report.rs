@@ -113,7 +113,7 @@ fn head(all: &Everything) -> String {
     );
     put_line!(
         out,
-        "- at most {} iterations (passes over the training half). Training stops when one changes the training perplexity by less \
+        "- at most {} iterations (passes over the training half), a tenth of that for `ovb`, which settles every document in each. Training stops when one changes the training perplexity by less \
          than {} (not before iteration {}). `tbp` has its own rule and goes on for longer: less than {:e} of the perplexity an \
          iteration, over two rounds of five.",
         setup.passes,
@@ -261,7 +261,7 @@ fn time_section(all: &Everything) -> String {
     let what = "Time per iteration against K";
     let tables = by_topics(all, Kind::Time, |o| Some(seconds(o.seconds_per_pass)));
     format!(
-        "## {what}\n\nSeconds, one thread, the median of the last four of six passes, without the training perplexity where that is \
+        "## {what}\n\nSeconds, one thread, the median of the last three of four passes (`ovb`: the second of two), without the training perplexity where that is \
          computed apart. These are the first passes: with `tbp`, whose documents come to use fewer topics, later ones may take less.\n\n{}{tables}",
         figure("time", what)
     )
