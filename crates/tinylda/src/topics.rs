@@ -59,6 +59,11 @@ impl Matrix {
         &mut self.data[start..start + self.stride]
     }
 
+    /// All of it, and how much a row takes.
+    pub(crate) fn all(&self) -> (&[Lanes], usize) {
+        (&self.data, self.stride)
+    }
+
     /// Its rows in parts; `bounds` are the first row of each, and one past the last.
     pub(crate) fn parts(&mut self, bounds: &[u32]) -> Vec<Part<'_>> {
         let stride = self.stride;

@@ -15,7 +15,7 @@
 
 use crate::corpus::Document;
 use crate::error::Error;
-use crate::kernel::{Kernel, Lanes, flat, flat_mut, prefetch};
+use crate::kernel::{Kernel, Lanes, Met, flat, flat_mut};
 use crate::topics::{Matrix, Topics, stride};
 
 /// A new document's theta is renewed so often at the most: the paper's number.
@@ -183,33 +183,49 @@ impl DocumentStep {
         frozen.beta * self.kernel.sum(&self.t)
     }
 
-    /// Calls `each(kernel, acc, row, r)` for every word, r = x/s. Returns the sum of r and of x log s.
+    /// Meets every word with t: acc gathers, and r of each is kept. Returns the sum of r.
     #[inline]
-    fn words(
+    fn absorb(
         &mut self,
         frozen: &Frozen<'_>,
         document: Document<'_>,
         smooth: f32,
-        each: impl Fn(Kernel, &mut [Lanes], &[Lanes], f32),
-    ) -> Result<(f32, f64), NotANumber> {
-        let (mut sum_r, mut log_sum) = (0f32, LogSum::new());
-        self.r.clear();
-        for (i, (&w, &count)) in document.words.iter().zip(document.counts).enumerate() {
-            if let Some(&ahead) = document.words.get(i + AHEAD) {
-                prefetch(frozen.rows.row(ahead));
-            }
-            let row = frozen.rows.row(w);
-            let s = self.kernel.dot(row, &self.t) + smooth;
-            let r = count as f32 / s;
-            if !(r.is_finite() && r > 0.0) {
-                return Err(NotANumber(s));
-            }
-            each(self.kernel, &mut self.acc, row, r);
-            self.r.push(r);
-            sum_r += r;
-            log_sum.add(count, s);
+    ) -> Result<f32, NotANumber> {
+        let DocumentStep { kernel, t, acc, r, .. } = self;
+        acc.fill(Lanes::ZERO);
+        r.clear();
+        r.resize(document.words.len(), 0.0);
+        let (rows, stride) = frozen.rows.all();
+        let Document { words, counts } = document;
+        let sum = kernel.absorb(Met { rows, stride, words, counts, t, smooth, r }, acc);
+        let bad = |r: &&f32| !(r.is_finite() && **r > 0.0);
+        match sum.is_finite() && sum > 0.0 || words.is_empty() {
+            true => Ok(sum),
+            false => Err(NotANumber(r.iter().find(bad).map_or(sum, |r| 1.0 / r))),
         }
-        Ok((sum_r, log_sum.total()))
+    }
+
+    /// sum x log s, from the r that were kept.
+    fn log_sum(&self, document: Document<'_>) -> f64 {
+        let mut sum = LogSum::new();
+        document.counts.iter().zip(&self.r).for_each(|(&x, r)| sum.add(x, x as f32 / r));
+        sum.total()
+    }
+
+    /// Renews `theta[K]` of a document.
+    #[inline]
+    fn renew(
+        &mut self,
+        frozen: &Frozen<'_>,
+        document: Document<'_>,
+        theta: &mut [f32],
+    ) -> Result<(), NotANumber> {
+        let smooth = self.weigh(frozen, theta);
+        let smooth = frozen.beta * self.absorb(frozen, document, smooth)?;
+        for ((theta, &t), &acc) in theta.iter_mut().zip(flat(&self.t)).zip(flat(&self.acc)) {
+            *theta = t * (acc + smooth);
+        }
+        Ok(())
     }
 
     /// Renews `theta[K]` of a document, and returns the log-likelihood that the *old* theta gave the document.
@@ -220,15 +236,8 @@ impl DocumentStep {
         document: Document<'_>,
         theta: &mut [f32],
     ) -> Result<f64, NotANumber> {
-        let smooth = self.weigh(frozen, theta);
-        self.acc.fill(Lanes::ZERO);
-        let add = |kernel: Kernel, acc: &mut [Lanes], row: &[Lanes], r: f32| kernel.axpy(r, row, acc);
-        let (sum_r, log_sum) = self.words(frozen, document, smooth, add)?;
-        let smooth = frozen.beta * sum_r;
-        for ((theta, &t), &acc) in theta.iter_mut().zip(flat(&self.t)).zip(flat(&self.acc)) {
-            *theta = t * (acc + smooth);
-        }
-        Ok(log_sum - normaliser(document.tokens(), frozen.alpha_sum))
+        self.renew(frozen, document, theta)?;
+        Ok(self.log_sum(document) - normaliser(document.tokens(), frozen.alpha_sum))
     }
 
     /// Renews `theta[K]` until that moves it by less than `still` tokens, at most so many times.
@@ -242,7 +251,7 @@ impl DocumentStep {
         for _ in 0..most {
             self.before.clear();
             self.before.extend_from_slice(theta);
-            self.update(frozen, document, theta)?;
+            self.renew(frozen, document, theta)?;
             let moved: f64 = theta.iter().zip(&self.before).map(|(a, b)| f64::from((a - b).abs())).sum();
             if moved < still {
                 break;
@@ -259,7 +268,7 @@ impl DocumentStep {
         theta: &[f32],
     ) -> Result<(), NotANumber> {
         let smooth = self.weigh(frozen, theta);
-        self.words(frozen, document, smooth, |_, _, _, _| ()).map(|_| ())
+        self.absorb(frozen, document, smooth).map(|_| ())
     }
 
     /// The log-likelihood of a document under `theta[K]`, for a document of `theta_tokens` tokens.
@@ -271,8 +280,9 @@ impl DocumentStep {
         theta_tokens: u64,
     ) -> Result<f64, NotANumber> {
         let smooth = self.weigh(&frozen.weighed(mean), theta);
-        let (_, log_sum) = self.words(frozen, document, smooth, |_, _, _, _| ())?;
-        Ok(log_sum - document.tokens() as f64 * libm::log(theta_tokens as f64 + frozen.alpha_sum))
+        self.absorb(frozen, document, smooth)?;
+        Ok(self.log_sum(document)
+            - document.tokens() as f64 * libm::log(theta_tokens as f64 + frozen.alpha_sum))
     }
 }
 

@@ -161,6 +161,8 @@ pub(crate) struct Facts {
     pub(crate) threads: bool,
     /// Whether a pass may stand still by chance.
     pub(crate) noisy: bool,
+    /// Whether the log-likelihood is that of the pass itself, on its way.
+    pub(crate) on_the_way: bool,
     /// Whether it begins with topics of its own, where no start is given.
     pub(crate) own_start: bool,
     /// Whether what it keeps may be in files.
@@ -181,6 +183,7 @@ impl Facts {
         shuffles: false,
         threads: true,
         noisy: false,
+        on_the_way: false,
         own_start: false,
         disk: true,
         options: &[],

@@ -38,6 +38,7 @@ pub(super) const FACTS: Facts = Facts {
     keep: Keep::Nothing,
     noisy: true,
     own_start: true,
+    on_the_way: true,
     options: &["--inner", "--batch", "--tau0", "--kappa"],
     ..Facts::PLAIN
 };

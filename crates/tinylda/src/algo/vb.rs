@@ -19,7 +19,7 @@ use super::gather::Gather;
 use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::error::Result;
-use crate::kernel::{Kernel, Lanes, flat, flat_mut};
+use crate::kernel::{Kernel, Lanes, digamma_less_log, exp_digamma_of, flat, flat_mut};
 use crate::random::{Purpose, Random};
 use crate::store::Visited;
 use crate::topics::{Matrix, Topics, stride};
@@ -35,15 +35,24 @@ pub(super) const FACTS: Facts = Facts {
 /// theta stands still when a topic moves by less than this on average, in tokens.
 pub(super) const STILL: f64 = 1e-3;
 
-/// t with the digamma function.
-pub(super) fn weigh(kernel: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[Lanes], t: &mut [Lanes]) {
-    kernel.exp_digamma(theta, flat(alpha), flat(inverse), &mut flat_mut(t)[..theta.len()]);
+/// What makes exp(psi) of the largest number of a row of its own size: a factor that messages do not show. Without it rows of small
+/// numbers would be all zero.
+fn shift(most: f32) -> f32 {
+    if most > 0.0 { -digamma_less_log(most) } else { 0.0 }
 }
 
-/// `E[w,:]` but for its denominators is not less: a word that the topics have forgotten would have no message at all.
+/// t with the digamma function.
+pub(super) fn weigh(kernel: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[Lanes], t: &mut [Lanes]) {
+    let alpha = flat(alpha);
+    let most = theta.iter().zip(alpha).map(|(theta, alpha)| theta + alpha).fold(0.0, f32::max);
+    let t = &mut flat_mut(t)[..theta.len()];
+    kernel.exp_digamma(theta, alpha, shift(most), flat(inverse), t);
+}
+
+/// `E[w,:]` but for its denominators is not less: products should not leave the range where a processor is fast.
 const LEAST: f32 = 1e-10;
 
-/// exp(psi(phi+beta)), row by row.
+/// exp(psi(phi+beta)), row by row, each with a factor of its own.
 #[derive(Debug)]
 pub(super) struct Expected {
     beta: Vec<f32>,
@@ -59,7 +68,8 @@ impl Expected {
     /// Of a row of phi.
     pub(super) fn row(&self, kernel: Kernel, phi: &[f32], row: &mut [Lanes]) {
         let row = &mut flat_mut(row)[..self.beta.len()];
-        kernel.exp_digamma(phi, &self.beta, &self.ones, row);
+        let most = phi.iter().copied().fold(0.0, f32::max) + self.beta[0];
+        kernel.exp_digamma(phi, &self.beta, shift(most), &self.ones, row);
         row.iter_mut().for_each(|v| *v = v.max(LEAST));
     }
 }
@@ -72,7 +82,7 @@ pub(super) fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
     to.resize(stride(topics.count), Lanes::ZERO);
     let count = topics.count as usize;
     for (to, &lambda) in flat_mut(to)[..count].iter_mut().zip(&topics.lambda) {
-        *to = mean / crate::kernel::exp_digamma_of((lambda + beta_sum) as f32);
+        *to = mean / exp_digamma_of((lambda + beta_sum) as f32, 0.0);
     }
 }
 

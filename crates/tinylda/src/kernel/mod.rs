@@ -16,7 +16,7 @@ mod vector;
 mod x86;
 
 pub(crate) use desk::{Change, Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
-pub(crate) use rows::{Cell, Excluded, Rows, Token, exp_digamma_of};
+pub(crate) use rows::{Cell, Excluded, Met, Rows, Token, digamma_less_log, exp_digamma_of};
 
 /// Sixteen numbers of a row: one cache line.
 #[repr(C, align(64))]
@@ -248,10 +248,24 @@ impl Kernel {
         dispatch!(self, draw(phi, t, beta, token, weights))
     }
 
-    /// `out[K]` = exp(psi(`values[K]` + `more[K]`)) * `factors[K]`, psi the digamma function.
+    /// For every word s = `row[K]` . `t[K]` + smooth and r = x/s; r * `row[K]` is added to `acc[K]`. Returns the sum of r, which
+    /// is no number where one of them is not.
     #[inline]
-    pub(crate) fn exp_digamma(self, values: &[f32], more: &[f32], factors: &[f32], out: &mut [f32]) {
-        dispatch_plain!(self, exp_digamma(values, more, factors, out));
+    pub(crate) fn absorb(self, met: Met<'_>, acc: &mut [Lanes]) -> f32 {
+        dispatch!(self, absorb(met, acc))
+    }
+
+    /// `out[K]` = exp(psi(`values[K]` + `more[K]`) + shift) * `factors[K]`, psi the digamma function.
+    #[inline]
+    pub(crate) fn exp_digamma(
+        self,
+        values: &[f32],
+        more: &[f32],
+        shift: f32,
+        factors: &[f32],
+        out: &mut [f32],
+    ) {
+        dispatch_plain!(self, exp_digamma(values, more, shift, factors, out));
     }
 
     /// Weighs a word's message to the document on the desk, and cuts it into whole grains, from u on.
@@ -508,7 +522,7 @@ mod tests {
         let mut first: Option<Vec<u32>> = None;
         for kernel in Kernel::all() {
             let mut out = zeros.clone();
-            kernel.exp_digamma(&values, &zeros, &ones, &mut out);
+            kernel.exp_digamma(&values, &zeros, 0.0, &ones, &mut out);
             for (&x, &got) in values.iter().zip(&out) {
                 let want = digamma(f64::from(x)).exp();
                 // Where 1/x is large its rounding is, too.
@@ -517,6 +531,32 @@ mod tests {
             }
             let bits: Vec<u32> = out.iter().map(|v| v.to_bits()).collect();
             assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{kernel:?}");
+        }
+    }
+
+    /// One body over all variants and lengths of rows: words are met as `dot` and `axpy` have it.
+    #[test]
+    fn words_are_met_one_by_one() {
+        for k in [1usize, 16, 20, 50, 64, 100, 112, 113, 500] {
+            let of = |seed: usize| (0..k).map(|i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 999.0);
+            let all: Vec<Lanes> = (0..5).flat_map(|w| row(&of(w).collect::<Vec<f32>>())).collect();
+            let (t, stride) = (row(&of(9).collect::<Vec<f32>>()), k.div_ceil(LANES));
+            let (words, counts) = ([3u32, 0, 4, 1], [1u32, 2, 7, 1]);
+            for kernel in Kernel::all() {
+                let (mut acc, mut apart) = (t.clone(), t.clone());
+                let mut r = [0f32; 4];
+                let met =
+                    Met { rows: &all, stride, words: &words, counts: &counts, t: &t, smooth: 0.5, r: &mut r };
+                let sum = kernel.absorb(met, &mut acc);
+                for ((&w, &x), &r) in words.iter().zip(&counts).zip(&r) {
+                    let row = &all[w as usize * stride..][..stride];
+                    let want = x as f32 / (Kernel::all()[0].dot(row, &t) + 0.5);
+                    assert_eq!(r.to_bits(), want.to_bits(), "{kernel:?} {k}");
+                    kernel.axpy(want, row, &mut apart);
+                }
+                assert_eq!(acc, apart);
+                assert_eq!(sum.to_bits(), r.iter().sum::<f32>().to_bits());
+            }
         }
     }
 

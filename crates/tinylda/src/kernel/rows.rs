@@ -48,6 +48,99 @@ pub(super) unsafe fn axpy<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes]) {
     }
 }
 
+/// The words of a document, met with t. Returns the sum of r.
+#[derive(Debug)]
+pub(crate) struct Met<'a> {
+    /// Rows of `stride` each, of which words say which.
+    pub(crate) rows: &'a [Lanes],
+    pub(crate) stride: usize,
+    pub(crate) words: &'a [u32],
+    pub(crate) counts: &'a [u32],
+    pub(crate) t: &'a [Lanes],
+    pub(crate) smooth: f32,
+    /// r of each word comes here.
+    pub(crate) r: &'a mut [f32],
+}
+
+/// How many words ahead rows are asked for.
+const AHEAD: usize = 2;
+
+/// For every word s = `row[K]` . `t[K]` + smooth, as `dot` has it, and r = x/s; r * `row[K]` is added to `acc[K]`. Returns the
+/// sum of r, which is no number where one of them is not.
+#[inline(always)]
+pub(super) unsafe fn absorb<V: Vector>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
+    // SAFETY: see `dot`; the lengths are those of the constants.
+    unsafe {
+        match met.stride {
+            1 => absorb_few::<V, 1>(met, acc),
+            2 => absorb_few::<V, 2>(met, acc),
+            4 => absorb_few::<V, 4>(met, acc),
+            7 => absorb_few::<V, 7>(met, acc),
+            _ => absorb_many::<V>(met, acc),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn absorb_many<V: Vector>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
+    let Met { rows, stride, words, counts, t, smooth, r: all } = met;
+    let mut sum = 0f32;
+    for (i, ((&w, &x), to)) in words.iter().zip(counts).zip(all).enumerate() {
+        if let Some(&ahead) = words.get(i + AHEAD) {
+            super::prefetch(&rows[ahead as usize * stride..][..stride]);
+        }
+        let row = &rows[w as usize * stride..][..stride];
+        // SAFETY: see `dot`.
+        unsafe {
+            let r = x as f32 / (dot::<V>(row, t) + smooth);
+            axpy::<V>(r, row, acc);
+            *to = r;
+            sum += r;
+        }
+    }
+    sum
+}
+
+/// The same with t and acc in registers: rows of N.
+#[inline(always)]
+unsafe fn absorb_few<V: Vector, const N: usize>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
+    let Met { rows, words, counts, t, smooth, r: all, .. } = met;
+    let (rows, _) = rows.as_chunks::<N>();
+    let (Some(t), Some(acc)) = (t.first_chunk::<N>(), acc.first_chunk_mut::<N>()) else { return f32::NAN };
+    // SAFETY: see `dot`.
+    unsafe {
+        let mut own = [V::zero(); N];
+        let mut sums = [V::zero(); N];
+        for i in 0..N {
+            own[i] = V::load(&t[i]);
+            sums[i] = V::load(&acc[i]);
+        }
+        let mut sum = 0f32;
+        for (i, ((&w, &x), to)) in words.iter().zip(counts).zip(all).enumerate() {
+            if let Some(&ahead) = words.get(i + AHEAD) {
+                super::prefetch(&rows[ahead as usize]);
+            }
+            let row = &rows[w as usize];
+            let mut parts = [V::zero(); 4];
+            for c in 0..N {
+                parts[c % 4] = V::load(&row[c]).fma(own[c], parts[c % 4]);
+            }
+            let s = parts[0].add(parts[1]).add(parts[2].add(parts[3])).sum() + smooth;
+            let r = x as f32 / s;
+            let factor = V::splat(r);
+            for c in 0..N {
+                sums[c] = V::load(&row[c]).fma(factor, sums[c]);
+            }
+            *to = r;
+            sum += r;
+        }
+        for i in 0..N {
+            sums[i].store(&mut acc[i]);
+        }
+        sum
+    }
+}
+
 /// A number of a row: f32, or f64 where sums are too large for that.
 pub(crate) trait Cell: Copy {
     fn value(self) -> f64;
@@ -298,26 +391,31 @@ fn exp(x: f32) -> f32 {
     if x < -57.0 { 0.0 } else { p * power }
 }
 
-/// exp(psi(x)) for x > 0, psi the digamma function: psi(x) = psi(x+6) - sum 1/(x+i), and for y = x+6
-/// psi(y) = ln y - 1/2y - 1/12y^2 + 1/120y^4 - ...; so that no logarithm is needed.
+/// psi(x) - ln(x+6) for x > 0, psi the digamma function: psi(x) = psi(x+6) - sum 1/(x+i), and for y = x+6
+/// psi(y) = ln y - 1/2y - 1/12y^2 + 1/120y^4 - ...; so that exp(psi(x)) needs no logarithm.
 #[inline(always)]
-pub(crate) fn exp_digamma_of(x: f32) -> f32 {
+pub(crate) fn digamma_less_log(x: f32) -> f32 {
     // x(x+5), (x+1)(x+4) and (x+2)(x+3) are u, u+4 and u+6.
     let u = x * (x + 5.0);
     let steps = 2.0f32.mul_add(x, 5.0) * (1.0 / u + 1.0 / (u + 4.0) + 1.0 / (u + 6.0));
-    let y = x + 6.0;
-    let inverse = 1.0 / y;
+    let inverse = 1.0 / (x + 6.0);
     let square = inverse * inverse;
     let tail = square.mul_add(square.mul_add(-1.0 / 252.0, 1.0 / 120.0), -1.0 / 12.0);
-    y * exp(square.mul_add(tail, -0.5 * inverse) - steps)
+    square.mul_add(tail, -0.5 * inverse) - steps
 }
 
-/// `out[K]` = exp(psi(`values[K]` + `more[K]`)) * `factors[K]`. Number by number, as `fade`.
+/// exp(psi(x) + shift) for x > 0.
 #[inline(always)]
-pub(super) fn exp_digamma(values: &[f32], more: &[f32], factors: &[f32], out: &mut [f32]) {
+pub(crate) fn exp_digamma_of(x: f32, shift: f32) -> f32 {
+    (x + 6.0) * exp(digamma_less_log(x) + shift)
+}
+
+/// `out[K]` = exp(psi(`values[K]` + `more[K]`) + shift) * `factors[K]`. Number by number, as `fade`.
+#[inline(always)]
+pub(super) fn exp_digamma(values: &[f32], more: &[f32], shift: f32, factors: &[f32], out: &mut [f32]) {
     let n = out.len();
     let (values, more, factors) = (&values[..n], &more[..n], &factors[..n]);
     for k in 0..n {
-        out[k] = exp_digamma_of(values[k] + more[k]) * factors[k];
+        out[k] = exp_digamma_of(values[k] + more[k], shift) * factors[k];
     }
 }

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::desk::{self, Desk, Manner, Row, TOGETHER, Weighed, Whole};
-use super::rows::{self, Cell, Excluded, Rows, Token};
+use super::rows::{self, Cell, Excluded, Met, Rows, Token};
 use super::vector::Vector;
 use super::{LANES, Lanes, Places};
 
@@ -336,8 +336,8 @@ macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
             use super::{
-                Cell, Desk, Excluded, Lanes, Manner, Row, Rows, TOGETHER, Token, Weighed, Whole, desk, rows,
-                $vector,
+                Cell, Desk, Excluded, Lanes, Manner, Met, Row, Rows, TOGETHER, Token, Weighed, Whole, desk,
+                rows, $vector,
             };
 
             #[target_feature(enable = $features)]
@@ -354,6 +354,11 @@ macro_rules! compile {
             pub(in super::super) fn axpy(r: f32, x: &[Lanes], y: &mut [Lanes]) {
                 // SAFETY: see `dot`.
                 unsafe { rows::axpy::<$vector>(r, x, y) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn absorb(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
+                // SAFETY: see `dot`.
+                unsafe { rows::absorb::<$vector>(met, acc) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn weigh(
@@ -452,10 +457,11 @@ macro_rules! compile {
             pub(in super::super) fn exp_digamma(
                 values: &[f32],
                 more: &[f32],
+                shift: f32,
                 factors: &[f32],
                 out: &mut [f32],
             ) {
-                rows::exp_digamma(values, more, factors, out);
+                rows::exp_digamma(values, more, shift, factors, out);
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn deposit<C: Cell>(r: f32, eta: &[f32], rows: Rows<'_, C>) {

@@ -334,6 +334,7 @@ impl<'a> Training<'a> {
         // A sweep that gets the likelihood for free gets that of the state it began with: report one pass later.
         let (pass, sum) = (position.pass, position.sum);
         let (of_pass, log_likelihood) = match sum {
+            Some(sum) if self.trainer.algorithm.facts().on_the_way => (pass, sum),
             Some(sum) => (pass - 1, sum),
             None => (pass, log_likelihood(&self.topics, &mut self.store, self.kernel)?),
         };
