@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Import(Import),
     Info(Info),
     Split(Split),
-    Train(Train),
+    Train(Box<Train>),
     Topics(Topics),
     Eval(Eval),
     Export(Export),

@@ -48,7 +48,7 @@ pub(crate) struct Needs {
     pub(crate) model: bool,
     /// Matrices of W x K besides those that the algorithm always has.
     pub(crate) matrices: u64,
-    /// Whether there is a folder for what does not fit, and what is kept may go there.
+    /// Whether there is a folder for what does not fit; not every algorithm can use it.
     pub(crate) disk: bool,
 }
 
@@ -266,7 +266,7 @@ fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
         ways.push(format!("-k {fit}"));
     }
     ways.push(format!("--memory {}", round_up(need)));
-    let ours = Needs { algorithm: Algorithm::Tbp, ..*needs };
+    let ours = Needs { algorithm: Algorithm::Tbp, matrices: 0, ..*needs };
     if !needs.algorithm.small_messages() && Plan::fits(&ours, topics, have) {
         ways.push("--algorithm tbp".to_owned());
     }
@@ -281,8 +281,9 @@ impl Plan {
 
     /// What must be in memory: all that cannot be in files.
     fn least(&self, needs: &Needs) -> u64 {
-        let kept = if needs.disk { 0 } else { self.kept };
-        let phi = if needs.disk && needs.algorithm.small_messages() { 0 } else { self.phi };
+        let disk = needs.disk && needs.algorithm.facts().disk;
+        let kept = if disk { 0 } else { self.kept };
+        let phi = if disk && needs.algorithm.small_messages() { 0 } else { self.phi };
         sum(&[self.fixed(), kept, phi])
     }
 }
@@ -376,6 +377,10 @@ mod tests {
         let paper = Needs { algorithm: Algorithm::Stbp, ..pubmed() };
         let text = Plan::new(&paper, 10_000, Some(4 << 30)).unwrap_err().to_string();
         assert!(text.contains("--algorithm tbp"), "{text}");
+        // Messages that must be in memory; those of tbp need not.
+        let messages = Needs { algorithm: Algorithm::Bp, ..pubmed() };
+        let text = Plan::new(&messages, 100, Some(1 << 30)).unwrap_err().to_string();
+        assert!(text.contains("--memory 214GiB") && text.contains("--algorithm tbp"), "{text}");
     }
 
     #[test]

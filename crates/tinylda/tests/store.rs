@@ -23,15 +23,35 @@ fn corpus(folder: &Path, seed: u64) -> Corpus {
     corpus
 }
 
-/// Every algorithm, few topics and many, long enough that messages settle; and whether its phi can be on disk.
-fn trainers() -> Vec<(Trainer, bool)> {
+/// What can be in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// Nothing: the messages of belief propagation stay in memory.
+    Nothing,
+    /// Documents, and what is kept of them.
+    Documents,
+    /// phi, too.
+    Phi,
+}
+
+/// Every algorithm, few topics and many, long enough that messages settle.
+fn trainers() -> Vec<(Trainer, Leaves)> {
     let tbp = |topics, passes| Trainer::new(topics).passes(passes).tolerance(0.0);
+    let other = |algorithm| tbp(7, 5).algorithm(algorithm);
     vec![
-        (tbp(20, 10), true),
-        (tbp(150, 6).threads(2), true),
-        (tbp(20, 6).recompute(true), true),
-        (tbp(7, 5).algorithm(Algorithm::Stbp), false),
-        (tbp(7, 5).algorithm(Algorithm::Atbp), false),
+        (tbp(20, 10), Leaves::Phi),
+        (tbp(150, 6).threads(2), Leaves::Phi),
+        (tbp(20, 6).recompute(true), Leaves::Phi),
+        (other(Algorithm::Stbp), Leaves::Documents),
+        (other(Algorithm::Atbp), Leaves::Documents),
+        (other(Algorithm::Bp), Leaves::Nothing),
+        (other(Algorithm::Abp), Leaves::Nothing),
+        (other(Algorithm::Gibbs), Leaves::Documents),
+        (other(Algorithm::Gibbs).samples(3).burn_in(1), Leaves::Documents),
+        (other(Algorithm::Vb), Leaves::Documents),
+        (other(Algorithm::Vb).digamma_of_both(true).inner(3), Leaves::Documents),
+        (other(Algorithm::Ovb).batch(500).inner(10), Leaves::Documents),
+        (other(Algorithm::Nmf), Leaves::Documents),
     ]
 }
 
@@ -80,7 +100,7 @@ fn snapshots_do_not_disturb() {
             .train_to(&corpus, &file, |event| {
                 if let Event::Snapshot { path, pass, seconds } = event {
                     assert_eq!(path, way.join(format!("pass-{pass:05}.model")));
-                    std::thread::sleep(Duration::from_millis(300));
+                    std::thread::sleep(Duration::from_millis(100));
                     told.push((pass, seconds));
                 }
                 ControlFlow::Continue(())
@@ -97,26 +117,58 @@ fn snapshots_do_not_disturb() {
     }
 }
 
+/// A model on the way is the one that a shorter training gives.
+#[test]
+fn snapshots_are_shorter_trainings() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 1);
+    let (file, way) = (folder.path().join("m"), folder.path().join("way"));
+    for algorithm in [Algorithm::Gibbs, Algorithm::Ovb, Algorithm::Nmf, Algorithm::Vb, Algorithm::Bp] {
+        let plain = |passes| Trainer::new(7).algorithm(algorithm).passes(passes).tolerance(0.0);
+        plain(5).snapshots(vec![1, 2, 4], way.clone()).train_to(&corpus, &file, go_on).unwrap();
+        for passes in [1, 2, 4] {
+            let seen = Model::load(&way.join(format!("pass-{passes:05}.model"))).unwrap();
+            let expected = plain(passes).train(&corpus, go_on).unwrap().model;
+            let same = (0..seen.words()).all(|w| seen.phi(w) == expected.phi(w));
+            assert!(same && seen.words() == expected.words(), "{algorithm:?}, {passes} passes");
+        }
+    }
+}
+
 #[test]
 fn memory_or_disk_makes_no_difference() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus(folder.path(), 1);
     let (model, scratch) = (folder.path().join("m"), folder.path().join("scratch"));
-    for (trainer, phi_can_leave) in trainers() {
+    for (trainer, leaves) in trainers() {
         let expected = bytes(&trainer, &corpus, &model);
         let on_disk = trainer.clone().scratch(scratch.clone());
         let least = least(&on_disk, &corpus);
-        let mut seen = (0, 0);
+        let mut seen = (0, false);
         for more in [0u64, 1 << 18, 1 << 20, 4 << 20, 64 << 20] {
             let trainer = on_disk.clone().memory(least + more);
             let plan = trainer.plan(&corpus).unwrap();
             assert!(plan.memory() <= least + more);
-            seen = (seen.0.max(plan.phi_on_disk), seen.1.max(plan.kept_on_disk));
+            seen = (seen.0.max(plan.phi_on_disk), seen.1 || plan.on_disk());
             assert!(bytes(&trainer, &corpus, &model) == expected, "{more} more than {least}: {trainer:?}");
             assert!(names(&scratch).is_empty(), "{more}: files were left");
         }
-        assert_eq!(seen.0 > 0, phi_can_leave, "phi on disk: {trainer:?}");
-        assert!(seen.1 > 0 || seen.0 > 0, "nothing was on disk: {trainer:?}");
+        assert_eq!(seen.0 > 0, leaves == Leaves::Phi, "phi on disk: {trainer:?}");
+        assert_eq!(seen.1, leaves != Leaves::Nothing, "on disk: {trainer:?}");
+    }
+}
+
+/// Where messages must stay in memory and have no room there, that is said, with what would fit.
+#[test]
+fn messages_that_cannot_leave() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), 1);
+    for algorithm in [Algorithm::Bp, Algorithm::Abp] {
+        let trainer = Trainer::new(20).algorithm(algorithm).scratch(folder.path().join("scratch"));
+        let enough = least(&trainer, &corpus);
+        assert!(!trainer.clone().memory(enough).plan(&corpus).unwrap().on_disk());
+        let text = trainer.memory(enough - 8192).train(&corpus, go_on).unwrap_err().to_string();
+        assert!(text.contains("--memory ") && text.contains("--algorithm tbp"), "{text}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use common::{go_on, write_corpus};
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Event, Inference, Model, Stop, Trained, Trainer};
+use tinylda::{Algorithm, Block, Corpus, Event, Inference, Inferencer, Model, Stop, Trained, Trainer};
 
 fn synthetic(folder: &std::path::Path, settings: &Synth) -> Corpus {
     let path = folder.join("synth.tlc");
@@ -109,17 +109,118 @@ fn threads_do_not_change_a_bit() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
     let corpus = synthetic(folder.path(), &settings);
-    // Few passes, and enough that messages settle; few topics and many.
-    for (topics, passes) in [(20, 5), (150, 24)] {
+    let with = |algorithm| Trainer::new(20).algorithm(algorithm).passes(3).tolerance(0.0);
+    // Several blocks, with more documents each than are gone through at a time.
+    assert!(corpus.blocks() > 1 && corpus.shape().documents / corpus.blocks() as u64 > 1024);
+    // Few passes, and with `tbp` enough that messages settle; few topics and many.
+    let mut trainers = vec![Trainer::new(150).passes(16), with(Algorithm::Gibbs).samples(3)];
+    trainers.push(with(Algorithm::Vb).digamma_of_both(true).inner(5));
+    trainers.push(with(Algorithm::Ovb).batch(700).inner(8));
+    trainers.extend(Algorithm::ALL.into_iter().filter(|algorithm| algorithm.threads()).map(with));
+    for trainer in trainers {
         let bytes = |threads| {
             let path = folder.path().join("m");
-            let trainer = Trainer::new(topics).algorithm(Algorithm::Tbp).threads(threads).passes(passes);
-            trainer.train(&corpus, go_on).unwrap().model.save(&path).unwrap();
+            trainer.clone().threads(threads).train_to(&corpus, &path, go_on).unwrap();
             std::fs::read(path).unwrap()
         };
         let one = bytes(1);
-        for threads in [2, 3, 16] {
-            assert!(bytes(threads) == one, "{threads} threads");
+        for threads in [2, 7] {
+            assert!(bytes(threads) == one, "{threads} threads: {trainer:?}");
+        }
+    }
+}
+
+/// A model in memory is the one that a file has, with its alpha and beta.
+#[test]
+fn in_memory_as_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Synth { documents: 300, words: 100, topics: 3, mean_length: 30.0, ..Synth::default() };
+    let corpus = synthetic(folder.path(), &settings);
+    let path = folder.path().join("m");
+    for algorithm in Algorithm::ALL {
+        let trainer = Trainer::new(5).algorithm(algorithm).passes(4);
+        let model = trainer.train(&corpus, go_on).unwrap().model;
+        trainer.train_to(&corpus, &path, go_on).unwrap();
+        assert!(model == Model::load(&path).unwrap(), "{algorithm:?}");
+        model.save(&path).unwrap();
+        assert!(model == Model::load(&path).unwrap(), "{algorithm:?}, saved");
+    }
+}
+
+/// NMF climbs its hill, and is TBP's update but for alpha, beta and the denominators.
+#[test]
+fn nmf_is_near_stbp() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Synth { documents: 1500, words: 300, topics: 6, mean_length: 50.0, ..Synth::default() };
+    let corpus = synthetic(folder.path(), &settings);
+    let with = |algorithm, passes| Trainer::new(6).algorithm(algorithm).passes(passes).tolerance(0.0);
+    let history = with(Algorithm::Nmf, 60).train(&corpus, go_on).unwrap().model.settings().history.clone();
+    assert!(history.windows(2).all(|two| two[1].1 <= two[0].1 * (1.0 + 1e-5)), "{history:?}");
+    let [nmf, stbp] = [Algorithm::Nmf, Algorithm::Stbp]
+        .map(|algorithm| with(algorithm, 1).train_with_theta(&corpus, go_on).unwrap().theta.unwrap());
+    for (i, (a, b)) in nmf.iter().zip(&stbp).enumerate() {
+        assert!((a - b).abs() <= 1e-3 * b + 1e-4, "document {}, topic {}: {a}, {b}", i / 6, i % 6);
+    }
+    let [nmf, stbp] = [Algorithm::Nmf, Algorithm::Stbp].map(|algorithm| {
+        let trainer = with(algorithm, 60).alpha(1e-9).beta(1e-9);
+        trainer.train(&corpus, go_on).unwrap().summary.train_perplexity
+    });
+    assert!((nmf / stbp - 1.0).abs() < 0.02, "{nmf}, {stbp}");
+}
+
+/// New documents, each algorithm in its own way: theta has their tokens, and predicts.
+#[test]
+fn new_documents_in_every_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Synth { documents: 1000, words: 300, topics: 5, mean_length: 50.0, ..Synth::default() };
+    let corpus = synthetic(folder.path(), &settings);
+    let mut block = Block::default();
+    corpus.reader().read(0, &mut block).unwrap();
+    for algorithm in Algorithm::ALL {
+        let model = Trainer::new(5).algorithm(algorithm).passes(40).train(&corpus, go_on).unwrap().model;
+        let mut inferencer = Inferencer::new(&model, Inference::Own).unwrap();
+        for (d, document) in (0..).zip(block.iter()).take(200) {
+            let theta = inferencer.theta(d, document).unwrap();
+            let (sum, tokens) = (theta.iter().map(|&v| f64::from(v)).sum::<f64>(), document.tokens() as f64);
+            assert!(theta.iter().all(|&v| v >= 0.0), "{algorithm:?}, document {d}: {theta:?}");
+            assert!((sum - tokens).abs() <= 1e-3 * tokens, "{algorithm:?}, document {d}: {sum} of {tokens}");
+        }
+        let perplexity = |inference| {
+            predictive_perplexity(&model, &corpus, 1, inference, &mut |_, _| ControlFlow::Continue(()))
+                .unwrap()
+                .predictive_perplexity
+        };
+        let (own, same) = (perplexity(Inference::Own), perplexity(Inference::Same));
+        assert!(own.is_finite() && own > 1.0 && own < 300.0, "{algorithm:?}: {own}");
+        // Of the others each has more or less to say of topics that a document hardly has.
+        let far = matches!(algorithm, Algorithm::Gibbs | Algorithm::Vb | Algorithm::Ovb | Algorithm::Nmf);
+        assert!(far || (own / same - 1.0).abs() < 0.1, "{algorithm:?}: {own}, {same}");
+    }
+}
+
+/// Labels are whole tokens; the mean of samples has as many.
+#[test]
+fn gibbs_counts_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Synth { documents: 1500, words: 300, topics: 5, mean_length: 50.0, ..Synth::default() };
+    let corpus = synthetic(folder.path(), &settings);
+    let totals = corpus.word_totals().unwrap().tokens;
+    let plain = Trainer::new(9).algorithm(Algorithm::Gibbs).passes(12).tolerance(0.0);
+    let phi = |trainer: &Trainer| -> Vec<Vec<f64>> {
+        let model = trainer.train(&corpus, go_on).unwrap().model;
+        (0..model.words()).map(|w| model.phi(w).iter().map(|&v| f64::from(v)).collect()).collect()
+    };
+    for (row, &total) in phi(&plain).iter().zip(&totals) {
+        assert!(row.iter().all(|v| v.fract() == 0.0 && *v >= 0.0) && row.iter().sum::<f64>() == total as f64);
+    }
+    // Samples after passes 6, 8, 10 and 12.
+    let mean = phi(&plain.clone().samples(4).burn_in(4));
+    let samples = [6, 8, 10, 12].map(|passes| phi(&plain.clone().passes(passes)));
+    for (w, (row, &total)) in mean.iter().zip(&totals).enumerate() {
+        assert!((row.iter().sum::<f64>() - total as f64).abs() <= 1e-4 * total as f64, "word {w}: {row:?}");
+        for (k, v) in row.iter().enumerate() {
+            let expected = samples.iter().map(|phi| phi[w][k]).sum::<f64>() / 4.0;
+            assert!((v - expected).abs() <= 1e-4, "word {w}, topic {k}: {v}, {expected}");
         }
     }
 }
@@ -210,6 +311,14 @@ fn wrong_settings_are_refused() {
     refused(Trainer::new(2).order(vec![0, 0]), &["--order", "once"]);
     refused(Trainer::new(2).order(vec![1, 0]).algorithm(Algorithm::Stbp), &["--order", "asynchronous"]);
     refused(Trainer::new(2).memory(1000), &["needs about", "1000 B"]);
+    let gibbs = |topics| Trainer::new(topics).algorithm(Algorithm::Gibbs).passes(10);
+    refused(gibbs(2).burn_in(10), &["--burn-in is 10", "fewer than --passes"]);
+    refused(gibbs(2).samples(11), &["--samples is 11", "from 1 to --passes"]);
+    refused(Trainer::new(2).samples(2), &["--samples", "--algorithm tbp", "only with --algorithm gibbs"]);
+    let long = write_corpus(&folder.path().join("long.tlc"), 1, &[vec![(0, 70_000)]]);
+    assert!(gibbs(1 << 16).check(&long).is_ok());
+    let text = gibbs((1 << 16) + 1).check(&long).unwrap_err().to_string();
+    assert!(text.contains("-k is 65537") && text.contains("at most 65536"), "{text}");
 }
 
 #[test]

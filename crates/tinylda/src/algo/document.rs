@@ -199,9 +199,10 @@ impl DocumentStep {
         let Document { words, counts } = document;
         let sum = kernel.absorb(Met { rows, stride, words, counts, t, smooth, r }, acc);
         let bad = |r: &&f32| !(r.is_finite() && **r > 0.0);
-        match sum.is_finite() && sum > 0.0 || words.is_empty() {
-            true => Ok(sum),
-            false => Err(NotANumber(r.iter().find(bad).map_or(sum, |r| 1.0 / r))),
+        if sum.is_finite() && sum > 0.0 || words.is_empty() {
+            Ok(sum)
+        } else {
+            Err(NotANumber(r.iter().find(bad).map_or(sum, |r| 1.0 / r)))
         }
     }
 

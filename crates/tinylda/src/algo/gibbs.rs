@@ -121,7 +121,9 @@ fn count(run: &Run, block: &Block, theta: &mut [Lanes], labels: &[u16], alpha_su
         let (own, rest) = labels.split_at(n as usize);
         labels = rest;
         let theta = flat_mut(theta);
-        own.iter().for_each(|&z| theta[usize::from(z)] += 1.0);
+        for &z in own {
+            theta[usize::from(z)] += 1.0;
+        }
         less -= n as f64 * libm::log(n as f64 + alpha_sum);
     }
     less
@@ -238,7 +240,9 @@ impl Sweep for Gibbs {
                 || (),
                 |run, own: &mut Own<'_>, ()| Ok(count(run, block, own.theta, own.labels, alpha_sum)),
             )?;
-            own.iter_mut().for_each(|own| see(lambda, beta_sum, own));
+            for own in &mut own {
+                see(lambda, beta_sum, own);
+            }
             let settled = Settled { alpha, beta: *beta, beta_sum, bounds: phases.bounds() };
             let draws = Draws {
                 kernel: *kernel,
@@ -259,7 +263,9 @@ impl Sweep for Gibbs {
                             *lambda += f64::from(std::mem::take(change));
                         }
                     }
-                    own.iter_mut().for_each(|own| see(lambda, beta_sum, own));
+                    for own in own {
+                        see(lambda, beta_sum, own);
+                    }
                 },
             )?;
         }

@@ -149,6 +149,7 @@ impl Algorithm {
 
 /// What the rest of the library must know of an algorithm.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub(crate) struct Facts {
     pub(crate) name: &'static str,
     /// For the list of algorithms.

@@ -105,7 +105,9 @@ impl Ovb {
         fades(topics, &mut self.fade);
         topics.inverse(&mut self.inverse);
         // Rows of phi are without their factor.
-        flat_mut(&mut self.inverse).iter_mut().for_each(|v| *v = (f64::from(*v) * self.factor) as f32);
+        for v in flat_mut(&mut self.inverse) {
+            *v = (f64::from(*v) * self.factor) as f32;
+        }
     }
 
     /// Documents of one batch. Returns their log-likelihood.

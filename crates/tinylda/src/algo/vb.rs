@@ -70,7 +70,9 @@ impl Expected {
         let row = &mut flat_mut(row)[..self.beta.len()];
         let most = phi.iter().copied().fold(0.0, f32::max) + self.beta[0];
         kernel.exp_digamma(phi, &self.beta, shift(most), &self.ones, row);
-        row.iter_mut().for_each(|v| *v = v.max(LEAST));
+        for v in row {
+            *v = v.max(LEAST);
+        }
     }
 }
 

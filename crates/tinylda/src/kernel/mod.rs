@@ -538,7 +538,7 @@ mod tests {
     #[test]
     fn words_are_met_one_by_one() {
         for k in [1usize, 16, 20, 50, 64, 100, 112, 113, 500] {
-            let of = |seed: usize| (0..k).map(|i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 999.0);
+            let of = |seed: usize| (0..k).map(move |i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 999.0);
             let all: Vec<Lanes> = (0..5).flat_map(|w| row(&of(w).collect::<Vec<f32>>())).collect();
             let (t, stride) = (row(&of(9).collect::<Vec<f32>>()), k.div_ceil(LANES));
             let (words, counts) = ([3u32, 0, 4, 1], [1u32, 2, 7, 1]);

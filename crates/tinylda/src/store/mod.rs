@@ -186,7 +186,9 @@ impl<'a> Visited<'a> {
                     let (own, rest) = labels.split_at(document.tokens() as usize);
                     labels = rest;
                     row.fill(0.0);
-                    own.iter().for_each(|&k| row[usize::from(k)] += 1.0);
+                    for &k in own {
+                        row[usize::from(k)] += 1.0;
+                    }
                     if !document.words.is_empty() {
                         each(block.number(d), document, &mut row)?;
                     }

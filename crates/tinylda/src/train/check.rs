@@ -62,20 +62,17 @@ impl Trainer {
         }
         self.check_given(shape)?;
         let word_tokens = corpus.word_totals()?.tokens;
-        if let Some(most) = self.algorithm.facts().most_tokens {
-            if let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most) {
-                let vocabulary = corpus.vocabulary()?;
-                let name = word_name(vocabulary.as_ref(), w);
-                return bad(
-                    "--algorithm",
-                    format!(
-                        "{} for a corpus in which the word {name} occurs {n} times",
-                        self.algorithm.name()
-                    ),
-                    &format!("words that occur at most {most} times"),
-                    "Leave it out of the corpus: a word that common tells topics nothing. Or use --algorithm atbp.",
-                );
-            }
+        if let Some(most) = self.algorithm.facts().most_tokens
+            && let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most)
+        {
+            let vocabulary = corpus.vocabulary()?;
+            let name = word_name(vocabulary.as_ref(), w);
+            return bad(
+                "--algorithm",
+                format!("{} for a corpus in which the word {name} occurs {n} times", self.algorithm.name()),
+                &format!("words that occur at most {most} times"),
+                "Leave it out of the corpus: a word that common tells topics nothing. Or use --algorithm atbp.",
+            );
         }
         let labels = self.algorithm.facts().keep == Keep::Labels;
         if let Some(i) =
@@ -129,11 +126,9 @@ impl Trainer {
             threads: if self.algorithm.threads() { self.threads.max(1) as u64 } else { 1 },
             kept: !self.recompute,
             model,
-            // Documents in an order of the user's own are all over the corpus.
             matrices: self.special.matrices(),
-            disk: self.algorithm.facts().disk
-                && self.order.is_none()
-                && (self.scratch.is_some() || self.checkpoint.is_some()),
+            // Documents in an order of the user's own are all over the corpus.
+            disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
         }
     }
 

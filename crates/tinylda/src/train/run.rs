@@ -145,14 +145,7 @@ impl<'a> Training<'a> {
             if trainer.scratch.is_none() {
                 scratch = opened.scratch.clone().or(scratch);
             } else if opened.scratch != scratch {
-                let shown =
-                    |path: Option<PathBuf>| path.map_or_else(String::new, |path| path.display().to_string());
-                return Err(Error::Other {
-                    path: path.to_path_buf(),
-                    what: "the folder of --scratch".into(),
-                    found: shown(opened.scratch.or_else(|| trainer.checkpoint.clone())),
-                    wanted: shown(scratch),
-                });
+                return Err(elsewhere(path, opened.scratch, scratch));
             }
             store = Store::new(corpus, trainer.topics, size, keep, room(scratch.clone()));
             position = opened.position;
@@ -166,7 +159,8 @@ impl<'a> Training<'a> {
                 store::clear(folder);
             }
             store = Store::new(corpus, trainer.topics, size, keep, room(scratch.clone()));
-            if !small && !(trainer.algorithm.facts().own_start && trainer.start.is_none()) {
+            let own_start = trainer.algorithm.facts().own_start && trainer.start.is_none();
+            if !small && !own_start {
                 trainer.scatter(&mut topics, &mut store, &word_tokens)?;
             }
         }
@@ -508,7 +502,10 @@ impl<'a> Training<'a> {
             })?;
         }
         drop(sweep);
-        let model = Model::new(topics, alpha, corpus.vocabulary()?, settings);
+        // A sweep may have done without alpha and beta.
+        let mut whole = Topics::without_phi(topics.words(), topics.count, &alpha, self.trainer.beta as f32);
+        whole.phi = topics.phi;
+        let model = Model::new(whole, alpha, corpus.vocabulary()?, settings);
         store.let_go();
         if let Some(folder) = folder {
             folder.remove();
@@ -544,6 +541,17 @@ impl<'a> Training<'a> {
         };
         let mut slot = Slot::default();
         frame.save(path, |w, row| self.sweep.phi(&self.topics, w, &mut slot, row))
+    }
+}
+
+/// The files of a checkpoint are not where they are said to be.
+fn elsewhere(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<PathBuf>) -> Error {
+    let shown = |path: Option<PathBuf>| path.map_or_else(String::new, |path| path.display().to_string());
+    Error::Other {
+        path: checkpoint.to_path_buf(),
+        what: "the folder of --scratch".into(),
+        found: shown(found.or_else(|| Some(checkpoint.to_path_buf()))),
+        wanted: shown(wanted),
     }
 }
 
