@@ -248,17 +248,21 @@ fn duration(text: &str) -> Result<Duration, String> {
 ///
 /// The same seed gives the same model file, byte for byte: on any number of threads, from memory or from disk, straight through
 /// or stopped and resumed.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
     tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model\n  \
+    zcat docword.nyt.txt.gz | tinylda train - --vocab vocab.nyt.txt -k 100 --algorithm ovb --passes 1 -o nyt.model\n  \
     tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Train {
-    /// The corpus file
+    /// The corpus file; - for documents from standard input, in any format that `import` knows
     pub(crate) corpus: PathBuf,
+    /// With -: the words, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vocab: Option<PathBuf>,
     /// K, the number of topics
     #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
@@ -290,7 +294,7 @@ pub(crate) struct Train {
     /// tbp: how many topics a document may use: auto, all or a number [default: auto]
     #[arg(long, value_name = "auto|all|N", value_parser = active)]
     pub(crate) active: Option<tinylda::Active>,
-    /// vb, ovb: how often a document is renewed at the most before the topics learn from it [default: 1 with vb, 100 with ovb]
+    /// vb, ovb: how often a document is renewed at the most before the topics learn from it [default: 1; 100 with ovb and --digamma both]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) inner: Option<u32>,
     /// vb: what is weighed by the digamma function: a document's topics, or those and the topics' words [default: theta]

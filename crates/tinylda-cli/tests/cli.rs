@@ -340,6 +340,22 @@ fn demo() {
     good(f, "info kept/demo.model");
 }
 
+/// Documents from standard input: the same model as from a corpus file, and nothing left beside it.
+#[test]
+fn documents_from_a_stream() {
+    let folder = folder();
+    let f = folder.path();
+    good(f, "import docword.small.txt -o small.tlc");
+    good(f, "train small.tlc -k 3 --algorithm ovb --batch 30 --passes 2 -o file.model");
+    let stream = "train - -k 3 --algorithm ovb --batch 30 --passes 2 -o stream.model";
+    let input = std::fs::read(f.join("docword.small.txt")).unwrap();
+    tinylda(f, stream).write_stdin(input).assert().success();
+    let topics = |name: &str| json(f, &format!("topics {name} --json"))["topics"].clone();
+    assert_eq!(topics("file.model"), topics("stream.model"));
+    assert!(!f.join("stream.model.stdin.tlc").exists());
+    bad(f, "train small.tlc -k 3 --vocab x.txt -o m", 2, &["--vocab", "import"]);
+}
+
 #[test]
 fn wrong_usage_is_2() {
     let folder = folder();

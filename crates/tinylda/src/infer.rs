@@ -34,7 +34,12 @@ impl<'m> Inferencer<'m> {
         let (topics, kernel) = (&model.topics, Kernel::best());
         let mut inverse = Vec::new();
         topics.inverse(&mut inverse);
-        let own = Algorithm::named(&model.settings().algorithm).filter(|_| inference == Inference::Own);
+        // With both digammas VB settles a document as OVB does.
+        let own = match &model.settings().digamma {
+            Some(_) => Some(Algorithm::Ovb),
+            None => Algorithm::named(&model.settings().algorithm),
+        }
+        .filter(|_| inference == Inference::Own);
         Ok(Inferencer {
             topics,
             update: match own {

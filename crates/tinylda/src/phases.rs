@@ -21,7 +21,7 @@ pub(crate) const TOGETHER: usize = 1024;
 pub(crate) const GROUPS: usize = 64;
 
 /// A non-zero, in the list of its word's group.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Entry {
     pub(crate) word: u32,
     /// Which document of those at work.
@@ -39,8 +39,9 @@ pub(crate) struct Run {
     pub(crate) documents: Range<usize>,
     nonzeros: usize,
     tokens: usize,
-    /// Its non-zeros by groups of words, in order.
-    lists: Vec<Vec<Entry>>,
+    /// Its non-zeros by groups of words, in order; where each group begins, and one past the last.
+    entries: Vec<Entry>,
+    starts: Vec<u32>,
 }
 
 impl Run {
@@ -51,7 +52,7 @@ impl Run {
 
     /// Its non-zeros of a group of words.
     pub(crate) fn list(&self, group: usize) -> &[Entry] {
-        &self.lists[group]
+        &self.entries[self.starts[group] as usize..self.starts[group + 1] as usize]
     }
 
     /// Its documents: number in the corpus, document.
@@ -121,17 +122,30 @@ impl Phases {
         let groups = *groups;
         pool.install(|| {
             runs.par_iter_mut().zip(before).for_each(|(run, (first, mut nonzero))| {
-                run.lists.resize_with(groups, Vec::new);
-                run.lists.iter_mut().for_each(Vec::clear);
+                // Counted first, so that a list takes what it needs and no more.
+                run.starts.clear();
+                run.starts.resize(groups + 1, 0);
+                for d in run.documents.clone() {
+                    for &word in block.document(d).words {
+                        run.starts[usize::from(group_of[word as usize]) + 1] += 1;
+                    }
+                }
+                for group in 0..groups {
+                    run.starts[group + 1] += run.starts[group];
+                }
+                run.entries.resize(run.starts[groups] as usize, Entry::default());
+                let mut next: Vec<u32> = run.starts[..groups].to_vec();
                 let from = nonzero;
                 let mut token = 0u32;
                 for (document, d) in (first as u32..).zip(run.documents.clone()) {
                     let Document { words, counts } = block.document(d);
                     for (&word, &count) in words.iter().zip(counts) {
-                        let entry = Entry { word, document, nonzero: nonzero as u32, token, count };
-                        run.lists[usize::from(group_of[word as usize])].push(entry);
+                        let at = &mut next[usize::from(group_of[word as usize])];
+                        run.entries[*at as usize] =
+                            Entry { word, document, nonzero: nonzero as u32, token, count };
+                        *at += 1;
                         nonzero += 1;
-                        // Counts of billions are for other algorithms; these are cut where tokens are labelled.
+                        // More tokens than this are refused where tokens are labelled.
                         token = token.saturating_add(count);
                     }
                 }

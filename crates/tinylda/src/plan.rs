@@ -23,6 +23,7 @@ const USUAL_PARTS: u64 = 16;
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Needs {
     pub(crate) shape: Shape,
     /// Bytes of the documents in the corpus file, and of vocabulary and names.
@@ -36,6 +37,10 @@ pub(crate) struct Needs {
     pub(crate) piece: (u64, u64),
     /// The most tokens that one may have, where tokens are labelled.
     pub(crate) tokens: u64,
+    /// Heavy words, whose rows are summed in f64.
+    pub(crate) heavy: u64,
+    /// Whether models are written on the way.
+    pub(crate) snapshots: bool,
     /// Words with rows of 16 and of 32 bits, and topics drawn for words.
     pub(crate) rows: (u64, u64),
     pub(crate) draws: u64,
@@ -164,8 +169,11 @@ impl Plan {
             let one = sum(&[needs.rows.0.saturating_mul(2), needs.rows.1.saturating_mul(4)]);
             one.saturating_mul(width).saturating_mul(if needs.kept { 1 } else { 2 })
         } else {
-            words.saturating_mul(row).saturating_mul(algorithm.facts().matrices + needs.matrices)
+            let rows = words.saturating_mul(algorithm.facts().matrices + needs.matrices);
+            rows.saturating_add(needs.heavy.saturating_mul(2)).saturating_mul(row)
         };
+        // The vocabulary is read for the model, when `tbp` has let its scratch go.
+        let alone = small && !needs.snapshots;
         let model = if needs.model && small { words.saturating_mul(row) } else { 0 };
         let records = if !needs.kept {
             0
@@ -181,7 +189,8 @@ impl Plan {
         let at_work = if small || !algorithm.threads() {
             0
         } else {
-            let entries = nonzeros.saturating_mul(4 + 2 * size_of::<phases::Entry>() as u64);
+            let entries = nonzeros.saturating_mul(4 + size_of::<phases::Entry>() as u64);
+            let entries = entries.saturating_add((phases::GROUPS * phases::GROUPS * 4) as u64);
             sum(&[together.saturating_mul(row), entries, row.saturating_mul(4 * phases::GROUPS as u64)])
         };
         Plan {
@@ -203,8 +212,9 @@ impl Plan {
                 at_work,
                 if small { row.saturating_mul(2).saturating_mul((nonzeros / 512).clamp(1, 128)) } else { 0 },
             ])
-            .max(vocabulary)
-            .max(model),
+            .max(model)
+            .max(if alone { vocabulary } else { 0 })
+            .saturating_add(if alone { 0 } else { vocabulary }),
             buffers,
             kept: packed(needs).saturating_add(records),
             kept_on_disk: 0,
@@ -330,6 +340,8 @@ mod tests {
             model: false,
             matrices: 0,
             tokens: 300_000,
+            heavy: 0,
+            snapshots: false,
             disk: true,
         }
     }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Instructions, Kernel};
 use crate::model::Model;
 use crate::plan::Plan;
+use crate::store::Keep;
 use run::Training;
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
@@ -302,8 +303,8 @@ impl Trainer {
         Trainer { resume, ..self }
     }
 
-    /// With `vb` and `ovb`: how often a document's theta is renewed at the most before its words' messages go to the topics; 1
-    /// and 100 where not set.
+    /// With `vb` and `ovb`: how often a document's theta is renewed at the most before its words' messages go to the topics; where not
+    /// set 1, and 100 with `ovb` and both digammas.
     #[must_use]
     pub fn inner(mut self, rounds: u32) -> Trainer {
         self.special.inner = Some(rounds);
@@ -389,6 +390,14 @@ impl Trainer {
         corpus: &Corpus,
         mut each: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Trained> {
+        if self.algorithm.facts().keep == Keep::Nothing {
+            return Err(Error::Setting {
+                option: "--algorithm",
+                found: self.algorithm.name().into(),
+                expected: "one that keeps theta".into(),
+                remedy: "Train without theta, and find the documents' topics with the model.".into(),
+            });
+        }
         Training::new(self, corpus, true)?.run(&mut each)?.into_model(true)
     }
 

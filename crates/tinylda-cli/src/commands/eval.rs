@@ -20,6 +20,13 @@ pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
         bar.at(done, total, "")
     })?;
     bar.done();
+    let definition = match inference {
+        Inference::Same => DEFINITION.to_owned(),
+        Inference::Own => {
+            let end = "Here p(k|d) is found in the way of the algorithm that the model was trained with.";
+            format!("{DEFINITION} {end}")
+        }
+    };
     let value = json!({
         "predictive_perplexity": e.predictive_perplexity,
         "documents": e.documents,
@@ -30,7 +37,7 @@ pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
         "tokens_unknown": e.tokens_unknown,
         "seed": a.seed,
         "inference": if inference == Inference::Own { "own" } else { "same" },
-        "definition": DEFINITION,
+        "definition": definition,
     });
     let lines = table(&[
         ("predictive perplexity", format!("{:.2}", e.predictive_perplexity)),
@@ -45,5 +52,5 @@ pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
             format!("{} ({} tokens, left out)", grouped(e.words_unknown), grouped(e.tokens_unknown)),
         ),
     ]);
-    print(a.json, &value, &format!("{lines}\nDefinition: {DEFINITION}\n"))
+    print(a.json, &value, &format!("{lines}\nDefinition: {definition}\n"))
 }

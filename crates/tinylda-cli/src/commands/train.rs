@@ -9,16 +9,28 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
+use tinylda::corpus::ingest::{Import, ImportProgress};
 use tinylda::{
     Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Stop, Summary, Trainer, human_bytes,
 };
 
-use super::{ceiling, check_output, grouped, print, shown, usage};
+use super::{ceiling, check_output, grouped, print, shape_line, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
 use log::Log;
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+    if a.corpus.as_path() == Path::new("-") {
+        return from_stream(a, ui);
+    }
+    if a.vocab.is_some() {
+        return Err(usage(
+            "--vocab",
+            "given with a corpus file".into(),
+            "it only with -, for standard input",
+            "A corpus has its vocabulary in it: give it to `tinylda import`.",
+        ));
+    }
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
     if a.json && log_to_stdout {
         return Err(super::export::both_to_stdout("--log -"));
@@ -102,6 +114,30 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         return Ok(());
     }
     print(a.json, &value, &format!("{line}\n"))
+}
+
+/// Documents that come once, from standard input: packed into a corpus beside the model, two bytes or so a word, which goes when
+/// the model is there. A training that is stopped can go on with it.
+fn from_stream(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+    let corpus = with_more(a.output(), ".stdin.tlc");
+    check_output("-o", &corpus, &[a.vocab.as_deref()])?;
+    let import = Import { vocabulary: a.vocab.clone(), ..Import::default() };
+    let reading = ui.bar("reading", Unit::Bytes);
+    let done = import.run(Path::new("-"), &corpus, &mut |progress| match progress {
+        ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
+        ImportProgress::Sorting { entries, total } => reading.at(entries, total, ""),
+    })?;
+    reading.done();
+    ui.say(&format!("standard input: {}, {}", done.format.name(), shape_line(done.shape)));
+    let mut own = a.clone();
+    (own.corpus, own.vocab) = (corpus.clone(), None);
+    let result = run(&own, ui);
+    let stopped = result.is_err() && tinylda::has_checkpoint(&checkpoint_folder(a));
+    if !stopped {
+        // Nobody needs it now, and it can be made again.
+        let _ = std::fs::remove_file(&corpus);
+    }
+    result
 }
 
 /// Says what is about to be done.

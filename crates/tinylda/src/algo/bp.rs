@@ -338,7 +338,7 @@ impl super::NewDocuments for NewDocuments<'_> {
                 let r = inverse_of(kernel.sum(eta))?;
                 for ((old, &eta), theta) in flat_mut(message).iter_mut().zip(flat(eta)).zip(flat_mut(now)) {
                     let new = eta * r;
-                    *theta += x * (new - *old);
+                    *theta = (*theta + x * (new - *old)).max(0.0);
                     *old = new;
                 }
             }

@@ -198,11 +198,9 @@ impl DocumentStep {
         let (rows, stride) = frozen.rows.all();
         let Document { words, counts } = document;
         let sum = kernel.absorb(Met { rows, stride, words, counts, t, smooth, r }, acc);
-        let bad = |r: &&f32| !(r.is_finite() && **r > 0.0);
-        if sum.is_finite() && sum > 0.0 || words.is_empty() {
-            Ok(sum)
-        } else {
-            Err(NotANumber(r.iter().find(bad).map_or(sum, |r| 1.0 / r)))
+        match r.iter().find(|r| !(r.is_finite() && **r > 0.0)) {
+            None => Ok(sum),
+            Some(r) => Err(NotANumber(1.0 / r)),
         }
     }
 

@@ -23,7 +23,7 @@ use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::{Block, Document};
 use crate::counts::Slot;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Lanes, Token, flat, flat_mut, prefetch};
 use crate::phases::{Entry, Fault, Phases, Run, shares};
 use crate::random::{Purpose, Random};
@@ -38,11 +38,13 @@ pub(super) const FACTS: Facts = Facts {
     noisy: true,
     options: &["--burn-in", "--samples"],
     // Counts are whole numbers in f32.
-    most_tokens: Some(1 << 24),
+    most_tokens: Some(MOST),
     most_topics: Some(1 << 16),
     ..Facts::PLAIN
 };
 
+/// So far whole numbers in f32 can be counted.
+const MOST: u64 = 1 << 24;
 /// Runs of documents and groups of words.
 const RUNS: usize = 16;
 
@@ -112,12 +114,19 @@ impl Gibbs {
 }
 
 /// theta of a run's documents from their labels; less what turns the sums of their weights into probabilities.
-fn count(run: &Run, block: &Block, theta: &mut [Lanes], labels: &[u16], alpha_sum: f64) -> f64 {
+fn count(
+    run: &Run,
+    block: &Block,
+    theta: &mut [Lanes],
+    labels: &[u16],
+    alpha_sum: f64,
+) -> Result<f64, Fault> {
     theta.fill(Lanes::ZERO);
     let width = theta.len() / run.documents.len().max(1);
     let (mut labels, mut less) = (labels, 0f64);
-    for ((_, document), theta) in run.iter(block).zip(theta.chunks_exact_mut(width.max(1))) {
+    for ((number, document), theta) in run.iter(block).zip(theta.chunks_exact_mut(width.max(1))) {
         let n = document.tokens();
+        few_enough(number, n).map_err(|bad| (number, bad))?;
         let (own, rest) = labels.split_at(n as usize);
         labels = rest;
         let theta = flat_mut(theta);
@@ -126,7 +135,21 @@ fn count(run: &Run, block: &Block, theta: &mut [Lanes], labels: &[u16], alpha_su
         }
         less -= n as f64 * libm::log(n as f64 + alpha_sum);
     }
-    less
+    Ok(less)
+}
+
+/// Whether a document's tokens can be counted one by one in f32.
+fn few_enough(number: u64, tokens: u64) -> Result<(), Failed> {
+    if tokens < MOST {
+        return Ok(());
+    }
+    let error = Error::Setting {
+        option: "--algorithm",
+        found: format!("gibbs for document {}, which has {tokens} tokens", number + 1),
+        expected: format!("documents of fewer than {MOST}, since every token has a label"),
+        remedy: "Leave it out, or use --algorithm tbp or atbp (for a model: --inference same).".into(),
+    };
+    Err(error.into())
 }
 
 impl Draws<'_> {
@@ -238,7 +261,7 @@ impl Sweep for Gibbs {
             sum += phases.documents(
                 one_by_one,
                 || (),
-                |run, own: &mut Own<'_>, ()| Ok(count(run, block, own.theta, own.labels, alpha_sum)),
+                |run, own: &mut Own<'_>, ()| count(run, block, own.theta, own.labels, alpha_sum),
             )?;
             for own in &mut own {
                 see(lambda, beta_sum, own);
@@ -342,6 +365,7 @@ impl<'m> NewDocuments<'m> {
 
 impl super::NewDocuments for NewDocuments<'_> {
     fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
+        few_enough(d, document.tokens())?;
         let NewDocuments { topics, kernel, inverse, theta: counts, t, weights, labels } = self;
         // Not the training's numbers, but the same every time.
         let mut random = Random::new(0, Purpose::Sample, d);

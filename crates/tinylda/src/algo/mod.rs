@@ -106,7 +106,8 @@ impl Algorithm {
                 Box::new(Fixed { weigh: vb::weigh, rows: Some(rows), inverse: fade, ..fixed })
             }
             Algorithm::Nmf => {
-                Box::new(Fixed { alpha: vec![Lanes::ZERO; topics.alpha.len()], beta: 0.0, ..fixed })
+                let alpha = vec![Lanes::ZERO; topics.alpha.len()];
+                Box::new(Fixed { alpha, beta: 0.0, inverse: nmf::inverse(topics), ..fixed })
             }
         })
     }

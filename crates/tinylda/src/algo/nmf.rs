@@ -16,8 +16,8 @@
 //! the same theta; a test holds the two against each other. Zeros would stay zeros, so the start is that of the other algorithms
 //! with alpha and beta added once, and nothing falls below 1e-12. The divergence never rises.
 //!
-//! Bytes: as sTBP. Cost: four multiply-adds per (non-zero, topic). alpha and beta are used besides when the model is asked about
-//! new documents, where a word that no topic has would have no probability.
+//! Bytes: as sTBP. Cost: four multiply-adds per (non-zero, topic). alpha and beta are used besides when words of new documents are
+//! predicted, where a word that no topic has would have no probability.
 
 use super::document::{Failed, Frozen, mean};
 use super::gather::Gather;
@@ -73,6 +73,15 @@ impl Nmf {
             *inverse = if own > 0.0 { (1.0 / own) as f32 } else { 0.0 };
         }
     }
+}
+
+/// 1/lambda.
+pub(super) fn inverse(topics: &Topics) -> Vec<Lanes> {
+    let mut all = vec![Lanes::ZERO; topics.alpha.len()];
+    for (to, &lambda) in flat_mut(&mut all).iter_mut().zip(&topics.lambda) {
+        *to = if lambda > 0.0 { (1.0 / lambda) as f32 } else { 0.0 };
+    }
+    all
 }
 
 /// What theta adds up to when it has taken up its factors.

@@ -19,7 +19,7 @@
 
 use super::document::{DocumentStep, Failed, Frozen};
 use super::gather::Sums;
-use super::vb::{Expected, STILL, fades, nearly_even, weigh};
+use super::vb::{Expected, SETTLED, STILL, fades, nearly_even, weigh};
 use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::Block;
@@ -82,7 +82,7 @@ impl Ovb {
         Ok(Ovb {
             phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
             kernel: setup.rules.kernel,
-            inner: special.inner.unwrap_or(DEFAULT_INNER),
+            inner: special.inner.unwrap_or(SETTLED),
             batch: special.batch.unwrap_or(1024),
             tau0: special.tau0.unwrap_or(1024.0),
             kappa: special.kappa.unwrap_or(0.5),
@@ -235,9 +235,6 @@ impl Ovb {
         self.invert(topics);
     }
 }
-
-/// The most rounds that settle a document.
-const DEFAULT_INNER: u32 = 100;
 
 impl Sweep for Ovb {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {

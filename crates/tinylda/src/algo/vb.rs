@@ -32,6 +32,9 @@ pub(super) const FACTS: Facts = Facts {
     ..Facts::PLAIN
 };
 
+/// So many rounds settle a document, at the most.
+pub(super) const SETTLED: u32 = 100;
+
 /// theta stands still when a topic moves by less than this on average, in tokens.
 pub(super) const STILL: f64 = 1e-3;
 
@@ -132,7 +135,7 @@ impl Vb {
         let gather = Gather::new(topics, setup)?;
         let both = setup.special.digamma_of_both == Some(true);
         let rows = if both { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
-        let inner = setup.special.inner.unwrap_or(1);
+        let inner = setup.special.inner.unwrap_or(if both { SETTLED } else { 1 });
         if both && !setup.given_start {
             nearly_even(topics, setup, |_| 1.0);
         }

@@ -22,6 +22,9 @@ pub struct Settings {
     /// How many topics a document could use with `tbp`, where that was set: `all` or a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<String>,
+    /// `both` where `vb` had a posterior of topics, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digamma: Option<String>,
     /// `recompute` where nothing was kept of documents between two visits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theta: Option<String>,

@@ -502,14 +502,13 @@ impl<'a> Store<'a> {
     pub(crate) fn restore(
         &mut self,
         all: Vec<Option<Location>>,
-        active: (u64, u64),
-        documents: u64,
+        so_far: ((u64, u64), u64, u64),
     ) -> Result<()> {
         self.scratch.take_up(files(&all))?;
         for (held, at) in self.held.iter_mut().zip(all) {
             held.at = at;
         }
-        (self.active, self.documents) = (active, documents);
+        (self.active, self.documents, self.message_bytes) = so_far;
         Ok(())
     }
 
@@ -518,9 +517,9 @@ impl<'a> Store<'a> {
         self.scratch.take_strays();
     }
 
-    /// Topics in use and documents of this round so far, as [`Store::restore`] wants them.
-    pub(crate) fn so_far(&self) -> ((u64, u64), u64) {
-        (self.active, self.documents)
+    /// Topics in use, documents and bytes of messages of this round so far, as [`Store::restore`] wants them.
+    pub(crate) fn so_far(&self) -> ((u64, u64), u64, u64) {
+        (self.active, self.documents, self.message_bytes)
     }
 
     /// No checkpoint is needed any more.

@@ -6,6 +6,7 @@ use crate::corpus::{Corpus, Shape, word_name};
 use crate::error::{Error, Result};
 use crate::plan::Needs;
 use crate::store::Keep;
+use crate::topics::heavy_words;
 
 impl Trainer {
     /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
@@ -119,6 +120,8 @@ impl Trainer {
             pieces,
             piece,
             tokens,
+            heavy: heavy_words(word_tokens).count() as u64,
+            snapshots: self.snapshots.is_some(),
             rows,
             draws,
             algorithm: self.algorithm,
@@ -156,12 +159,32 @@ impl Trainer {
                 "--burn-in" => {
                     (0.0..=f64::from(self.passes - 1), "fewer than --passes", "Half of --passes is usual.")
                 }
-                "--samples" => (1.0..=f64::from(self.passes), "from 1 to --passes", "10 are usually enough."),
+                "--samples" => {
+                    let after =
+                        self.passes - self.special.burn_in.unwrap_or(self.passes / 2).min(self.passes);
+                    (
+                        1.0..=f64::from(after.max(1)),
+                        "at most one for each pass after the burn-in",
+                        "10 are usually enough.",
+                    )
+                }
                 _ => (1.0..=f64::from(u32::MAX), "at least 1", "Leave it out: the default is good."),
             };
             if !range.contains(&value) {
                 return bad(option, value.to_string(), expected, remedy);
             }
+        }
+        if self.special.burn_in.is_some() && self.special.samples.is_none() {
+            let remedy = "Say how many samples to take, or leave it out.";
+            return bad("--burn-in", "given without --samples".into(), "both", remedy);
+        }
+        if self.special.samples.is_some_and(|n| n > 1) && self.tolerance.is_some_and(|t| t > 0.0) {
+            return bad(
+                "--tol",
+                "given with --samples".into(),
+                "one of the two: samples are taken over all passes",
+                "Leave one of them out.",
+            );
         }
         if let Some(most) = facts.most_topics.filter(|&most| self.topics > most) {
             let expected = format!("at most {most} topics with --algorithm {}", facts.name);

@@ -12,7 +12,7 @@ use crate::checkpoint::{self, Folder};
 use crate::corpus::Corpus;
 use crate::counts::Slot;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, flat_mut};
 use crate::memory;
 use crate::model::{CorpusName, Frame, Model, Settings};
 use crate::plan::Plan;
@@ -152,7 +152,7 @@ impl<'a> Training<'a> {
             if !trainer.possible(&position, &store, order.as_ref(), shape.tokens) {
                 return Err(opened.rest.damaged("it says that it is where no training can be"));
             }
-            store.restore(opened.records, position.active, position.documents)?;
+            store.restore(opened.records, (position.active, position.documents, position.messages))?;
             rest = Some(opened.rest);
         } else {
             if let Some(folder) = &scratch {
@@ -404,8 +404,9 @@ impl<'a> Training<'a> {
     fn save(&mut self, each: &mut Each<'_>) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let records = self.store.save()?;
-        let (active, documents) = self.store.so_far();
-        let position = Position { active, documents, seconds: self.clock.seconds(), ..self.position.clone() };
+        let (active, documents, messages) = self.store.so_far();
+        let seconds = self.clock.seconds();
+        let position = Position { active, documents, seconds, messages, ..self.position.clone() };
         let identity = self.trainer.identity(self.corpus);
         let scratch = self.scratch.clone().filter(|path| path != folder.path());
         folder.write(identity, position, scratch, &records, |out| self.sweep.save(&self.topics, out))?;
@@ -462,6 +463,7 @@ impl<'a> Training<'a> {
             algorithm: trainer.algorithm.name().into(),
             exclude: small.then(|| if trainer.exclude { "own" } else { "none" }.into()),
             active: (small && trainer.active != Active::Auto).then(|| trainer.active.to_string()),
+            digamma: (trainer.special.digamma_of_both == Some(true)).then(|| "both".into()),
             theta: trainer.recompute.then(|| "recompute".into()),
             seed: trainer.seed,
             passes: position.pass,
@@ -494,9 +496,15 @@ impl<'a> Training<'a> {
         // What is kept of documents makes room for phi in its last form.
         store.empty();
         sweep.finish();
-        if sweep.own_phi() {
-            let mut slot = Slot::default();
-            let count = topics.count as usize;
+        let (mut slot, count) = (Slot::default(), topics.count as usize);
+        if sweep.own_phi() && !self.trainer.algorithm.small_messages() {
+            // Row by row in place.
+            let mut row = vec![0f32; count];
+            for w in 0..topics.words() {
+                sweep.phi(&topics, w, &mut slot, &mut row)?;
+                flat_mut(topics.phi.row_mut(w))[..count].copy_from_slice(&row);
+            }
+        } else if sweep.own_phi() {
             topics.phi = Matrix::of_rows(topics.words(), topics.count, |w, row| {
                 sweep.phi(&topics, w, &mut slot, &mut row[..count])
             })?;

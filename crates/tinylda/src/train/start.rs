@@ -40,7 +40,8 @@ pub(super) struct Position {
     /// When each pass began and ended, and the topics in use per document after it.
     pub(super) passes: Vec<(f64, f64, f64)>,
     pub(super) seconds: f64,
-    /// Bytes of messages or labels after the last pass.
+    /// Bytes of messages or labels, of the round so far and after the last pass.
+    pub(super) messages: u64,
     pub(super) message_bytes: u64,
 }
 

@@ -114,7 +114,7 @@ fn head(all: &Everything) -> String {
     put_line!(
         out,
         "- at most {} iterations (passes over the training half), a tenth of that for `ovb`, which settles every document in each. Training stops when one changes the training perplexity by less \
-         than {} (not before iteration {}). `tbp` has its own rule and goes on for longer: less than {:e} of the perplexity an \
+         than {} (not before iteration {}). `gibbs` and `ovb` by five iterations against the five before, twice. `tbp` has its own rule and goes on for longer: less than {:e} of the perplexity an \
          iteration, over two rounds of five.",
         setup.passes,
         setup.tolerance,

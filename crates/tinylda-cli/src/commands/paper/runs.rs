@@ -188,7 +188,10 @@ impl Run {
     pub(super) fn look_up(&self, ui: Ui) -> Option<Record> {
         let bytes = std::fs::read(&self.file).ok()?;
         match serde_json::from_slice::<Record>(&bytes) {
-            Ok(record) => (record.settings == self.settings && record.outcome.is_some()).then_some(record),
+            Ok(record) => (record.settings == self.settings
+                && record.version == env!("CARGO_PKG_VERSION")
+                && record.outcome.is_some())
+            .then_some(record),
             Err(error) => {
                 ui.say(&format!("{} cannot be read ({error}): done again", self.file.display()));
                 None
@@ -218,7 +221,7 @@ impl Run {
             outcome,
         };
         let result = match self.settings.kind {
-            Kind::Online => self.online(threads, tell),
+            Kind::Online => self.online(threads, memory, tell),
             Kind::Train | Kind::Time => self.train(threads, memory, tell),
         };
         match result {
@@ -288,6 +291,7 @@ impl Run {
     fn online(
         &self,
         threads: usize,
+        memory: Option<u64>,
         tell: &mut dyn FnMut(f64, f64) -> ControlFlow<()>,
     ) -> Result<Outcome, Error> {
         let corpus = Corpus::open(&self.train.path)?;
@@ -301,7 +305,7 @@ impl Run {
         let stops: Vec<u32> = STOPS.into_iter().filter(|&pass| pass <= self.settings.passes).collect();
         let trainer = self
             .trainer(threads)
-            .memory(DESKTOP)
+            .memory(memory.map_or(DESKTOP, |bytes| bytes.min(DESKTOP)))
             .scratch(folder.path().join("scratch"))
             .snapshots(stops, way);
         let (mut watch, mut models) = (Watch::default(), Vec::new());

@@ -9,6 +9,8 @@ pub(super) type Topic = Vec<(String, f64)>;
 
 /// Words of each topic that are shown.
 const SHOWN: usize = 10;
+/// Characters of a word that are shown.
+const LONGEST: usize = 30;
 
 /// For every algorithm that has a result its topics, in the order of the first one's that they are most alike.
 pub(super) fn matched(all: &Everything) -> Vec<(&'static str, Vec<Topic>)> {
@@ -60,8 +62,9 @@ fn best(first: &[Topic], others: &[Topic]) -> Vec<usize> {
 }
 
 /// The words of a topic that are shown.
-pub(super) fn shown(topic: &Topic) -> Vec<&str> {
-    topic.iter().take(SHOWN).map(|(word, _)| word.as_str()).collect()
+pub(super) fn shown(topic: &Topic) -> Vec<String> {
+    // A word may be as long as a line.
+    topic.iter().take(SHOWN).map(|(word, _)| word.chars().take(LONGEST).collect()).collect()
 }
 
 /// Blocks of lines: a block per topic, a line per algorithm, in its colour.
