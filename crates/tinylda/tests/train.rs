@@ -313,7 +313,7 @@ fn wrong_settings_are_refused() {
     refused(Trainer::new(2).memory(1000), &["needs about", "1000 B"]);
     let gibbs = |topics| Trainer::new(topics).algorithm(Algorithm::Gibbs).passes(10);
     refused(gibbs(2).burn_in(10), &["--burn-in is 10", "fewer than --passes"]);
-    refused(gibbs(2).samples(11), &["--samples is 11", "from 1 to --passes"]);
+    refused(gibbs(2).samples(11), &["--samples is 11", "one for each pass"]);
     refused(Trainer::new(2).samples(2), &["--samples", "--algorithm tbp", "only with --algorithm gibbs"]);
     let long = write_corpus(&folder.path().join("long.tlc"), 1, &[vec![(0, 70_000)]]);
     assert!(gibbs(1 << 16).check(&long).is_ok());

@@ -238,10 +238,16 @@ impl Special {
         u64::from(self.samples.unwrap_or(1) > 1) + u64::from(self.digamma_of_both == Some(true))
     }
 
+    /// Passes before the first sample: half of all where not set, or what samples leave.
+    pub(crate) fn burn_in(&self, passes: u32) -> u32 {
+        let usual = (passes / 2).min(passes.saturating_sub(self.samples.unwrap_or(1)));
+        self.burn_in.unwrap_or(usual).min(passes)
+    }
+
     /// The passes after which samples are taken: so many, evenly after the burn-in, the last after the last pass.
     pub(crate) fn sampled_passes(&self, passes: u32) -> Vec<u32> {
         let samples = u64::from(self.samples.unwrap_or(1)).max(1);
-        let from = u64::from(self.burn_in.unwrap_or(passes / 2).min(passes));
+        let from = u64::from(self.burn_in(passes));
         let after = u64::from(passes) - from;
         let mut all: Vec<u32> = (1..=samples).map(|i| (from + after * i / samples) as u32).collect();
         all.dedup();

@@ -160,8 +160,7 @@ impl Trainer {
                     (0.0..=f64::from(self.passes - 1), "fewer than --passes", "Half of --passes is usual.")
                 }
                 "--samples" => {
-                    let after =
-                        self.passes - self.special.burn_in.unwrap_or(self.passes / 2).min(self.passes);
+                    let after = self.passes - self.special.burn_in(self.passes);
                     (
                         1.0..=f64::from(after.max(1)),
                         "at most one for each pass after the burn-in",
