@@ -1,6 +1,6 @@
-//! One pass of sTBP as shipped (f32) against the paper's loop transcribed (f64), one thread each, alternating.
+//! One pass of sTBP, BP or asynchronous BP as shipped (f32) against the paper's loop transcribed (f64), one thread each, alternating.
 //!
-//! `cargo bench -p tinylda --bench pass [-- FILE.tlc [K]]`; without a file on a synthetic corpus of 5,000 documents.
+//! `cargo bench -p tinylda --bench pass [-- FILE.tlc [K [stbp|bp|abp]]]`; without a file on a synthetic corpus of 5,000 documents.
 //! Prints seconds per pass of each and the ratio; the two must agree in perplexity.
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -41,6 +41,7 @@ fn main() {
         PathBuf::from,
     );
     let k: u32 = arguments.next().map_or(100, |k| k.parse().unwrap());
+    let algorithm = arguments.next().map_or(Algorithm::Stbp, |name| Algorithm::named(&name).unwrap());
     let corpus = Corpus::open(&file).unwrap();
     let shape = corpus.shape();
     let (mut reader, mut block, mut entries) = (corpus.reader(), Block::default(), Vec::new());
@@ -70,26 +71,38 @@ fn main() {
             entries.clone(),
             &whole,
         );
+        let order: Vec<usize> = (0..shape.documents as usize).collect();
+        if algorithm != Algorithm::Stbp {
+            plain = plain.with_messages(&whole);
+        }
         let clock = Instant::now();
         for _ in 0..PASSES {
-            plain.synchronous_pass();
+            match algorithm {
+                Algorithm::Abp => plain.asynchronous_bp_pass(&order),
+                Algorithm::Bp => plain.synchronous_bp_pass(),
+                _ => plain.synchronous_pass(),
+            }
         }
         let theirs = clock.elapsed().as_secs_f64() / f64::from(PASSES);
         let mut seconds = Vec::new();
-        let trainer =
-            Trainer::new(k).algorithm(Algorithm::Stbp).start(start.clone()).passes(PASSES + 1).tolerance(0.0);
+        let mut trainer =
+            Trainer::new(k).algorithm(algorithm).start(start.clone()).passes(PASSES + 1).tolerance(0.0);
+        if algorithm == Algorithm::Abp {
+            trainer = trainer.order((0..shape.documents).collect());
+        }
         let mut perplexity = 0.0;
         trainer
             .train(&corpus, |event| {
                 let Event::Pass(report) = event else { return ControlFlow::Continue(()) };
-                seconds.push(report.seconds);
+                // Without a training perplexity that is computed apart.
+                seconds.push(shape.documents as f64 / report.documents_per_second);
                 if report.pass == PASSES {
                     perplexity = report.train_perplexity;
                 }
                 ControlFlow::Continue(())
             })
             .unwrap();
-        let ours = (seconds[PASSES as usize] - seconds[0]) / f64::from(PASSES);
+        let ours = seconds[1..].iter().sum::<f64>() / f64::from(PASSES);
         let expected = plain.training_perplexity();
         assert!((perplexity / expected - 1.0).abs() < 1e-4, "{perplexity} against {expected}");
         ratios.push(theirs / ours);

@@ -16,7 +16,7 @@ mod vector;
 mod x86;
 
 pub(crate) use desk::{Change, Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
-pub(crate) use rows::{Cell, Excluded, Met, Rows, Token, digamma_less_log, exp_digamma_of};
+pub(crate) use rows::{Cell, Excluded, Met, Rows, Swapped, Token, digamma_less_log, exp_digamma_of};
 
 /// Sixteen numbers of a row: one cache line.
 #[repr(C, align(64))]
@@ -202,7 +202,7 @@ impl Kernel {
         dispatch_plain!(self, deposit(r, eta, rows));
     }
 
-    /// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
+    /// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total + change - own) with own = x * `message[K]`; the sum of eta.
     #[inline]
     pub(crate) fn exclude(
         self,
@@ -221,17 +221,17 @@ impl Kernel {
         dispatch!(self, replace(message, eta, r, x, sums));
     }
 
-    /// `message[K]` becomes r * `eta[K]`, and x times the difference is added to each of the `sums[K]`.
+    /// A message is renewed (`exclude`), and x times what it changes by is added to phi, theta and change. `fixed`: total, its
+    /// inverse, alpha, W*beta. Returns the sum of eta; where that is no usable number nothing has changed.
     #[inline]
-    pub(crate) fn exchange(
+    pub(crate) fn swap(
         self,
-        message: &mut [Lanes],
-        eta: &[Lanes],
-        r: f32,
+        rows: Swapped<'_>,
+        fixed: (&[Lanes], &[Lanes], &[Lanes], f32),
         x: f32,
-        sums: [&mut [Lanes]; 3],
-    ) {
-        dispatch!(self, exchange(message, eta, r, x, sums));
+        beta: f32,
+    ) -> f32 {
+        dispatch!(self, swap(rows, fixed, x, beta))
     }
 
     /// Draws a topic with weights (phi + beta) * t, but that of the token's own topic as given; and the sum of all weights
@@ -560,40 +560,59 @@ mod tests {
         }
     }
 
-    /// One body over all variants: messages of belief propagation are what the formula says.
+    /// One body over all variants: messages of belief propagation are what the formula says, small in their topics or not.
     #[test]
     fn excluded_messages_are_what_the_formula_says() {
-        for k in [1usize, 16, 37, 500] {
+        for (k, large) in [1usize, 16, 37, 100, 500].into_iter().flat_map(|k| [(k, 1.0f32), (k, 1000.0)]) {
             let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as f32 / 100.0;
-            let of = |seed| row(&(0..k).map(|i| 4.0 + pick(i, seed)).collect::<Vec<f32>>());
-            let (phi, theta, alpha) = (of(1), of(2), row(&vec![0.2; k]));
-            let mut total = of(3);
+            let of = |seed, by: f32| row(&(0..k).map(|i| (4.0 + pick(i, seed)) * by).collect::<Vec<f32>>());
+            let (phi, theta, alpha) = (of(1, 1.0), of(2, 1.0), row(&vec![0.2; k]));
+            let mut total = of(3, large);
             flat_mut(&mut total)[k..].fill(1.0);
+            let inverse: Vec<Lanes> = total.iter().map(|v| Lanes(v.0.map(|v| 1.0 / v))).collect();
+            let change = row(&(0..k).map(|i| pick(i, 5) / 10.0 - 0.5).collect::<Vec<f32>>());
             let message = row(&(0..k).map(|i| pick(i, 4) / 5000.0).collect::<Vec<f32>>());
-            let (x, beta) = (3f32, 0.01f32);
+            let (x, beta, least) = (3f32, 0.01f32, 0.1f32);
             let mut first: Option<Vec<Vec<Lanes>>> = None;
             for kernel in Kernel::all() {
                 let mut eta = vec![Lanes::ZERO; phi.len()];
-                let rows = Excluded { phi: &phi, theta: &theta, total: &total, alpha: &alpha, least: 0.1 };
+                let rows = Excluded {
+                    phi: &phi,
+                    theta: &theta,
+                    total: &total,
+                    inverse: &inverse,
+                    change: &change,
+                    alpha: &alpha,
+                    least,
+                };
                 let sum = kernel.exclude(&mut eta, rows, &message, x, beta);
                 let at = |row: &[Lanes], i: usize| f64::from(flat(row)[i]);
                 let want = |i: usize| {
                     let own = 3.0 * at(&message, i);
-                    (at(&phi, i) - own + 0.01) * (at(&theta, i) - own + 0.2) / (at(&total, i) - own)
+                    let below = at(&total, i) + at(&change, i) - own;
+                    (at(&phi, i) - own + 0.01) * (at(&theta, i) - own + 0.2) / below
                 };
                 let exact: f64 = (0..k).map(want).sum();
                 assert!((f64::from(sum) / exact - 1.0).abs() < 1e-5, "{kernel:?}");
                 assert!((0..k).all(|i| (at(&eta, i) / want(i) - 1.0).abs() < 1e-5));
                 let (mut one, mut two, mut sums) = (message.clone(), message.clone(), theta.clone());
                 kernel.replace(&mut one, &eta, 1.0 / sum, x, &mut sums);
-                let (mut a, mut b, mut c) = (phi.clone(), theta.clone(), total.clone());
-                kernel.exchange(&mut two, &eta, 1.0 / sum, x, [&mut a, &mut b, &mut c]);
-                assert_eq!(one, two);
+                let (mut a, mut b, mut c) = (phi.clone(), theta.clone(), change.clone());
+                let mut scratch = vec![Lanes::ZERO; phi.len()];
+                let swapped = Swapped {
+                    phi: &mut a,
+                    theta: &mut b,
+                    change: &mut c,
+                    message: &mut two,
+                    eta: &mut scratch,
+                };
+                let again = kernel.swap(swapped, (&total, &inverse, &alpha, least), x, beta);
+                assert_eq!((again.to_bits(), &one), (sum.to_bits(), &two));
                 for i in 0..k {
-                    let change = 3.0 * (at(&one, i) - at(&message, i));
+                    let more = 3.0 * (at(&one, i) - at(&message, i));
                     assert!((at(&sums, i) - at(&theta, i) - 3.0 * at(&one, i)).abs() < 1e-5);
-                    assert!((at(&a, i) - at(&phi, i) - change).abs() < 1e-5);
-                    assert!((at(&c, i) - at(&total, i) - change).abs() < 1e-5);
+                    assert!((at(&a, i) - at(&phi, i) - more).abs() < 1e-5);
+                    assert!((at(&c, i) - at(&change, i) - more).abs() < 1e-5);
                 }
                 let got = vec![eta, one, sums, a, b, c];
                 assert_eq!(first.get_or_insert_with(|| got.clone()), &got, "{kernel:?}, K = {k}");

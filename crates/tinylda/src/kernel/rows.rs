@@ -218,14 +218,19 @@ pub(super) fn deposit<C: Cell>(r: f32, eta: &[f32], rows: Rows<'_, C>) {
 pub(crate) struct Excluded<'a> {
     pub(crate) phi: &'a [Lanes],
     pub(crate) theta: &'a [Lanes],
-    /// lambda + W*beta.
+    /// lambda + W*beta as it was, its inverse, and what has been added to it since.
     pub(crate) total: &'a [Lanes],
+    pub(crate) inverse: &'a [Lanes],
+    pub(crate) change: &'a [Lanes],
     pub(crate) alpha: &'a [Lanes],
     /// W*beta: total less anything's own is not less.
     pub(crate) least: f32,
 }
 
-/// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
+/// Where q is at most this, 1 + q + q^2 + q^3 is 1/(1-q) to the last bit or two: no division is needed.
+const SMALL: f32 = 1.0 / 64.0;
+
+/// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total + change - own) with own = x * `message[K]`; the sum of eta.
 /// What rounding has made negative counts as nothing.
 #[inline(always)]
 pub(super) unsafe fn exclude<V: Vector>(
@@ -237,21 +242,110 @@ pub(super) unsafe fn exclude<V: Vector>(
 ) -> f32 {
     // SAFETY: see `dot`.
     unsafe {
-        let Excluded { phi, theta, total, alpha, least } = rows;
         let n = eta.len();
-        let (phi, theta, total) = (&phi[..n], &theta[..n], &total[..n]);
-        let (alpha, message) = (&alpha[..n], &message[..n]);
-        let (x, beta, least, zero) = (V::splat(x), V::splat(beta), V::splat(least), V::zero());
-        let mut sum = V::zero();
+        let (phi, theta, total) = (&rows.phi[..n], &rows.theta[..n], &rows.total[..n]);
+        let (inverse, change) = (&rows.inverse[..n], &rows.change[..n]);
+        let (alpha, message) = (&rows.alpha[..n], &message[..n]);
+        let (x, beta, one, zero) = (V::splat(x), V::splat(beta), V::splat(1.0), V::zero());
+        let (mut sum, mut largest) = (zero, zero);
         for i in 0..n {
             let own = V::load(&message[i]).mul(x);
             let phi = V::load(&phi[i]).sub(own).max(zero).add(beta);
             let theta = V::load(&theta[i]).sub(own).max(zero).add(V::load(&alpha[i]));
-            let one = phi.mul(theta).div(V::load(&total[i]).sub(own).max(least));
-            one.store(&mut eta[i]);
-            sum = sum.add(one);
+            let inverse = V::load(&inverse[i]);
+            let q = own.sub(V::load(&change[i])).mul(inverse);
+            largest = largest.max(q).max(zero.sub(q));
+            let series = q.fma(q.fma(q.fma(one, one), one), one);
+            let value = phi.mul(theta).mul(inverse).mul(series);
+            value.store(&mut eta[i]);
+            sum = sum.add(value);
+        }
+        if largest.more_than(V::splat(SMALL)) == 0 {
+            return sum.sum();
+        }
+        // A message that is a good part of its topic.
+        let least = V::splat(rows.least);
+        sum = zero;
+        for i in 0..n {
+            let own = V::load(&message[i]).mul(x);
+            let phi = V::load(&phi[i]).sub(own).max(zero).add(beta);
+            let theta = V::load(&theta[i]).sub(own).max(zero).add(V::load(&alpha[i]));
+            let value = phi.mul(theta).div(V::load(&total[i]).add(V::load(&change[i])).sub(own).max(least));
+            value.store(&mut eta[i]);
+            sum = sum.add(value);
         }
         sum.sum()
+    }
+}
+
+/// A message that is renewed at once, and the rows that change with it.
+#[derive(Debug)]
+pub(crate) struct Swapped<'a> {
+    pub(crate) phi: &'a mut [Lanes],
+    pub(crate) theta: &'a mut [Lanes],
+    pub(crate) change: &'a mut [Lanes],
+    pub(crate) message: &'a mut [Lanes],
+    /// Scratch.
+    pub(crate) eta: &'a mut [Lanes],
+}
+
+/// `exclude`, and where the sum is a number `exchange` with 1/sum. Returns the sum.
+#[inline(always)]
+pub(super) unsafe fn swap<V: Vector>(
+    rows: Swapped<'_>,
+    fixed: (&[Lanes], &[Lanes], &[Lanes], f32),
+    x: f32,
+    beta: f32,
+) -> f32 {
+    // SAFETY: see `dot`.
+    unsafe {
+        match rows.message.len() {
+            2 => swap_few::<V, 2>(rows, fixed, x, beta),
+            4 => swap_few::<V, 4>(rows, fixed, x, beta),
+            7 => swap_few::<V, 7>(rows, fixed, x, beta),
+            _ => swap_many::<V>(rows, fixed, x, beta),
+        }
+    }
+}
+
+/// The same for rows of N, which the compiler can unroll.
+#[inline(always)]
+unsafe fn swap_few<V: Vector, const N: usize>(
+    rows: Swapped<'_>,
+    (total, inverse, alpha, least): (&[Lanes], &[Lanes], &[Lanes], f32),
+    x: f32,
+    beta: f32,
+) -> f32 {
+    let Swapped { phi, theta, change, message, .. } = rows;
+    let mut eta = [Lanes::ZERO; N];
+    let rows = Swapped {
+        phi: &mut phi[..N],
+        theta: &mut theta[..N],
+        change: &mut change[..N],
+        message: &mut message[..N],
+        eta: &mut eta,
+    };
+    // SAFETY: see `dot`.
+    unsafe { swap_many::<V>(rows, (&total[..N], &inverse[..N], &alpha[..N], least), x, beta) }
+}
+
+#[inline(always)]
+unsafe fn swap_many<V: Vector>(
+    rows: Swapped<'_>,
+    (total, inverse, alpha, least): (&[Lanes], &[Lanes], &[Lanes], f32),
+    x: f32,
+    beta: f32,
+) -> f32 {
+    let Swapped { phi, theta, change, message, eta } = rows;
+    let from = Excluded { phi, theta, total, inverse, change, alpha, least };
+    // SAFETY: see `dot`.
+    unsafe {
+        let sum = exclude::<V>(eta, from, message, x, beta);
+        let r = 1.0 / sum;
+        if r.is_finite() && r > 0.0 {
+            exchange::<V>(message, eta, r, x, [phi, theta, change]);
+        }
+        sum
     }
 }
 
@@ -275,15 +369,10 @@ pub(super) unsafe fn replace<V: Vector>(
     }
 }
 
-/// `message[K]` becomes r * `eta[K]`, and x times the difference is added to each of the `sums[K]`; none becomes negative.
+/// `message[K]` becomes r * `eta[K]`, and x times the difference is added to each of the `sums[K]`; the first two do not become
+/// negative.
 #[inline(always)]
-pub(super) unsafe fn exchange<V: Vector>(
-    message: &mut [Lanes],
-    eta: &[Lanes],
-    r: f32,
-    x: f32,
-    sums: [&mut [Lanes]; 3],
-) {
+unsafe fn exchange<V: Vector>(message: &mut [Lanes], eta: &[Lanes], r: f32, x: f32, sums: [&mut [Lanes]; 3]) {
     // SAFETY: see `dot`.
     unsafe {
         let (r, x, zero) = (V::splat(r), V::splat(x), V::zero());

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::desk::{self, Desk, Manner, Row, TOGETHER, Weighed, Whole};
-use super::rows::{self, Cell, Excluded, Met, Rows, Token};
+use super::rows::{self, Cell, Excluded, Met, Rows, Swapped, Token};
 use super::vector::Vector;
 use super::{LANES, Lanes, Places};
 
@@ -336,8 +336,8 @@ macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
             use super::{
-                Cell, Desk, Excluded, Lanes, Manner, Met, Row, Rows, TOGETHER, Token, Weighed, Whole, desk,
-                rows, $vector,
+                Cell, Desk, Excluded, Lanes, Manner, Met, Row, Rows, Swapped, TOGETHER, Token, Weighed,
+                Whole, desk, rows, $vector,
             };
 
             #[target_feature(enable = $features)]
@@ -432,15 +432,14 @@ macro_rules! compile {
                 unsafe { rows::replace::<$vector>(message, eta, r, x, sums) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn exchange(
-                message: &mut [Lanes],
-                eta: &[Lanes],
-                r: f32,
+            pub(in super::super) fn swap(
+                rows: Swapped<'_>,
+                fixed: (&[Lanes], &[Lanes], &[Lanes], f32),
                 x: f32,
-                sums: [&mut [Lanes]; 3],
-            ) {
+                beta: f32,
+            ) -> f32 {
                 // SAFETY: see `dot`.
-                unsafe { rows::exchange::<$vector>(message, eta, r, x, sums) }
+                unsafe { rows::swap::<$vector>(rows, fixed, x, beta) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn draw(
