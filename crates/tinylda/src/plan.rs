@@ -155,8 +155,9 @@ impl Plan {
         };
         let open = sum(&[nonzeros.saturating_mul(8), documents.saturating_mul(4)]);
         let buffers = sum(&[
-            open.saturating_add(record).saturating_mul(ROUND as u64),
-            record.saturating_mul(2),
+            open.saturating_mul(ROUND as u64),
+            // Where nothing leaves the memory pieces that were read stay, and are counted there.
+            record.saturating_mul(if algorithm.facts().disk { ROUND as u64 + 2 } else { 1 }),
             // A block of the file, as it is and decoded.
             needs.block.2,
             needs.block.1.saturating_add(needs.block.0).saturating_mul(8),

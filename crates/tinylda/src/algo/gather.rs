@@ -1,4 +1,4 @@
-//! What synchronous algorithms share whose messages are products, eta[k] ~ row[w,k] * t[d,k]: documents are renewed with the
+//! What synchronous algorithms share whose messages are products, `eta[k]` ~ `row[w,k]` * `t[d,k]`: documents are renewed with the
 //! topics held fixed (`document`), and what they give to words is gathered as `G[w,:]` += r * `t[d,:]`.
 //!
 //! Bytes: phi and G, W x K each; t of the documents at work.

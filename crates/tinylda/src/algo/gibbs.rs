@@ -6,7 +6,7 @@
 //! and add it to phi[w,k], theta[d,k], lambda[k]
 //! ```
 //! All K weights are computed, sixteen at a time (`kernel::draw`): for some hundred topics that is faster than sampling by sparse
-//! parts or alias tables, and it is exact. With t[k] = (theta[d,k]+alpha[k])/(lambda[k]+W*beta) a weight is one multiply-add;
+//! parts or alias tables, and it is exact. With `t[k]` = (`theta[d,k]`+`alpha[k]`)/(`lambda[k]`+W*beta) a weight is one multiply-add;
 //! the token is not taken out of the rows before, the weight of its own topic is set right instead, since most labels stay.
 //!
 //! Parallel: documents in 16 runs, words in 16 groups. In round e run r has the words of group r+e, so no two threads share a

@@ -4,9 +4,9 @@
 //! theta[d,k] *= sum_w p[w,k]*x/(p theta)[w,d] / sum_w p[w,k]          and then, with that theta,
 //! p[w,k]     *= sum_d theta[d,k]*x/(p theta)[w,d] / sum_d theta[d,k]
 //! ```
-//! This is TBP's update without alpha and beta, and with denominators of its own. What is kept is phi[w,k] = p[w,k] * D[k] with
-//! D[k] = sum_d theta[d,k], the numerators, so that phi counts tokens as it does everywhere else. The product stays the same when
-//! columns of p are made to add up to one and theta takes up the factor, g[k] = lambda[k]/D[k], lambda the column sums of phi;
+//! This is TBP's update without alpha and beta, and with denominators of its own. What is kept is `phi[w,k]` = `p[w,k]` * `D[k]` with
+//! `D[k]` = sum_d `theta[d,k]`, the numerators, so that phi counts tokens as it does everywhere else. The product stays the same when
+//! columns of p are made to add up to one and theta takes up the factor, `g[k]` = `lambda[k]`/`D[k]`, lambda the column sums of phi;
 //! then theta counts tokens, too, and a pass is
 //! ```text
 //! t = theta*g/lambda = theta/D     s = dot(phi[w,:], t)     theta[d,:] = t * sum (x/s)*phi[w,:]

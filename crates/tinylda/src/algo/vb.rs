@@ -7,7 +7,7 @@
 //! sTBP with the mean of a document's topics replaced by what a Dirichlet posterior expects of their logarithm (psi is the
 //! digamma function; what it lacks of the sum over topics does not depend on k). `--inner N` renews theta up to N times a pass,
 //! until it stands still, before its words' messages go to phi. `--digamma both` puts
-//! E[w,k] = exp(psi(phi[w,k]+beta)) / exp(psi(lambda[k]+W*beta)) in the place of (phi[w,k]+beta)/(lambda[k]+W*beta): then this is the
+//! `E[w,k]` = exp(psi(`phi[w,k]`+beta)) / exp(psi(`lambda[k]`+W*beta)) in the place of (`phi[w,k]`+beta)/(`lambda[k]`+W*beta): then this is the
 //! VB of Blei and of Hoffman, in which topics have a posterior, too; it begins as Hoffman's does, with topics that are nearly even,
 //! and settles every document anew in every pass.
 //!
