@@ -393,7 +393,7 @@ mod tests {
         // Messages that must be in memory; those of tbp need not.
         let messages = Needs { algorithm: Algorithm::Bp, ..pubmed() };
         let text = Plan::new(&messages, 100, Some(1 << 30)).unwrap_err().to_string();
-        assert!(text.contains("--memory 214GiB") && text.contains("--algorithm tbp"), "{text}");
+        assert!(text.contains("--memory 213GiB") && text.contains("--algorithm tbp"), "{text}");
     }
 
     #[test]
