@@ -35,6 +35,8 @@ pub(crate) struct Needs {
     /// How many pieces they are cut into; the most documents and non-zeros that one has.
     pub(crate) pieces: u64,
     pub(crate) piece: (u64, u64),
+    /// The same two, if it were `tbp`.
+    pub(crate) of_tbp: (u64, (u64, u64)),
     /// The most tokens that one may have, where tokens are labelled.
     pub(crate) tokens: u64,
     /// Heavy words, whose rows are summed in f64.
@@ -277,7 +279,8 @@ fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
         ways.push(format!("-k {fit}"));
     }
     ways.push(format!("--memory {}", round_up(need)));
-    let ours = Needs { algorithm: Algorithm::Tbp, matrices: 0, ..*needs };
+    let (pieces, piece) = needs.of_tbp;
+    let ours = Needs { algorithm: Algorithm::Tbp, matrices: 0, pieces, piece, ..*needs };
     if !needs.algorithm.small_messages() && Plan::fits(&ours, topics, have) {
         ways.push("--algorithm tbp".to_owned());
     }
@@ -332,6 +335,7 @@ mod tests {
             block: (2300, 131_072, 300_000),
             pieces: 3800,
             piece: (2300, 131_072),
+            of_tbp: (3800, (2300, 131_072)),
             rows: (100_000, 41_043),
             draws: 4_000_000,
             algorithm: Algorithm::Tbp,

@@ -417,11 +417,16 @@ impl Trainer {
         Plan::new(&self.needs(corpus, &word_tokens, false), self.topics, self.memory)
     }
 
+    /// How many non-zeros a piece has with `tbp`.
+    fn small_size(shape: Shape) -> u64 {
+        (shape.nonzeros / 32).clamp(1, 1 << 17)
+    }
+
     /// Into which pieces the corpus is cut, where the algorithm renews the topics after each. A rule of the corpus alone:
     /// the pieces are part of the result. In one piece all messages would change at once and swing back at the next pass;
     /// with ten or more they settle.
     fn update_size(&self, shape: Shape) -> Option<u64> {
-        self.algorithm.small_messages().then(|| (shape.nonzeros / 32).clamp(1, 1 << 17))
+        self.algorithm.small_messages().then(|| Trainer::small_size(shape))
     }
 }
 

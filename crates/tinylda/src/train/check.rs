@@ -99,14 +99,20 @@ impl Trainer {
         let packed = corpus.bytes_without_strings();
         let size = self.update_size(shape);
         let (mut block, mut piece, mut pieces, mut tokens) = ((0, 0, 0), (0, 0), 0, 0);
+        let mut of_tbp = (0, (0, 0));
         for i in 0..corpus.blocks() {
             let (documents, nonzeros) = corpus.block_size(i);
             let count = corpus.block_pieces(i, size);
+            let small = corpus.block_pieces(i, Some(Trainer::small_size(shape)));
             let (documents, nonzeros) = (u64::from(documents), u64::from(nonzeros));
             block = (documents.max(block.0), nonzeros.max(block.1), corpus.block_bytes(i).max(block.2));
             // Pieces of a block are not quite of one size.
-            let part = |n: u64| if count == 1 { n } else { (n.div_ceil(count) * 5 / 4).min(n) };
-            piece = (part(documents).max(piece.0), part(nonzeros).max(piece.1));
+            let part = |n: u64, of: u64| if of == 1 { n } else { (n.div_ceil(of) * 5 / 4).min(n) };
+            let larger = |piece: (u64, u64), of: u64| {
+                (part(documents, of).max(piece.0), part(nonzeros, of).max(piece.1))
+            };
+            piece = larger(piece, count);
+            of_tbp = (of_tbp.0 + small, larger(of_tbp.1, small));
             pieces += count;
             tokens = corpus.block_tokens(i).max(tokens);
         }
@@ -119,6 +125,7 @@ impl Trainer {
             block,
             pieces,
             piece,
+            of_tbp,
             tokens,
             heavy: heavy_words(word_tokens).count() as u64,
             snapshots: self.snapshots.is_some(),
