@@ -183,13 +183,14 @@ impl DocumentStep {
         frozen.beta * self.kernel.sum(&self.t)
     }
 
-    /// Meets every word with t: acc gathers, and r of each is kept. Returns the sum of r.
+    /// Meets every word with t: r of each is kept, and acc gathers where `add` is said. Returns the sum of r.
     #[inline]
     fn absorb(
         &mut self,
         frozen: &Frozen<'_>,
         document: Document<'_>,
         smooth: f32,
+        add: bool,
     ) -> Result<f32, NotANumber> {
         let DocumentStep { kernel, t, acc, r, .. } = self;
         acc.fill(Lanes::ZERO);
@@ -197,7 +198,7 @@ impl DocumentStep {
         r.resize(document.words.len(), 0.0);
         let (rows, stride) = frozen.rows.all();
         let Document { words, counts } = document;
-        let sum = kernel.absorb(Met { rows, stride, words, counts, t, smooth, r }, acc);
+        let sum = kernel.absorb(Met { rows, stride, words, counts, t, smooth, add, r }, acc);
         match r.iter().find(|r| !(r.is_finite() && **r > 0.0)) {
             None => Ok(sum),
             Some(r) => Err(NotANumber(1.0 / r)),
@@ -220,7 +221,7 @@ impl DocumentStep {
         theta: &mut [f32],
     ) -> Result<(), NotANumber> {
         let smooth = self.weigh(frozen, theta);
-        let smooth = frozen.beta * self.absorb(frozen, document, smooth)?;
+        let smooth = frozen.beta * self.absorb(frozen, document, smooth, true)?;
         for ((theta, &t), &acc) in theta.iter_mut().zip(flat(&self.t)).zip(flat(&self.acc)) {
             *theta = t * (acc + smooth);
         }
@@ -267,7 +268,7 @@ impl DocumentStep {
         theta: &[f32],
     ) -> Result<(), NotANumber> {
         let smooth = self.weigh(frozen, theta);
-        self.absorb(frozen, document, smooth).map(|_| ())
+        self.absorb(frozen, document, smooth, false).map(|_| ())
     }
 
     /// The log-likelihood of a document under `theta[K]`, for a document of `theta_tokens` tokens.
@@ -279,7 +280,7 @@ impl DocumentStep {
         theta_tokens: u64,
     ) -> Result<f64, NotANumber> {
         let smooth = self.weigh(&frozen.weighed(mean), theta);
-        self.absorb(frozen, document, smooth)?;
+        self.absorb(frozen, document, smooth, false)?;
         Ok(self.log_sum(document)
             - document.tokens() as f64 * libm::log(theta_tokens as f64 + frozen.alpha_sum))
     }

@@ -76,15 +76,67 @@ impl Sums {
     }
 }
 
+/// What documents at work leave for their words: t of each, and r of every non-zero.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    stride: usize,
+    t: Vec<Lanes>,
+    r: Vec<f32>,
+}
+
+/// The share of it that a run writes to.
+#[derive(Debug)]
+pub(crate) struct OfRun<'a> {
+    t: std::slice::ChunksExactMut<'a, Lanes>,
+    r: &'a mut [f32],
+}
+
+impl OfRun<'_> {
+    /// Takes down what the next document's words were met with.
+    pub(crate) fn take(&mut self, step: &DocumentStep) {
+        let (last_t, last_r) = step.last();
+        if let Some(t) = self.t.next() {
+            t.copy_from_slice(last_t);
+        }
+        let (head, tail) = std::mem::take(&mut self.r).split_at_mut(last_r.len());
+        head.copy_from_slice(last_r);
+        self.r = tail;
+    }
+
+    /// The next document has no words.
+    pub(crate) fn pass(&mut self) {
+        self.t.next();
+    }
+}
+
+impl Left {
+    /// Room for the documents that `phases` has taken up, run by run.
+    pub(crate) fn shares(&mut self, phases: &Phases, stride: usize) -> Vec<OfRun<'_>> {
+        let sizes = || phases.runs().iter().map(Run::size);
+        self.stride = stride;
+        self.t.resize(sizes().map(|(documents, _, _)| documents * stride).sum(), Lanes::ZERO);
+        self.r.resize(sizes().map(|(_, nonzeros, _)| nonzeros).sum(), 0.0);
+        let t = shares(&mut self.t, sizes().map(|(documents, _, _)| documents * stride));
+        let r = shares(&mut self.r, sizes().map(|(_, nonzeros, _)| nonzeros));
+        t.into_iter().zip(r).map(|(t, r)| OfRun { t: t.chunks_exact_mut(stride), r }).collect()
+    }
+
+    /// G += r * t, word by word.
+    pub(crate) fn gather(&self, phases: &Phases, kernel: Kernel, to: &mut Sums) {
+        to.add(phases, |entry, row| {
+            let from = entry.document as usize * self.stride;
+            kernel.axpy(self.r[entry.nonzero as usize], &self.t[from..from + self.stride], row);
+        });
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Gather {
     phases: Phases,
     kernel: Kernel,
     inverse: Vec<Lanes>,
     gathered: Sums,
-    /// Of the documents at work: t of each, and r of every non-zero.
-    t: Vec<Lanes>,
-    r: Vec<f32>,
+    left: Left,
     /// The sum of all documents' theta, where it is wanted.
     pub(crate) totals: Option<Vec<f64>>,
 }
@@ -103,8 +155,7 @@ impl Gather {
             kernel: setup.rules.kernel,
             inverse: Vec::new(),
             gathered: Sums::new(topics, &setup.word_tokens)?,
-            t: Vec::new(),
-            r: Vec::new(),
+            left: Left::default(),
             totals: None,
         })
     }
@@ -138,43 +189,28 @@ impl Gather {
         for range in Phases::ranges(block) {
             let (now, later) = theta.split_at_mut(range.len() * count);
             theta = later;
-            let Gather { phases, t, r, inverse, kernel, gathered, totals } = self;
-            phases.take_up(block, range.clone());
-            t.resize(range.len() * stride, Lanes::ZERO);
-            let nonzeros: usize = phases.runs().iter().map(|run| run.size().1).sum();
-            r.resize(nonzeros, 0.0);
-            let sizes = || phases.runs().iter().map(Run::size);
-            let own = shares(&mut *now, sizes().map(|(documents, _, _)| documents * count))
-                .into_iter()
-                .zip(shares(t, sizes().map(|(documents, _, _)| documents * stride)))
-                .zip(shares(r, sizes().map(|(_, nonzeros, _)| nonzeros)))
-                .collect();
+            let Gather { phases, left, inverse, kernel, gathered, totals } = self;
+            phases.take_up(block, range);
+            let of_theta = phases.runs().iter().map(|run| run.size().0 * count);
+            let own = shares(&mut *now, of_theta).into_iter().zip(left.shares(phases, stride)).collect();
             sum += phases.documents(
                 own,
                 || DocumentStep::new(topics.count, *kernel),
-                |run, ((theta, t), mut r), step| {
-                    let rows = theta.chunks_exact_mut(count).zip(t.chunks_exact_mut(stride));
+                |run, (theta, mut left), step| {
                     let mut sum = 0f64;
-                    for ((number, document), (theta, t)) in run.iter(block).zip(rows) {
+                    for ((number, document), theta) in run.iter(block).zip(theta.chunks_exact_mut(count)) {
                         if document.words.is_empty() {
+                            left.pass();
                             continue;
                         }
                         sum += each(Job { step: &mut *step, document, theta }, inverse)
                             .map_err(|bad| (number, bad))?;
-                        let (last_t, last_r) = step.last();
-                        t.copy_from_slice(last_t);
-                        let (head, tail) = std::mem::take(&mut r).split_at_mut(last_r.len());
-                        head.copy_from_slice(last_r);
-                        r = tail;
+                        left.take(step);
                     }
                     Ok(sum)
                 },
             )?;
-            let (t, r, kernel) = (&*t, &*r, *kernel);
-            gathered.add(phases, |entry, row| {
-                let from = entry.document as usize * stride;
-                kernel.axpy(r[entry.nonzero as usize], &t[from..from + stride], row);
-            });
+            left.gather(phases, *kernel, gathered);
             if let Some(totals) = totals {
                 for theta in now.chunks_exact(count) {
                     totals.iter_mut().zip(theta).for_each(|(sum, &v)| *sum += f64::from(v));

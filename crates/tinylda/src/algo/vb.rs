@@ -144,7 +144,8 @@ impl Vb {
 }
 
 impl Vb {
-    fn expect(&mut self, topics: &Topics) {
+    /// E of all words, where topics have a posterior.
+    fn weigh_topics(&mut self, topics: &Topics) {
         if let Some(rows) = &mut self.rows {
             let (kernel, expected) = (self.kernel, Expected::new(topics));
             self.gather.rows(rows, |w, row| expected.row(kernel, flat(topics.phi.row(w)), row));
@@ -156,7 +157,7 @@ impl Vb {
 impl Sweep for Vb {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
         self.gather.begin(topics);
-        self.expect(topics);
+        self.weigh_topics(topics);
         Ok(())
     }
 
@@ -196,7 +197,7 @@ impl Sweep for Vb {
     fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
         topics.restore(from)?;
         self.gather.restore(topics, from)?;
-        self.expect(topics);
+        self.weigh_topics(topics);
         Ok(())
     }
 }

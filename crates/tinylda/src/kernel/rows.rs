@@ -58,6 +58,8 @@ pub(crate) struct Met<'a> {
     pub(crate) counts: &'a [u32],
     pub(crate) t: &'a [Lanes],
     pub(crate) smooth: f32,
+    /// Whether r times the rows is wanted, too.
+    pub(crate) add: bool,
     /// r of each word comes here.
     pub(crate) r: &'a mut [f32],
 }
@@ -65,7 +67,7 @@ pub(crate) struct Met<'a> {
 /// How many words ahead rows are asked for.
 const AHEAD: usize = 2;
 
-/// For every word s = `row[K]` . `t[K]` + smooth, as `dot` has it, and r = x/s; r * `row[K]` is added to `acc[K]`. Returns the
+/// For every word s = `row[K]` . `t[K]` + smooth, as `dot` has it, and r = x/s; r * `row[K]` is added to `acc[K]` where that is wanted. Returns the
 /// sum of r, which is no number where one of them is not.
 #[inline(always)]
 pub(super) unsafe fn absorb<V: Vector>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
@@ -83,7 +85,7 @@ pub(super) unsafe fn absorb<V: Vector>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
 
 #[inline(always)]
 unsafe fn absorb_many<V: Vector>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
-    let Met { rows, stride, words, counts, t, smooth, r: all } = met;
+    let Met { rows, stride, words, counts, t, smooth, add, r: all } = met;
     let mut sum = 0f32;
     for (i, ((&w, &x), to)) in words.iter().zip(counts).zip(all).enumerate() {
         if let Some(&ahead) = words.get(i + AHEAD) {
@@ -93,7 +95,9 @@ unsafe fn absorb_many<V: Vector>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
         // SAFETY: see `dot`.
         unsafe {
             let r = x as f32 / (dot::<V>(row, t) + smooth);
-            axpy::<V>(r, row, acc);
+            if add {
+                axpy::<V>(r, row, acc);
+            }
             *to = r;
             sum += r;
         }
@@ -104,7 +108,7 @@ unsafe fn absorb_many<V: Vector>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
 /// The same with t and acc in registers: rows of N.
 #[inline(always)]
 unsafe fn absorb_few<V: Vector, const N: usize>(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
-    let Met { rows, words, counts, t, smooth, r: all, .. } = met;
+    let Met { rows, words, counts, t, smooth, add, r: all, .. } = met;
     let (rows, _) = rows.as_chunks::<N>();
     let (Some(t), Some(acc)) = (t.first_chunk::<N>(), acc.first_chunk_mut::<N>()) else { return f32::NAN };
     // SAFETY: see `dot`.
@@ -127,9 +131,11 @@ unsafe fn absorb_few<V: Vector, const N: usize>(met: Met<'_>, acc: &mut [Lanes])
             }
             let s = parts[0].add(parts[1]).add(parts[2].add(parts[3])).sum() + smooth;
             let r = x as f32 / s;
-            let factor = V::splat(r);
-            for c in 0..N {
-                sums[c] = V::load(&row[c]).fma(factor, sums[c]);
+            if add {
+                let factor = V::splat(r);
+                for c in 0..N {
+                    sums[c] = V::load(&row[c]).fma(factor, sums[c]);
+                }
             }
             *to = r;
             sum += r;

@@ -165,7 +165,7 @@ pub(super) fn list(setup: &Setup, data: &[Data], online: &Data, words: Option<us
 
 /// Whether an algorithm takes part in the comparison with online learning.
 fn from_disk(algorithm: Algorithm) -> bool {
-    matches!(algorithm.name(), "tbp" | "stbp" | "atbp" | "ovb")
+    matches!(algorithm, Algorithm::Tbp | Algorithm::Stbp | Algorithm::Atbp | Algorithm::Ovb)
 }
 
 impl Run {
