@@ -8,10 +8,10 @@ use crate::algo::{Active, Algorithm};
 use crate::corpus::Shape;
 use crate::counts;
 use crate::error::{Error, Result};
-use crate::kernel::{LANES, Lanes};
+use crate::kernel::{Halves, LANES, Lanes};
 use crate::messages::{MOST_TOPICS, UNITS};
 use crate::phases;
-use crate::store::{Keep, ROUND};
+use crate::store::{Keep, OPEN_NONZERO, ROUND};
 
 /// The program itself, and each of its threads.
 const PROGRAM: u64 = 10 << 20;
@@ -232,10 +232,12 @@ impl Plan {
     /// Bytes of what is kept for so many documents, non-zeros and tokens, where documents are visited one by one.
     fn kept_rows(algorithm: Algorithm, topics: u32, (documents, nonzeros, tokens): (u64, u64, u64)) -> u64 {
         let theta = documents.saturating_mul(4).saturating_mul(u64::from(topics));
-        let message = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Lanes>() as u64);
+        let message = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Halves>() as u64);
         match algorithm.facts().keep {
             Keep::Theta => theta,
-            Keep::Messages => theta.saturating_add(nonzeros.saturating_mul(message)),
+            Keep::Messages => {
+                theta.saturating_add(nonzeros.saturating_mul(message.saturating_add(OPEN_NONZERO)))
+            }
             Keep::Labels => tokens.saturating_mul(2),
             Keep::Nothing | Keep::SmallMessages | Keep::Anew => 0,
         }
@@ -397,7 +399,7 @@ mod tests {
         // Messages that must be in memory; those of tbp need not.
         let messages = Needs { algorithm: Algorithm::Bp, ..pubmed() };
         let text = Plan::new(&messages, 100, Some(1 << 30)).unwrap_err().to_string();
-        assert!(text.contains("--memory 213GiB") && text.contains("--algorithm tbp"), "{text}");
+        assert!(text.contains("--memory 113GiB") && text.contains("--algorithm tbp"), "{text}");
     }
 
     #[test]

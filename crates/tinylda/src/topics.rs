@@ -64,6 +64,11 @@ impl Matrix {
         (&self.data, self.stride)
     }
 
+    /// The same, to write.
+    pub(crate) fn all_mut(&mut self) -> (&mut [Lanes], usize) {
+        (&mut self.data, self.stride)
+    }
+
     /// Its rows in parts; `bounds` are the first row of each, and one past the last.
     pub(crate) fn parts(&mut self, bounds: &[u32]) -> Vec<Part<'_>> {
         let stride = self.stride;

@@ -6,7 +6,7 @@
 //! bp:  phi_new[w,:], theta_new[d,:], lambda_new += x*mu_new, all from the last pass's
 //! abp: phi[w,:], theta[d,:], lambda += x*(mu_new - mu), at once; documents in a random order drawn once
 //! ```
-//! Bytes: a message of K numbers for every non-zero, in memory; phi once (abp) or twice (bp); theta.
+//! Bytes: a message of K numbers, two bytes each, for every non-zero, in memory; phi once (abp) or twice (bp); theta.
 //! Cost: about fifteen operations per (non-zero, topic), without a division where a message is a small part of its topic; and messages
 //! are read and written, which takes as long.
 //!
@@ -19,7 +19,7 @@ use super::{Facts, Setup, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::Document;
 use crate::error::Result;
-use crate::kernel::{Excluded, Kernel, Lanes, Swapped, flat, flat_mut, prefetch};
+use crate::kernel::{Excluded, Halves, Kernel, LANES, Lanes, Renewed, flat, flat_mut, prefetch};
 use crate::phases::{GROUPS, Phases, Run, shares};
 use crate::store::{Keep, Visited};
 use crate::topics::{Topics, heavy_words, stride};
@@ -42,12 +42,22 @@ pub(super) const FACTS_ASYNCHRONOUS: Facts = Facts {
     ..FACTS
 };
 
-/// lambda + W*beta, in f32.
-fn total(topics: &Topics, to: &mut Vec<Lanes>) {
+/// -(lambda + W*beta) and its inverse, as the kernel wants them.
+fn totals(topics: &Topics, less: &mut Vec<Lanes>, inverse: &mut Vec<Lanes>) {
     let beta_sum = topics.beta_sum();
-    to.resize(stride(topics.count), Lanes::ZERO);
-    for (to, &lambda) in flat_mut(to).iter_mut().zip(&topics.lambda) {
-        *to = (lambda + beta_sum) as f32;
+    topics.inverse(inverse);
+    flat_mut(inverse)[topics.lambda.len()..].fill(1.0);
+    less.clear();
+    less.resize(stride(topics.count), Lanes([-1.0; LANES]));
+    for (less, &lambda) in flat_mut(less).iter_mut().zip(&topics.lambda) {
+        *less = -(lambda + beta_sum) as f32;
+    }
+}
+
+/// theta + alpha.
+fn smoothed(theta: &[f32], alpha: &[Lanes], t: &mut [Lanes]) {
+    for (t, (&theta, &alpha)) in flat_mut(t).iter_mut().zip(theta.iter().zip(flat(alpha))) {
+        *t = theta + alpha;
     }
 }
 
@@ -60,18 +70,19 @@ fn inverse_of(sum: f32) -> Result<f32, NotANumber> {
 /// Scratch rows of a document.
 #[derive(Debug, Clone)]
 struct Rows {
-    theta: Vec<Lanes>,
-    new: Vec<Lanes>,
+    /// theta + alpha.
     t: Vec<Lanes>,
+    new: Vec<Lanes>,
+    mean: Vec<Lanes>,
     eta: Vec<Lanes>,
-    /// What has been added to lambda since the document began.
-    change: Vec<Lanes>,
+    /// A message before it is renewed.
+    old: Vec<Halves>,
 }
 
 impl Rows {
     fn new(topics: u32) -> Rows {
         let row = || vec![Lanes::ZERO; stride(topics)];
-        Rows { theta: row(), new: row(), t: row(), eta: row(), change: row() }
+        Rows { t: row(), new: row(), mean: row(), eta: row(), old: vec![Halves::ZERO; stride(topics)] }
     }
 }
 
@@ -81,7 +92,7 @@ pub(super) struct Bp {
     phases: Phases,
     kernel: Kernel,
     sums: Sums,
-    total: Vec<Lanes>,
+    less: Vec<Lanes>,
     inverse: Vec<Lanes>,
 }
 
@@ -91,7 +102,7 @@ impl Bp {
             phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
             kernel: setup.rules.kernel,
             sums: Sums::new(topics, &setup.word_tokens)?,
-            total: Vec::new(),
+            less: Vec::new(),
             inverse: Vec::new(),
         })
     }
@@ -101,14 +112,14 @@ impl Bp {
         &self,
         topics: &Topics,
         document: Document<'_>,
-        (theta, messages): (&mut [f32], &mut [Lanes]),
+        (theta, messages): (&mut [f32], &mut [Halves]),
         rows: &mut Rows,
     ) -> Result<f64, NotANumber> {
-        let stride = self.total.len();
-        flat_mut(&mut rows.theta)[..theta.len()].copy_from_slice(theta);
+        let stride = self.less.len();
+        smoothed(theta, &topics.alpha, &mut rows.t);
         rows.new.fill(Lanes::ZERO);
-        super::document::mean(self.kernel, theta, &topics.alpha, &self.inverse, &mut rows.t);
-        let smooth = topics.beta * self.kernel.sum(&rows.t);
+        super::document::mean(self.kernel, theta, &topics.alpha, &self.inverse, &mut rows.mean);
+        let smooth = topics.beta * self.kernel.sum(&rows.mean);
         let least = topics.beta_sum() as f32;
         let mut log_sum = LogSum::new();
         let words = document.words.iter().zip(document.counts);
@@ -117,16 +128,8 @@ impl Bp {
                 prefetch(topics.phi.row(ahead));
             }
             let phi = topics.phi.row(w);
-            log_sum.add(x, self.kernel.dot(phi, &rows.t) + smooth);
-            let from = Excluded {
-                phi,
-                theta: &rows.theta,
-                total: &self.total,
-                inverse: &self.inverse,
-                change: &rows.change,
-                alpha: &topics.alpha,
-                least,
-            };
+            log_sum.add(x, self.kernel.dot(phi, &rows.mean) + smooth);
+            let from = Excluded { phi, t: &rows.t, less: &self.less, inverse: &self.inverse, least };
             let sum = self.kernel.exclude(&mut rows.eta, from, message, x as f32, topics.beta);
             self.kernel.replace(message, &rows.eta, inverse_of(sum)?, x as f32, &mut rows.new);
         }
@@ -136,8 +139,7 @@ impl Bp {
     }
 
     fn invert(&mut self, topics: &Topics) {
-        total(topics, &mut self.total);
-        topics.inverse(&mut self.inverse);
+        totals(topics, &mut self.less, &mut self.inverse);
     }
 }
 
@@ -186,7 +188,7 @@ impl Sweep for Bp {
             let (own, kernel) = (&*own, self.kernel);
             self.sums.add(&self.phases, |entry, row| {
                 let from = entry.nonzero as usize * stride;
-                kernel.axpy(entry.count as f32, &own[from..from + stride], row);
+                kernel.axpy_halves(entry.count as f32, &own[from..from + stride], row);
             });
         }
         Ok(Some(sum))
@@ -216,7 +218,7 @@ impl Sweep for Bp {
 #[derive(Debug)]
 pub(super) struct Abp {
     kernel: Kernel,
-    total: Vec<Lanes>,
+    less: Vec<Lanes>,
     inverse: Vec<Lanes>,
     rows: Rows,
     heavy_words: Vec<u32>,
@@ -230,7 +232,7 @@ impl Abp {
         let heavy_words: Vec<u32> = heavy_words(&setup.word_tokens).collect();
         Abp {
             kernel: setup.rules.kernel,
-            total: Vec::new(),
+            less: Vec::new(),
             inverse: Vec::new(),
             rows: Rows::new(topics.count),
             heavy: heavy_words.iter().map(|&w| (w, wide(w))).collect(),
@@ -243,47 +245,56 @@ impl Abp {
         topics: &mut Topics,
         document: Document<'_>,
         theta: &mut [f32],
-        messages: &mut [Lanes],
+        messages: &mut [Halves],
     ) -> Result<(), NotANumber> {
-        total(topics, &mut self.total);
-        topics.inverse(&mut self.inverse);
-        let Abp { kernel, total, inverse, rows, heavy, .. } = self;
-        let (n, beta, width) = (theta.len(), topics.beta, total.len());
-        let fixed = (&total[..], &inverse[..], &topics.alpha[..], topics.beta_sum() as f32);
-        flat_mut(&mut rows.theta)[..n].copy_from_slice(theta);
-        rows.change.fill(Lanes::ZERO);
-        for (i, (&w, &x)) in document.words.iter().zip(document.counts).enumerate() {
-            if let Some(&ahead) = document.words.get(i + super::document::AHEAD) {
-                prefetch(topics.phi.row(ahead));
-            }
-            // Messages come in a row, but the processor does not look past the end of a page.
-            if let Some(ahead) = messages.get((i + 4) * width..(i + 5) * width) {
-                prefetch(ahead);
-            }
-            let message = &mut messages[i * width..(i + 1) * width];
-            let wide = heavy.get_mut(&w);
-            if wide.is_some() {
-                rows.t.copy_from_slice(message);
-            }
-            let x = x as f32;
-            let swapped = Swapped {
-                phi: topics.phi.row_mut(w),
-                theta: &mut rows.theta,
-                change: &mut rows.change,
-                message: &mut *message,
-                eta: &mut rows.eta,
+        totals(topics, &mut self.less, &mut self.inverse);
+        let least = topics.beta_sum() as f32;
+        let Abp { kernel, less, inverse, rows, heavy, .. } = self;
+        smoothed(theta, &topics.alpha, &mut rows.t);
+        let (mut from, end) = (0, document.words.len());
+        while from < end {
+            // As many as there are up to a heavy word, or that alone.
+            let light = if heavy.is_empty() {
+                end
+            } else {
+                document.words[from..].iter().take_while(|w| !heavy.contains_key(w)).count()
             };
-            inverse_of(kernel.swap(swapped, fixed, x, beta))?;
+            let to = if light == 0 { from + 1 } else { end.min(from + light) };
+            let (phi, stride) = topics.phi.all_mut();
+            let message = &mut messages[from * stride..to * stride];
+            let wide = if light == 0 { heavy.get_mut(&document.words[from]) } else { None };
+            if wide.is_some() {
+                rows.old.copy_from_slice(message);
+            }
+            let renewed = Renewed {
+                phi,
+                stride,
+                words: &document.words[from..to],
+                counts: &document.counts[from..to],
+                messages: &mut *message,
+                t: &mut rows.t,
+                less,
+                eta: &mut rows.eta,
+                inverse,
+                least,
+                beta: topics.beta,
+            };
+            kernel.renew(renewed).map_err(NotANumber)?;
             if let Some(wide) = wide {
                 // What changes of the row is added up in f64.
-                let row = flat_mut(topics.phi.row_mut(w)).iter_mut().zip(wide);
-                for ((narrow, wide), (&new, &old)) in row.zip(flat(message).iter().zip(flat(&rows.t))) {
-                    *wide = (*wide + f64::from(x) * (f64::from(new) - f64::from(old))).max(0.0);
+                let x = f64::from(document.counts[from]);
+                let row = flat_mut(topics.phi.row_mut(document.words[from])).iter_mut().zip(wide);
+                let messages =
+                    message.iter().flat_map(Halves::iter).zip(rows.old.iter().flat_map(Halves::iter));
+                for ((narrow, wide), (new, old)) in row.zip(messages) {
+                    *wide = (*wide + x * (f64::from(new) - f64::from(old))).max(0.0);
                     *narrow = *wide as f32;
                 }
             }
+            from = to;
         }
-        for ((theta, &new), lambda) in theta.iter_mut().zip(flat(&rows.theta)).zip(&mut topics.lambda) {
+        let new = flat(&rows.t).iter().zip(flat(&topics.alpha)).map(|(&t, &alpha)| (t - alpha).max(0.0));
+        for ((theta, new), lambda) in theta.iter_mut().zip(new).zip(&mut topics.lambda) {
             *lambda += f64::from(new) - f64::from(*theta);
             *theta = new;
         }

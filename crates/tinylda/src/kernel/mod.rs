@@ -18,7 +18,9 @@ mod vector;
 mod x86;
 
 pub(crate) use desk::{Change, Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
-pub(crate) use rows::{Cell, Excluded, Met, Rows, Swapped, Token, digamma_less_log, exp_digamma_of};
+pub(crate) use rows::{Cell, Excluded, Met, Renewed, Rows, Token, digamma_less_log, exp_digamma_of};
+
+use half::f16;
 
 /// Sixteen numbers of a row: one cache line.
 #[repr(C, align(64))]
@@ -30,6 +32,26 @@ pub(crate) const LANES: usize = 16;
 
 impl Lanes {
     pub(crate) const ZERO: Lanes = Lanes([0.0; LANES]);
+}
+
+/// Sixteen numbers of a message, which lie between 0 and 1, in 16 bits each: right to a part in 2,000 down to two in a thousand million,
+/// so what is taken out of a sum later is what was put in.
+#[repr(C, align(32))]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Halves(pub(crate) [f16; LANES]);
+
+impl Halves {
+    pub(crate) const ZERO: Halves = Halves([f16::ZERO; LANES]);
+    /// What stands for one: so that small numbers have all their bits, too.
+    pub(crate) const ONE: f32 = 32768.0;
+
+    pub(crate) fn set(&mut self, lane: usize, value: f32) {
+        self.0[lane] = f16::from_f32(value * Halves::ONE);
+    }
+    /// All numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = f32> {
+        self.0.iter().map(|v| v.to_f32() / Halves::ONE)
+    }
 }
 
 /// Sixteen places in a row.
@@ -71,7 +93,7 @@ pub(crate) fn prefetch_address(address: *const u8) {
 
 /// The same for a row.
 #[inline]
-pub(crate) fn prefetch(row: &[Lanes]) {
+pub(crate) fn prefetch<T>(row: &[T]) {
     row.iter().for_each(prefetch_line);
 }
 
@@ -80,7 +102,7 @@ pub(crate) fn prefetch(row: &[Lanes]) {
 pub enum Instructions {
     /// Those that every processor has.
     Plain,
-    /// AVX2 and FMA.
+    /// AVX2, FMA and F16C.
     Avx2,
     /// AVX-512F.
     Avx512,
@@ -107,7 +129,7 @@ macro_rules! dispatch {
         match $self.0 {
             // SAFETY: plain Rust, needs nothing.
             Isa::Plain => unsafe { $room::$name::<vector::Plain>($($argument),*) },
-            // SAFETY: this kernel was made only after the processor was found to have AVX2 and FMA.
+            // SAFETY: this kernel was made only after the processor was found to have AVX2, FMA and F16C.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { x86::avx2::$name($($argument),*) },
             // SAFETY: this kernel was made only after the processor was found to have AVX-512F.
@@ -138,7 +160,10 @@ impl Kernel {
         let mut all = vec![Kernel(Isa::Plain)];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
+            {
                 all.push(Kernel(Isa::Avx2));
                 if is_x86_feature_detected!("avx512f") {
                     all.push(Kernel(Isa::Avx512));
@@ -183,6 +208,12 @@ impl Kernel {
         dispatch!(self, axpy(r, x, y));
     }
 
+    /// `y[K]` += r * `x[K]`
+    #[inline]
+    pub(crate) fn axpy_halves(self, r: f32, x: &[Halves], y: &mut [Lanes]) {
+        dispatch!(self, axpy_halves(r, x, y));
+    }
+
     /// `theta[K]`, `phi[K]` and `lambda[K]` times their factors, then
     /// `eta[K]` = (phi + beta) * (theta + alpha) / (lambda + beta_sum).
     #[inline]
@@ -204,13 +235,13 @@ impl Kernel {
         dispatch_plain!(self, deposit(r, eta, rows));
     }
 
-    /// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total + change - own) with own = x * `message[K]`; the sum of eta.
+    /// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
     #[inline]
     pub(crate) fn exclude(
         self,
         eta: &mut [Lanes],
         rows: Excluded<'_>,
-        message: &[Lanes],
+        message: &[Halves],
         x: f32,
         beta: f32,
     ) -> f32 {
@@ -219,21 +250,15 @@ impl Kernel {
 
     /// `message[K]` = r * `eta[K]`, and x times that is added to `sums[K]`.
     #[inline]
-    pub(crate) fn replace(self, message: &mut [Lanes], eta: &[Lanes], r: f32, x: f32, sums: &mut [Lanes]) {
+    pub(crate) fn replace(self, message: &mut [Halves], eta: &[Lanes], r: f32, x: f32, sums: &mut [Lanes]) {
         dispatch!(self, replace(message, eta, r, x, sums));
     }
 
-    /// A message is renewed (`exclude`), and x times what it changes by is added to phi, theta and change. `fixed`: total, its
-    /// inverse, alpha, W*beta. Returns the sum of eta; where that is no usable number nothing has changed.
+    /// For every word `exclude`, then its message becomes eta/sum(eta) and x times what it changes by is added to phi, theta and lambda.
+    /// Stops at a sum of eta that is no usable number, and returns it.
     #[inline]
-    pub(crate) fn swap(
-        self,
-        rows: Swapped<'_>,
-        fixed: (&[Lanes], &[Lanes], &[Lanes], f32),
-        x: f32,
-        beta: f32,
-    ) -> f32 {
-        dispatch!(self, swap(rows, fixed, x, beta))
+    pub(crate) fn renew(self, rows: Renewed<'_>) -> Result<(), f32> {
+        dispatch!(self, renew(rows))
     }
 
     /// Draws a topic with weights (phi + beta) * t, but that of the token's own topic as given; and the sum of all weights

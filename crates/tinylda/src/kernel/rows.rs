@@ -3,7 +3,7 @@
 //! Every function here is inlined into a caller that has switched the instruction set on.
 
 use super::vector::Vector;
-use super::{LANES, Lanes, flat};
+use super::{Halves, LANES, Lanes, flat};
 
 /// `a[K]` . `b[K]`. Chunk c of 16 goes to accumulator c mod 4, so four multiply-adds are under way at a time; the
 /// accumulators are added as (0+1)+(2+3) and then over their lanes.
@@ -48,6 +48,18 @@ pub(super) unsafe fn axpy<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes]) {
     }
 }
 
+/// The same of a message.
+#[inline(always)]
+pub(super) unsafe fn axpy_halves<V: Vector>(r: f32, x: &[Halves], y: &mut [Lanes]) {
+    // SAFETY: see `dot`.
+    unsafe {
+        let r = V::splat(r / Halves::ONE);
+        for (x, y) in x.iter().zip(y) {
+            V::load_halves(x).fma(r, V::load(y)).store(y);
+        }
+    }
+}
+
 /// The words of a document, met with t. Returns the sum of r.
 #[derive(Debug)]
 pub(crate) struct Met<'a> {
@@ -66,6 +78,9 @@ pub(crate) struct Met<'a> {
 
 /// How many words ahead rows are asked for.
 const AHEAD: usize = 2;
+
+/// The same of messages, which come from memory in a row.
+const MESSAGES_AHEAD: usize = 8;
 
 /// For every word s = `row[K]` . `t[K]` + smooth, as `dot` has it, and r = x/s; r * `row[K]` is added to `acc[K]` where that is wanted. Returns the
 /// sum of r, which is no number where one of them is not.
@@ -223,142 +238,295 @@ pub(super) fn deposit<C: Cell>(r: f32, eta: &[f32], rows: Rows<'_, C>) {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Excluded<'a> {
     pub(crate) phi: &'a [Lanes],
-    pub(crate) theta: &'a [Lanes],
-    /// lambda + W*beta as it was, its inverse, and what has been added to it since.
-    pub(crate) total: &'a [Lanes],
+    /// theta + alpha.
+    pub(crate) t: &'a [Lanes],
+    /// -(lambda + W*beta), and 1/(lambda + W*beta) or near it; -1 and 1 in the padding.
+    pub(crate) less: &'a [Lanes],
     pub(crate) inverse: &'a [Lanes],
-    pub(crate) change: &'a [Lanes],
-    pub(crate) alpha: &'a [Lanes],
-    /// W*beta: total less anything's own is not less.
+    /// W*beta: lambda + W*beta without anything's own is not less.
     pub(crate) least: f32,
 }
 
-/// Where q is at most this, 1 + q + q^2 + q^3 is 1/(1-q) to the last bit or two: no division is needed.
+/// Where q is at most this, an inverse is found without a division, to the last bit or two.
 const SMALL: f32 = 1.0 / 64.0;
 
-/// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total + change - own) with own = x * `message[K]`; the sum of eta.
-/// What rounding has made negative counts as nothing.
+/// What is the same for all topics of a message, whose numbers are as they are kept: times [`Halves::ONE`].
+#[derive(Clone, Copy)]
+struct Same<V> {
+    x: V,
+    less_x: V,
+    beta: V,
+    two: V,
+    one: V,
+}
+
+impl<V: Vector> Same<V> {
+    #[inline(always)]
+    unsafe fn new(x: f32, beta: f32) -> Same<V> {
+        // SAFETY: see `dot`.
+        unsafe {
+            let (two, one) = (V::splat(2.0), V::splat(1.0));
+            let x = x / Halves::ONE;
+            Same { x: V::splat(x), less_x: V::splat(-x), beta: V::splat(beta), two, one }
+        }
+    }
+
+    /// phi - own + beta with own = x * message.
+    #[inline(always)]
+    unsafe fn without(self, message: V, phi: V) -> V {
+        // SAFETY: see `dot`.
+        unsafe { phi.add(message.fma(self.less_x, self.beta)) }
+    }
+
+    /// That times theta - own + alpha; t is theta + alpha. What rounding has made negative counts as nothing.
+    #[inline(always)]
+    unsafe fn above(self, message: V, without: V, t: V) -> V {
+        // SAFETY: see `dot`.
+        unsafe { without.mul(message.fma(self.less_x, t)).max(V::zero()) }
+    }
+
+    /// 1/(total - own) by two steps of Newton's rule from `inverse`, and how near that was: 1 + q^2, with q = 1 - (total - own) * inverse; the
+    /// outcome is wrong by a part q^4. `less` is -total.
+    #[inline(always)]
+    unsafe fn invert(self, message: V, less: V, inverse: V) -> (V, V) {
+        // SAFETY: see `dot`.
+        unsafe {
+            let less = message.fma(self.x, less);
+            let inverse = inverse.mul(less.fma(inverse, self.two));
+            let near = less.fma(inverse, self.two);
+            (inverse.mul(near), near)
+        }
+    }
+
+    /// The same everywhere.
+    #[inline(always)]
+    unsafe fn divide(self, message: V, less: V, least: V) -> V {
+        // SAFETY: see `dot`.
+        unsafe { self.one.div(V::zero().sub(message.fma(self.x, less)).max(least)) }
+    }
+
+    /// Whether all were near, of the largest 1 + q^2.
+    #[inline(always)]
+    unsafe fn near(self, largest: V) -> bool {
+        // SAFETY: see `dot`.
+        unsafe { largest.more_than(V::splat(1.0 + SMALL * SMALL)) == 0 }
+    }
+}
+
+/// The sum of all lanes of the chunks that were added to four sums by turns.
+#[inline(always)]
+unsafe fn sum_of_four<V: Vector>(sums: [V; 4]) -> f32 {
+    // SAFETY: see `dot`.
+    unsafe { sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum() }
+}
+
+/// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
 #[inline(always)]
 pub(super) unsafe fn exclude<V: Vector>(
     eta: &mut [Lanes],
     rows: Excluded<'_>,
-    message: &[Lanes],
+    message: &[Halves],
     x: f32,
     beta: f32,
 ) -> f32 {
     // SAFETY: see `dot`.
     unsafe {
         let n = eta.len();
-        let (phi, theta, total) = (&rows.phi[..n], &rows.theta[..n], &rows.total[..n]);
-        let (inverse, change) = (&rows.inverse[..n], &rows.change[..n]);
-        let (alpha, message) = (&rows.alpha[..n], &message[..n]);
-        let (x, beta, one, zero) = (V::splat(x), V::splat(beta), V::splat(1.0), V::zero());
-        let (mut sum, mut largest) = (zero, zero);
+        let (phi, t) = (&rows.phi[..n], &rows.t[..n]);
+        let (less, inverse, message) = (&rows.less[..n], &rows.inverse[..n], &message[..n]);
+        let same = Same::<V>::new(x, beta);
+        let (mut sums, mut largest) = ([V::zero(); 4], same.one);
         for i in 0..n {
-            let own = V::load(&message[i]).mul(x);
-            let phi = V::load(&phi[i]).sub(own).max(zero).add(beta);
-            let theta = V::load(&theta[i]).sub(own).max(zero).add(V::load(&alpha[i]));
-            let inverse = V::load(&inverse[i]);
-            let q = own.sub(V::load(&change[i])).mul(inverse);
-            largest = largest.max(q).max(zero.sub(q));
-            let series = q.fma(q.fma(q.fma(one, one), one), one);
-            let value = phi.mul(theta).mul(inverse).mul(series);
+            let message = V::load_halves(&message[i]);
+            let above = same.above(message, same.without(message, V::load(&phi[i])), V::load(&t[i]));
+            let (inverse, near) = same.invert(message, V::load(&less[i]), V::load(&inverse[i]));
+            let value = above.mul(inverse);
+            largest = largest.max(near);
             value.store(&mut eta[i]);
-            sum = sum.add(value);
+            sums[i % 4] = sums[i % 4].add(value);
         }
-        if largest.more_than(V::splat(SMALL)) == 0 {
-            return sum.sum();
+        if same.near(largest) {
+            return sum_of_four(sums);
         }
         // A message that is a good part of its topic.
         let least = V::splat(rows.least);
-        sum = zero;
+        sums = [V::zero(); 4];
         for i in 0..n {
-            let own = V::load(&message[i]).mul(x);
-            let phi = V::load(&phi[i]).sub(own).max(zero).add(beta);
-            let theta = V::load(&theta[i]).sub(own).max(zero).add(V::load(&alpha[i]));
-            let value = phi.mul(theta).div(V::load(&total[i]).add(V::load(&change[i])).sub(own).max(least));
+            let message = V::load_halves(&message[i]);
+            let above = same.above(message, same.without(message, V::load(&phi[i])), V::load(&t[i]));
+            let value = above.mul(same.divide(message, V::load(&less[i]), least));
             value.store(&mut eta[i]);
-            sum = sum.add(value);
+            sums[i % 4] = sums[i % 4].add(value);
         }
-        sum.sum()
+        sum_of_four(sums)
     }
 }
 
-/// A message that is renewed at once, and the rows that change with it.
+/// Messages that are renewed one after the other, and the rows that change with them.
 #[derive(Debug)]
-pub(crate) struct Swapped<'a> {
+pub(crate) struct Renewed<'a> {
+    /// Rows of `stride` each, of which words say which.
     pub(crate) phi: &'a mut [Lanes],
-    pub(crate) theta: &'a mut [Lanes],
-    pub(crate) change: &'a mut [Lanes],
-    pub(crate) message: &'a mut [Lanes],
+    pub(crate) stride: usize,
+    pub(crate) words: &'a [u32],
+    pub(crate) counts: &'a [u32],
+    /// A row for every word.
+    pub(crate) messages: &'a mut [Halves],
+    /// As in [`Excluded`].
+    pub(crate) t: &'a mut [Lanes],
+    pub(crate) less: &'a mut [Lanes],
     /// Scratch.
     pub(crate) eta: &'a mut [Lanes],
+    pub(crate) inverse: &'a [Lanes],
+    pub(crate) least: f32,
+    pub(crate) beta: f32,
 }
 
-/// `exclude`, and where the sum is a number `exchange` with 1/sum. Returns the sum.
+/// Whether messages can be divided by what they sum to.
 #[inline(always)]
-pub(super) unsafe fn swap<V: Vector>(
-    rows: Swapped<'_>,
-    fixed: (&[Lanes], &[Lanes], &[Lanes], f32),
-    x: f32,
-    beta: f32,
-) -> f32 {
-    // SAFETY: see `dot`.
+fn divides(sum: f32) -> bool {
+    let r = 1.0 / sum;
+    r.is_finite() && r > 0.0
+}
+
+/// For every word `exclude`, then `message[K]` becomes eta/sum(eta), rounded to 16 bits, and x times what it has changed by is
+/// added to phi, t and lambda; phi does not become negative. Stops at a sum that is no usable number, and returns it.
+#[inline(always)]
+pub(super) unsafe fn renew<V: Vector>(rows: Renewed<'_>) -> Result<(), f32> {
+    // SAFETY: see `dot`; the lengths are those of the constants.
     unsafe {
-        match rows.message.len() {
-            2 => swap_few::<V, 2>(rows, fixed, x, beta),
-            4 => swap_few::<V, 4>(rows, fixed, x, beta),
-            7 => swap_few::<V, 7>(rows, fixed, x, beta),
-            _ => swap_many::<V>(rows, fixed, x, beta),
+        match rows.stride {
+            1 => renew_few::<V, 1>(rows),
+            2 => renew_few::<V, 2>(rows),
+            4 => renew_few::<V, 4>(rows),
+            7 => renew_few::<V, 7>(rows),
+            _ => renew_many::<V>(rows),
         }
     }
 }
 
-/// The same for rows of N, which the compiler can unroll.
 #[inline(always)]
-unsafe fn swap_few<V: Vector, const N: usize>(
-    rows: Swapped<'_>,
-    (total, inverse, alpha, least): (&[Lanes], &[Lanes], &[Lanes], f32),
-    x: f32,
-    beta: f32,
-) -> f32 {
-    let Swapped { phi, theta, change, message, .. } = rows;
-    let mut eta = [Lanes::ZERO; N];
-    let rows = Swapped {
-        phi: &mut phi[..N],
-        theta: &mut theta[..N],
-        change: &mut change[..N],
-        message: &mut message[..N],
-        eta: &mut eta,
-    };
-    // SAFETY: see `dot`.
-    unsafe { swap_many::<V>(rows, (&total[..N], &inverse[..N], &alpha[..N], least), x, beta) }
+unsafe fn renew_many<V: Vector>(rows: Renewed<'_>) -> Result<(), f32> {
+    let Renewed { phi: all, stride, words, counts, messages, t, less, eta, inverse, least, beta } = rows;
+    for (i, (&w, &x)) in words.iter().zip(counts).enumerate() {
+        if let Some(&ahead) = words.get(i + AHEAD) {
+            super::prefetch(&all[ahead as usize * stride..][..stride]);
+        }
+        let phi = &mut all[w as usize * stride..][..stride];
+        let message = &mut messages[i * stride..][..stride];
+        let from = Excluded { phi, t, less, inverse, least };
+        // SAFETY: see `dot`.
+        unsafe {
+            let sum = exclude::<V>(eta, from, message, x as f32, beta);
+            if !divides(sum) {
+                return Err(sum);
+            }
+            let same = Same::<V>::new(x as f32, beta);
+            let r = V::splat(Halves::ONE / sum);
+            for c in 0..stride {
+                let (old, new) = (V::load_halves(&message[c]), V::load(&eta[c]).mul(r).shorten());
+                new.store_halves(&mut message[c]);
+                let more = new.sub(old);
+                more.fma(same.x, V::load(&phi[c])).max(V::zero()).store(&mut phi[c]);
+                more.fma(same.x, V::load(&t[c])).store(&mut t[c]);
+                more.fma(same.less_x, V::load(&less[c])).store(&mut less[c]);
+            }
+        }
+    }
+    Ok(())
 }
 
+/// The same with t, less and eta in registers: rows of N.
 #[inline(always)]
-unsafe fn swap_many<V: Vector>(
-    rows: Swapped<'_>,
-    (total, inverse, alpha, least): (&[Lanes], &[Lanes], &[Lanes], f32),
-    x: f32,
-    beta: f32,
-) -> f32 {
-    let Swapped { phi, theta, change, message, eta } = rows;
-    let from = Excluded { phi, theta, total, inverse, change, alpha, least };
+unsafe fn renew_few<V: Vector, const N: usize>(rows: Renewed<'_>) -> Result<(), f32> {
+    let Renewed { phi, words, counts, messages, t: own_t, less: own_less, beta, .. } = rows;
+    let (all, _) = phi.as_chunks_mut::<N>();
+    let (messages, _) = messages.as_chunks_mut::<N>();
+    let Some(inverse) = rows.inverse.first_chunk::<N>() else { return Err(f32::NAN) };
     // SAFETY: see `dot`.
     unsafe {
-        let sum = exclude::<V>(eta, from, message, x, beta);
-        let r = 1.0 / sum;
-        if r.is_finite() && r > 0.0 {
-            exchange::<V>(message, eta, r, x, [phi, theta, change]);
+        let (mut t, mut less) = ([V::zero(); N], [V::zero(); N]);
+        for c in 0..N {
+            t[c] = V::load(&own_t[c]);
+            less[c] = V::load(&own_less[c]);
         }
-        sum
+        let mut bad = None;
+        // What does not depend on t and less is done a word ahead, while the sum of the one before is under way.
+        let (mut old, mut phis) = ([V::zero(); N], [V::zero(); N]);
+        if let (Some(&w), Some(&x)) = (words.first(), counts.first()) {
+            let (phi, message) = (&all[w as usize], &messages[0]);
+            let same = Same::<V>::new(x as f32, beta);
+            for c in 0..N {
+                old[c] = V::load_halves(&message[c]);
+                phis[c] = same.without(old[c], V::load(&phi[c]));
+            }
+        }
+        for (i, (&w, &x)) in words.iter().zip(counts).enumerate() {
+            if let Some(&ahead) = words.get(i + AHEAD) {
+                super::prefetch(&all[ahead as usize]);
+            }
+            // Messages come in a row, but the processor does not look past the end of a page.
+            if let Some(ahead) = messages.get(i + MESSAGES_AHEAD) {
+                ahead.iter().step_by(2).for_each(super::prefetch_line);
+            }
+            let same = Same::<V>::new(x as f32, beta);
+            let (mut sums, mut largest) = ([V::zero(); 4], same.one);
+            let mut eta = [V::zero(); N];
+            for c in 0..N {
+                let above = same.above(old[c], phis[c], t[c]);
+                let (inverse, near) = same.invert(old[c], less[c], V::load(&inverse[c]));
+                largest = largest.max(near);
+                eta[c] = above.mul(inverse);
+                sums[c % 4] = if c < 4 { eta[c] } else { sums[c % 4].add(eta[c]) };
+            }
+            if !same.near(largest) {
+                let least = V::splat(rows.least);
+                sums = [V::zero(); 4];
+                for c in 0..N {
+                    let above = same.above(old[c], phis[c], t[c]);
+                    eta[c] = above.mul(same.divide(old[c], less[c], least));
+                    sums[c % 4] = sums[c % 4].add(eta[c]);
+                }
+            }
+            let (mut next_old, mut next_phis) = ([V::zero(); N], [V::zero(); N]);
+            if let (Some(&w), Some(&x)) = (words.get(i + 1), counts.get(i + 1)) {
+                let (phi, message) = (&all[w as usize], &messages[i + 1]);
+                let same = Same::<V>::new(x as f32, beta);
+                for c in 0..N {
+                    next_old[c] = V::load_halves(&message[c]);
+                    next_phis[c] = same.without(next_old[c], V::load(&phi[c]));
+                }
+            }
+            let sum = sum_of_four(sums);
+            let r = Halves::ONE / sum;
+            if !(r > 0.0 && r < f32::INFINITY) {
+                bad = Some(sum);
+                break;
+            }
+            let r = V::splat(r);
+            let (phi, message) = (&mut all[w as usize], &mut messages[i]);
+            for c in 0..N {
+                let new = eta[c].mul(r).shorten();
+                let more = new.sub(old[c]);
+                t[c] = more.fma(same.x, t[c]);
+                less[c] = more.fma(same.less_x, less[c]);
+                new.store_halves(&mut message[c]);
+                more.fma(same.x, V::load(&phi[c])).max(V::zero()).store(&mut phi[c]);
+            }
+            (old, phis) = (next_old, next_phis);
+        }
+        for c in 0..N {
+            t[c].store(&mut own_t[c]);
+            less[c].store(&mut own_less[c]);
+        }
+        bad.map_or(Ok(()), Err)
     }
 }
 
-/// `message[K]` = r * `eta[K]`, and x times that is added to `sums[K]`.
+/// `message[K]` = r * `eta[K]`, rounded to 16 bits, and x times that is added to `sums[K]`.
 #[inline(always)]
 pub(super) unsafe fn replace<V: Vector>(
-    message: &mut [Lanes],
+    message: &mut [Halves],
     eta: &[Lanes],
     r: f32,
     x: f32,
@@ -366,32 +534,11 @@ pub(super) unsafe fn replace<V: Vector>(
 ) {
     // SAFETY: see `dot`.
     unsafe {
-        let (r, x) = (V::splat(r), V::splat(x));
+        let (r, x) = (V::splat(r * Halves::ONE), V::splat(x / Halves::ONE));
         for ((message, eta), sum) in message.iter_mut().zip(eta).zip(sums) {
-            let new = V::load(eta).mul(r);
-            new.store(message);
+            let new = V::load(eta).mul(r).shorten();
+            new.store_halves(message);
             new.fma(x, V::load(sum)).store(sum);
-        }
-    }
-}
-
-/// `message[K]` becomes r * `eta[K]`, and x times the difference is added to each of the `sums[K]`; the first two do not become
-/// negative.
-#[inline(always)]
-unsafe fn exchange<V: Vector>(message: &mut [Lanes], eta: &[Lanes], r: f32, x: f32, sums: [&mut [Lanes]; 3]) {
-    // SAFETY: see `dot`.
-    unsafe {
-        let (r, x, zero) = (V::splat(r), V::splat(x), V::zero());
-        let [a, b, c] = sums;
-        let n = message.len();
-        let (eta, a, b, c) = (&eta[..n], &mut a[..n], &mut b[..n], &mut c[..n]);
-        for i in 0..n {
-            let new = V::load(&eta[i]).mul(r);
-            let more = new.sub(V::load(&message[i])).mul(x);
-            new.store(&mut message[i]);
-            V::load(&a[i]).add(more).max(zero).store(&mut a[i]);
-            V::load(&b[i]).add(more).max(zero).store(&mut b[i]);
-            V::load(&c[i]).add(more).store(&mut c[i]);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Sixteen lanes, and what can be done with them: the operations that an instruction set must bring.
 
-use super::{LANES, Lanes, Places};
+use half::f16;
+
+use super::{Halves, LANES, Lanes, Places};
 
 /// Sixteen 32-bit floats. Every operation is exactly rounded per lane, so all implementations agree to the bit.
 ///
@@ -11,6 +13,11 @@ pub(super) trait Vector: Copy {
     unsafe fn splat(value: f32) -> Self;
     unsafe fn load(from: &Lanes) -> Self;
     unsafe fn store(self, to: &mut Lanes);
+    unsafe fn load_halves(from: &Halves) -> Self;
+    /// To the nearest number of 16 bits.
+    unsafe fn store_halves(self, to: &mut Halves);
+    /// To eleven bits, as numbers of 16 bits have them; halves go up. Lanes are not negative.
+    unsafe fn shorten(self) -> Self;
     /// The numbers of a row at sixteen places.
     ///
     /// # Safety
@@ -81,6 +88,10 @@ impl Count for u32 {
     }
 }
 
+/// Half of the last bit that is kept of a shortened number, and all bits that are.
+pub(super) const HALF: u32 = 1 << 12;
+pub(super) const KEPT: u32 = !((1 << 13) - 1);
+
 /// The definition, in plain Rust.
 #[derive(Clone, Copy)]
 pub(super) struct Plain([f32; LANES]);
@@ -101,6 +112,18 @@ impl Vector for Plain {
     #[inline(always)]
     unsafe fn store(self, to: &mut Lanes) {
         to.0 = self.0;
+    }
+    #[inline(always)]
+    unsafe fn load_halves(from: &Halves) -> Self {
+        Plain(from.0.map(f16::to_f32))
+    }
+    #[inline(always)]
+    unsafe fn store_halves(self, to: &mut Halves) {
+        to.0 = self.0.map(f16::from_f32);
+    }
+    #[inline(always)]
+    unsafe fn shorten(self) -> Self {
+        Plain(self.0.map(|v| f32::from_bits((v.to_bits() + HALF) & KEPT)))
     }
     #[inline(always)]
     unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {

@@ -1,12 +1,15 @@
-//! x86-64: AVX2 with FMA, and AVX-512F.
+//! x86-64: AVX2 with FMA and F16C, and AVX-512F.
 
 #[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;
 
 use super::desk::{self, Desk, Manner, Row, TOGETHER, Weighed, Whole};
-use super::rows::{self, Cell, Excluded, Met, Rows, Swapped, Token};
-use super::vector::Vector;
-use super::{LANES, Lanes, Places};
+use super::rows::{self, Cell, Excluded, Met, Renewed, Rows, Token};
+use super::vector::{HALF, KEPT, Vector};
+use super::{Halves, LANES, Lanes, Places};
+
+/// To the nearest, ties to even.
+const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT;
 
 /// Two AVX registers.
 #[derive(Clone, Copy)]
@@ -76,6 +79,32 @@ impl Vector for Avx2 {
         unsafe {
             _mm256_store_ps(p, self.0);
             _mm256_store_ps(p.add(8), self.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_halves(from: &Halves) -> Self {
+        let p: *const __m128i = from.0.as_ptr().cast();
+        // SAFETY: see `zero`; the caller has F16C, and two aligned loads of 16 bytes are the 32 bytes of `from`.
+        unsafe { Avx2(_mm256_cvtph_ps(_mm_load_si128(p)), _mm256_cvtph_ps(_mm_load_si128(p.add(1)))) }
+    }
+    #[inline(always)]
+    unsafe fn store_halves(self, to: &mut Halves) {
+        let p: *mut __m128i = to.0.as_mut_ptr().cast();
+        // SAFETY: as in `load_halves`.
+        unsafe {
+            _mm_store_si128(p, _mm256_cvtps_ph::<NEAREST>(self.0));
+            _mm_store_si128(p.add(1), _mm256_cvtps_ph::<NEAREST>(self.1));
+        }
+    }
+    #[inline(always)]
+    unsafe fn shorten(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let (half, kept) = (_mm256_set1_epi32(HALF as i32), _mm256_set1_epi32(KEPT as i32));
+            let short = |v| {
+                _mm256_castsi256_ps(_mm256_and_si256(_mm256_add_epi32(_mm256_castps_si256(v), half), kept))
+            };
+            Avx2(short(self.0), short(self.1))
         }
     }
     #[inline(always)]
@@ -226,6 +255,24 @@ impl Vector for Avx512 {
         unsafe { _mm512_store_ps(to.0.as_mut_ptr(), self.0) }
     }
     #[inline(always)]
+    unsafe fn load_halves(from: &Halves) -> Self {
+        // SAFETY: see `zero`; the aligned load is of the 32 bytes of `from`.
+        unsafe { Avx512(_mm512_cvtph_ps(_mm256_load_si256(from.0.as_ptr().cast()))) }
+    }
+    #[inline(always)]
+    unsafe fn store_halves(self, to: &mut Halves) {
+        // SAFETY: as in `load_halves`.
+        unsafe { _mm256_store_si256(to.0.as_mut_ptr().cast(), _mm512_cvtps_ph::<NEAREST>(self.0)) }
+    }
+    #[inline(always)]
+    unsafe fn shorten(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let up = _mm512_add_epi32(_mm512_castps_si512(self.0), _mm512_set1_epi32(HALF as i32));
+            Avx512(_mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(KEPT as i32))))
+        }
+    }
+    #[inline(always)]
     unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
         // SAFETY: see `zero` and `eight`.
         unsafe {
@@ -336,8 +383,8 @@ macro_rules! compile {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
             use super::{
-                Cell, Desk, Excluded, Lanes, Manner, Met, Row, Rows, Swapped, TOGETHER, Token, Weighed,
-                Whole, desk, rows, $vector,
+                Cell, Desk, Excluded, Halves, Lanes, Manner, Met, Renewed, Row, Rows, TOGETHER, Token,
+                Weighed, Whole, desk, rows, $vector,
             };
 
             #[target_feature(enable = $features)]
@@ -354,6 +401,11 @@ macro_rules! compile {
             pub(in super::super) fn axpy(r: f32, x: &[Lanes], y: &mut [Lanes]) {
                 // SAFETY: see `dot`.
                 unsafe { rows::axpy::<$vector>(r, x, y) }
+            }
+            #[target_feature(enable = $features)]
+            pub(in super::super) fn axpy_halves(r: f32, x: &[Halves], y: &mut [Lanes]) {
+                // SAFETY: see `dot`.
+                unsafe { rows::axpy_halves::<$vector>(r, x, y) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn absorb(met: Met<'_>, acc: &mut [Lanes]) -> f32 {
@@ -413,7 +465,7 @@ macro_rules! compile {
             pub(in super::super) fn exclude(
                 eta: &mut [Lanes],
                 rows: Excluded<'_>,
-                message: &[Lanes],
+                message: &[Halves],
                 x: f32,
                 beta: f32,
             ) -> f32 {
@@ -422,7 +474,7 @@ macro_rules! compile {
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn replace(
-                message: &mut [Lanes],
+                message: &mut [Halves],
                 eta: &[Lanes],
                 r: f32,
                 x: f32,
@@ -432,14 +484,9 @@ macro_rules! compile {
                 unsafe { rows::replace::<$vector>(message, eta, r, x, sums) }
             }
             #[target_feature(enable = $features)]
-            pub(in super::super) fn swap(
-                rows: Swapped<'_>,
-                fixed: (&[Lanes], &[Lanes], &[Lanes], f32),
-                x: f32,
-                beta: f32,
-            ) -> f32 {
+            pub(in super::super) fn renew(rows: Renewed<'_>) -> Result<(), f32> {
                 // SAFETY: see `dot`.
-                unsafe { rows::swap::<$vector>(rows, fixed, x, beta) }
+                unsafe { rows::renew::<$vector>(rows) }
             }
             #[target_feature(enable = $features)]
             pub(in super::super) fn draw(
@@ -470,5 +517,5 @@ macro_rules! compile {
     };
 }
 
-compile!(avx2, Avx2, "avx2,fma");
-compile!(avx512, Avx512, "avx512f,avx2,fma");
+compile!(avx2, Avx2, "avx2,fma,f16c");
+compile!(avx512, Avx512, "avx512f,avx2,fma,f16c");

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use flow::ROUND;
-pub(crate) use piece::{Kept, Piece, Run};
+pub(crate) use piece::{Kept, OPEN_NONZERO, Piece, Run};
 pub(crate) use scratch::{Location, clear};
 
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::Result;
-use crate::kernel::{Lanes, flat_mut};
+use crate::kernel::{Halves, LANES};
 use crate::memory;
 use crate::messages::UNITS;
 use crate::plan::SLACK;
@@ -123,7 +123,7 @@ impl<'a> Visited<'a> {
     /// The same with the document's messages.
     pub(crate) fn each_with_messages<E>(
         mut self,
-        mut each: impl FnMut(Document<'_>, &mut [f32], &mut [Lanes]) -> Result<(), E>,
+        mut each: impl FnMut(Document<'_>, &mut [f32], &mut [Halves]) -> Result<(), E>,
     ) -> Result<(), (u64, E)> {
         let (order, topics) = (self.order.take(), self.topics);
         let (block, kept) = self.open();
@@ -168,7 +168,7 @@ impl<'a> Visited<'a> {
                 }
             }
             for (message, &k) in messages.chunks_exact_mut(width).skip(block.start(d)).zip(&labels) {
-                flat_mut(message)[k as usize] = 1.0;
+                message[k as usize / LANES].set(k as usize % LANES, 1.0);
             }
         }
         Ok(())
@@ -233,7 +233,7 @@ pub(crate) enum Keep {
     Nothing,
     /// theta, as rows of K.
     Theta,
-    /// theta, and a message of K numbers for every non-zero.
+    /// theta, and a message of K numbers of 16 bits for every non-zero.
     Messages,
     /// A topic for every token; theta is their number.
     Labels,

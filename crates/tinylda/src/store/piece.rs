@@ -2,15 +2,20 @@
 
 use std::ops::Range;
 
+use half::f16;
+
 use super::Keep;
 use crate::corpus::{Block, Packed};
-use crate::kernel::{LANES, Lanes, flat};
+use crate::kernel::Halves;
 use crate::messages::Messages;
 use crate::numbers;
 use crate::topics::stride;
 
 /// What a list in memory takes besides what is in it.
 const LIST: u64 = 16;
+
+/// Bytes of a non-zero that is not packed.
+pub(crate) const OPEN_NONZERO: u64 = 8;
 
 /// Documents, packed where they stay, open where they are just passing through.
 #[derive(Debug)]
@@ -80,6 +85,11 @@ impl Documents {
     }
 }
 
+/// Bytes of memory of documents that are not packed.
+fn open_bytes(documents: &Documents) -> u64 {
+    OPEN_NONZERO * documents.nonzeros() as u64 + 16 * documents.documents() as u64
+}
+
 /// Documents that one thread goes through, and their messages.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
@@ -93,8 +103,8 @@ pub(crate) enum Kept {
     Nothing,
     /// A row of K for every document.
     Theta(Vec<f32>),
-    /// And a message for every non-zero: a row of K, padded.
-    Messages(Vec<f32>, Vec<Lanes>),
+    /// And a message for every non-zero: a row of K numbers of 16 bits, padded.
+    Messages(Vec<f32>, Vec<Halves>),
     /// A topic for every token.
     Labels(Vec<u16>),
 }
@@ -109,7 +119,7 @@ impl Kept {
     }
 
     /// theta and the messages, where they are kept.
-    pub(crate) fn theta_and_messages(&mut self) -> (&mut [f32], &mut [Lanes]) {
+    pub(crate) fn theta_and_messages(&mut self) -> (&mut [f32], &mut [Halves]) {
         match self {
             Kept::Messages(theta, messages) => (theta, messages),
             other => (other.theta(), &mut []),
@@ -135,7 +145,7 @@ impl Kept {
             Kept::Theta(theta) => zeros(theta, block.documents() * topics, 0.0),
             Kept::Messages(theta, messages) => {
                 zeros(theta, block.documents() * topics, 0.0);
-                zeros(messages, block.nonzeros() * stride(topics as u32), Lanes::ZERO);
+                zeros(messages, block.nonzeros() * stride(topics as u32), Halves::ZERO);
             }
             Kept::Labels(labels) => {
                 let tokens: u64 = block.iter().map(|document| document.tokens()).sum();
@@ -206,7 +216,7 @@ impl Piece {
                 Kept::Theta(theta) => numbers::put(theta, out),
                 Kept::Messages(theta, messages) => {
                     numbers::put(theta, out);
-                    numbers::put(flat(messages), out);
+                    messages.iter().for_each(|row| numbers::put(&row.0.map(f16::to_bits), out));
                 }
                 Kept::Labels(labels) => numbers::put(labels, out),
             },
@@ -227,9 +237,9 @@ impl Piece {
                 Kept::Messages(theta, messages) => {
                     again(&mut bytes, theta)?;
                     for row in messages.iter_mut() {
-                        let (head, tail) = bytes.split_at_checked(4 * LANES)?;
-                        for (to, from) in row.0.iter_mut().zip(head.chunks_exact(4)) {
-                            *to = numbers::Number::get(from);
+                        let (head, tail) = bytes.split_at_checked(size_of::<Halves>())?;
+                        for (to, from) in row.0.iter_mut().zip(head.chunks_exact(2)) {
+                            *to = f16::from_bits(numbers::Number::get(from));
                         }
                         bytes = tail;
                     }
@@ -252,7 +262,10 @@ impl Piece {
             Piece::Rows { kept, .. } => match kept {
                 Kept::Nothing => true,
                 Kept::Theta(theta) => numbers(theta),
-                Kept::Messages(theta, messages) => numbers(theta) && numbers(flat(messages)),
+                Kept::Messages(theta, messages) => {
+                    numbers(theta)
+                        && messages.iter().flat_map(|row| row.0).all(|v| v.is_finite() && v >= f16::ZERO)
+                }
                 Kept::Labels(labels) => labels.iter().all(|&k| u32::from(k) < topics),
             },
             Piece::Runs(runs) => runs.iter().all(|run| {
@@ -266,7 +279,10 @@ impl Piece {
     pub(super) fn pack(&mut self) {
         match self {
             Piece::Rows { documents, kept } => {
-                documents.pack();
+                // Beside messages of K numbers documents are small, and unpacking them would take a twentieth of a pass.
+                if !matches!(kept, Kept::Messages(..)) {
+                    documents.pack();
+                }
                 match kept {
                     Kept::Nothing => {}
                     Kept::Theta(theta) => theta.shrink_to_fit(),
@@ -290,7 +306,11 @@ impl Piece {
     /// Bytes of memory when packed.
     pub(super) fn bytes(&self) -> u64 {
         match self {
-            Piece::Rows { documents, kept } => documents.bytes() + kept.bytes().0 + 2 * LIST,
+            Piece::Rows { documents, kept } => {
+                let open =
+                    if let Kept::Messages(..) = kept { open_bytes(documents) } else { documents.bytes() };
+                open + kept.bytes().0 + 2 * LIST
+            }
             Piece::Runs(runs) => runs
                 .iter()
                 .map(|run| run.documents.bytes() + run.messages.bytes() + size_of::<Run>() as u64 + 4 * LIST)

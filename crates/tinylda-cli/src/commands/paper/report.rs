@@ -158,7 +158,8 @@ fn head(all: &Everything) -> String {
 fn formula(name: &str, part: &Part, topics: u32) -> (&'static str, Option<u64>) {
     let (nonzeros, tokens) = (part.shape.nonzeros, part.shape.tokens);
     match name {
-        "bp" | "abp" | "vb" => ("4 K NNZ", Some(nonzeros.saturating_mul(4 * u64::from(topics)))),
+        "bp" | "abp" => ("2 K NNZ", Some(nonzeros.saturating_mul(2 * u64::from(topics)))),
+        "vb" => ("4 K NNZ", Some(nonzeros.saturating_mul(4 * u64::from(topics)))),
         "gibbs" => ("2 N", Some(tokens.saturating_mul(2))),
         "stbp" | "atbp" | "nmf" | "ovb" => ("0", Some(0)),
         "tbp" => ("2 bytes a topic in use, + 1, per non-zero", None),
@@ -171,7 +172,7 @@ fn memory_section(all: &Everything) -> anyhow::Result<String> {
     let mut out = format!("## Message memory, K = {k}\n\n");
     put_line!(
         out,
-        "For the training half, by the formula (numbers of 4 bytes; NNZ non-zeros, N tokens; `vb` as the paper stores it: \
+        "For the training half, by the formula (in bytes: `bp` and `abp` keep numbers of 2; NNZ non-zeros, N tokens; `vb` as the paper stores it: \
          here messages are made and used one by one), and in brackets what was measured where it was.\n"
     );
     let head = [vec!["algorithm".to_owned(), "formula".to_owned()], names(all)].concat();
