@@ -115,12 +115,14 @@ fn compare_shipped(name: &str, algorithm: Algorithm) {
         let got = history[pass - 1].1;
         assert!((got / perplexity - 1.0).abs() < 1e-4, "{name}, pass {pass}: {got} instead of {perplexity}");
     }
-    // f32 wanders off a little on the way, where a word sits between two topics; a thousandth of a token is close.
+    // f32 wanders off a little on the way, where a word sits between two topics, and messages of 16 bits a little more: hundredths of
+    // a token are close.
+    let close = if matches!(algorithm, Algorithm::Bp | Algorithm::Abp) { 1e-1 } else { 2e-2 };
     let phi: Vec<f64> =
         (0..WORDS as u32).flat_map(|w| trained.model.phi(w).iter().map(|&v| f64::from(v))).collect();
-    assert_entries(&format!("{name}.phi.txt"), &phi, 2e-2);
+    assert_entries(&format!("{name}.phi.txt"), &phi, close);
     let theta: Vec<f64> = trained.theta.unwrap().iter().map(|&v| f64::from(v)).collect();
-    assert_entries(&format!("{name}.theta.txt"), &theta, 2e-2);
+    assert_entries(&format!("{name}.theta.txt"), &theta, close);
 }
 
 #[test]
