@@ -414,8 +414,8 @@ fn check(format: TableFormat, columns: &[Column]) -> Result<()> {
     };
     let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     names.sort_unstable();
-    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return wrong(format!("{:?} twice", twice[0]), "names that differ", "Rename one of the two.");
+    if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return wrong(format!("{twice:?} twice"), "names that differ", "Rename one of the two.");
     }
     if format == TableFormat::Npy {
         let other = columns.iter().find(|c| {
