@@ -264,7 +264,7 @@ fn cut_and_changed_files_are_errors_or_read_and_never_more() {
         "numbers.parquet",
     ] {
         let bytes = std::fs::read(fixture(name)).unwrap();
-        let step = (bytes.len() / 150).max(1);
+        let step = (bytes.len() / 40).max(1);
         for at in (0..bytes.len()).step_by(step) {
             if !name.ends_with("h5ad") {
                 assert!(!try_one(&bytes[..at]), "{name} cut at {at} was accepted");
@@ -272,15 +272,15 @@ fn cut_and_changed_files_are_errors_or_read_and_never_more() {
                 try_one(&bytes[..at]);
             }
         }
-        for at in (0..bytes.len()).step_by((bytes.len() / 400).max(1)) {
-            for change in [0xff, 0x80, 0x01] {
+        for at in (0..bytes.len()).step_by((bytes.len() / 100).max(1)) {
+            for change in [0xff, 0x01] {
                 let mut changed = bytes.clone();
                 changed[at] ^= change;
                 try_one(&changed);
             }
         }
     }
-    assert!(counts[0] > 1000 && counts[1] > 1000, "{counts:?}");
+    assert!(counts[0] > 500 && counts[1] > 500, "{counts:?}");
 }
 
 fn write(path: &Path, documents: &[Vec<(u32, u32)>], words: u32, named: bool) {
