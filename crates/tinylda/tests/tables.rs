@@ -266,11 +266,9 @@ fn cut_and_changed_files_are_errors_or_read_and_never_more() {
         let bytes = std::fs::read(fixture(name)).unwrap();
         let step = (bytes.len() / 40).max(1);
         for at in (0..bytes.len()).step_by(step) {
-            if !name.ends_with("h5ad") {
-                assert!(!try_one(&bytes[..at]), "{name} cut at {at} was accepted");
-            } else {
-                try_one(&bytes[..at]);
-            }
+            // An HDF5 file may end in room that nothing uses.
+            let accepted = try_one(&bytes[..at]);
+            assert!(!accepted || name.ends_with("h5ad"), "{name} cut at {at} was accepted");
         }
         for at in (0..bytes.len()).step_by((bytes.len() / 100).max(1)) {
             for change in [0xff, 0x01] {
