@@ -7,6 +7,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -382,7 +383,10 @@ fn batch<T: DataType>(
     values: &mut Vec<Value>,
 ) -> Raw<usize> {
     let mut found = Vec::new();
-    let (records, ..) = reader.read_records(ROWS, Some(defined), Some(repeated), &mut found)?;
+    // The crate's decoders assert what a damaged page may not hold; that too is an error of the file, and the reader is not used again.
+    let read = AssertUnwindSafe(|| reader.read_records(ROWS, Some(defined), Some(repeated), &mut found));
+    let (records, ..) = std::panic::catch_unwind(read)
+        .unwrap_or_else(|_| Err(ParquetError::General("a page that cannot be decoded".into())))?;
     values.extend(found.into_iter().map(value));
     Ok(records)
 }
