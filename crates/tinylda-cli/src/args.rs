@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Demo(Demo),
     Import(Import),
     Info(Info),
+    Convert(Convert),
     Split(Split),
     Train(Box<Train>),
     Topics(Topics),
@@ -67,17 +68,25 @@ pub(crate) enum Format {
     Ldac,
     /// Plain text: a document per line; words by Unicode's rules, in lower case
     Text,
+    /// A sparse matrix of scipy (csr, csc, coo), documents as rows (or --transpose)
+    Npz,
+    /// AnnData: cells are documents, genes or peaks are words
+    H5ad,
+    /// Parquet: lists of words, or rows of document, word and count
+    Parquet,
 }
 
 /// Turn your data into a corpus file
 ///
 /// Reads UCI bag of words, Matrix Market, SVMlight, LDA-C or plain text, also compressed (gzip, zstd, xz, bzip2; told by
-/// content, not by name). Entries may come in any order and more than once. Memory does not grow with the number of
-/// documents.
+/// content, not by name); and sparse matrices of scipy (.npz), AnnData (.h5ad) and Parquet. Entries may come in any order and
+/// more than once. Memory does not grow with the number of documents.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
     tinylda import abstracts.txt -o abstracts.tlc\n  \
     tinylda import matrix.mtx.gz --transpose --vocab peaks.txt --names barcodes.txt -o cells.tlc\n  \
+    tinylda import cells.h5ad --layer counts -o cells.tlc\n  \
+    tinylda import words.parquet --doc-column id --word-column lemma --count-column n -o words.tlc\n  \
     zcat counts.gz | tinylda import - --format svmlight -o counts.tlc")]
 pub(crate) struct Import {
     /// The data; - for standard input
@@ -91,9 +100,27 @@ pub(crate) struct Import {
     /// The data's format; recognised from its first lines where not given
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// Matrix Market: documents are the columns
+    /// Matrix Market and npz: documents are the columns
     #[arg(long)]
     pub(crate) transpose: bool,
+    /// h5ad: the matrix with the counts: X, raw, or one of the layers [default: X]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layer: Option<String>,
+    /// Parquet: the column with lists of words, a document per row
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tokens_column: Option<String>,
+    /// Parquet: with lists of words, the column with the documents' names
+    #[arg(long, value_name = "NAME")]
+    pub(crate) id_column: Option<String>,
+    /// Parquet, a row per document and word: the column with the document [default: document]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) doc_column: Option<String>,
+    /// Parquet, a row per document and word: the column with the word [default: word]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) word_column: Option<String>,
+    /// Parquet, a row per document and word: the column with the count [default: count; 1 where there is none]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) count_column: Option<String>,
     /// SVMlight and LDA-C: the first word id [default: 1 and 0]
     #[arg(long, value_name = "ID", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1))]
     pub(crate) first_id: Option<u32>,
@@ -114,6 +141,48 @@ pub(crate) struct Import {
 pub(crate) struct Info {
     /// A corpus or model file
     pub(crate) file: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum To {
+    /// UCI bag of words (.uci)
+    Uci,
+    /// Matrix Market (.mtx), documents as rows
+    Mtx,
+    /// SVMlight (.svm), ids from 1
+    Svmlight,
+    /// LDA-C (.ldac), ids from 0
+    Ldac,
+    /// A sparse matrix of scipy (.npz), documents as rows
+    Npz,
+    /// A table of document, word and count (.parquet)
+    Parquet,
+}
+
+/// Turn a corpus file into another format
+///
+/// The corpus is streamed: memory does not grow with it. Matrices and bags of words have numbers for words and documents; their
+/// names go to files of their own (--vocab, --names). In Parquet they stand in the table; documents without words are not in it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda convert nyt.tlc nyt.npz --vocab vocab.txt\n  \
+    tinylda convert nyt.tlc nyt.parquet\n  tinylda convert nyt.tlc - --to mtx | gzip > nyt.mtx.gz")]
+pub(crate) struct Convert {
+    /// The corpus file
+    pub(crate) corpus: PathBuf,
+    /// The file to write; - for standard output, where the format is text
+    pub(crate) output: PathBuf,
+    /// The format; told by the output's suffix where not given
+    #[arg(long, value_enum)]
+    pub(crate) to: Option<To>,
+    /// Write the words here too, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vocab: Option<PathBuf>,
+    /// Write the documents' names here too, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,

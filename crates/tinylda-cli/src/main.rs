@@ -54,6 +54,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Demo(a) => commands::demo::run(a, ui),
         Command::Import(a) => commands::import::run(a, ui),
         Command::Info(a) => commands::info::run(a, ui),
+        Command::Convert(a) => commands::convert::run(a, ui),
         Command::Split(a) => commands::split::run(a, ui),
         Command::Train(a) => commands::train::run(a, ui),
         Command::Topics(a) => commands::topics::run(a),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use tinylda::corpus::ingest::{Compression, Format, Import, ImportProgress};
+use tinylda::corpus::ingest::{Compression, Format, Import, ImportProgress, TableColumns};
 
 use super::{check_output, grouped, print, shape_json, shape_line, shown, usage};
 use crate::progress::{Ui, Unit};
@@ -17,12 +17,23 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
             args::Format::Svmlight => Format::SvmLight,
             args::Format::Ldac => Format::LdaC,
             args::Format::Text => Format::Text,
+            args::Format::Npz => Format::Npz,
+            args::Format::H5ad => Format::H5ad,
+            args::Format::Parquet => Format::Parquet,
         }),
         vocabulary: a.vocab.clone(),
         names: a.names.clone(),
         transpose: a.transpose,
         first_id: a.first_id,
         skip_zeros: a.skip_zeros,
+        layer: a.layer.clone(),
+        columns: TableColumns {
+            tokens: a.tokens_column.clone(),
+            id: a.id_column.clone(),
+            document: a.doc_column.clone(),
+            word: a.word_column.clone(),
+            count: a.count_column.clone(),
+        },
     };
     check_output("-o", &a.output, &[])?;
     let stdin = Some(Path::new("-"));

@@ -1,6 +1,7 @@
 //! One file per command: arguments in, the library called, a result printed.
 
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod eval;
 pub(crate) mod export;

@@ -8,9 +8,10 @@
 //! | how long are the documents, how many words never occur? | `stats` |
 //! | a train and a test part | `split` |
 //! | a corpus of any size, out of nothing | `synth` |
-//! | back to UCI text | `uci` |
+//! | back to UCI text, or into other formats | `uci`, `convert` |
 
 mod block;
+mod convert;
 mod format;
 pub mod ingest;
 mod pack;
@@ -23,6 +24,7 @@ mod vocab;
 mod writer;
 
 pub use block::{Block, Document};
+pub use convert::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
 pub use reader::{BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};
 pub use stats::{Lengths, Statistics};

@@ -55,7 +55,7 @@ pub fn save_uci(
 }
 
 /// Appends decimal digits; a good deal faster than the formatting machinery, on billions of numbers.
-fn push_number(out: &mut Vec<u8>, mut n: u64) {
+pub(super) fn push_number(out: &mut Vec<u8>, mut n: u64) {
     let start = out.len();
     loop {
         out.push(b'0' + (n % 10) as u8);

@@ -4,6 +4,7 @@ mod file;
 mod npz;
 
 pub(crate) use file::Frame;
+pub(crate) use npz::npy_header;
 
 use serde::{Deserialize, Serialize};
 

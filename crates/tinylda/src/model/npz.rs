@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 
 /// The head of an array file: numpy's format version 1.0.
-fn npy_header(dtype: &str, shape: &str) -> Vec<u8> {
+pub(crate) fn npy_header(dtype: &str, shape: &str) -> Vec<u8> {
     let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
     // Magic, version and length take 10 bytes; all of it is a multiple of 64 and ends in a line end.
     let padding = 63 - (text.len() + 10) % 64;

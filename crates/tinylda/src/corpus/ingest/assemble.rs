@@ -20,7 +20,7 @@ use crate::error::{Error, Place, Result};
 use crate::files::{AtomicFile, folder_of};
 
 /// One non-zero: document (from 0), word (from 0), count.
-type Entry = (u64, u32, u32);
+pub(super) type Entry = (u64, u32, u32);
 const ENTRY_BYTES: usize = 16;
 
 /// How the sorting is done; small values make the tests take every path.
@@ -328,7 +328,7 @@ enum Run {
 }
 
 /// Sorts more entries than fit in memory.
-struct Sorter {
+pub(super) struct Sorter {
     folder: PathBuf,
     limits: SortLimits,
     buffer: Vec<Entry>,
@@ -338,12 +338,12 @@ struct Sorter {
 }
 
 impl Sorter {
-    fn new(folder: &Path, limits: SortLimits) -> Sorter {
+    pub(super) fn new(folder: &Path, limits: SortLimits) -> Sorter {
         Sorter { folder: folder.to_path_buf(), limits, buffer: Vec::new(), levels: Vec::new() }
     }
 
     #[inline]
-    fn push(&mut self, entry: Entry) -> Result<()> {
+    pub(super) fn push(&mut self, entry: Entry) -> Result<()> {
         self.buffer.push(entry);
         if self.buffer.len() >= self.limits.entries { self.spill() } else { Ok(()) }
     }
@@ -374,7 +374,7 @@ impl Sorter {
     }
 
     /// Hands all entries over in order of (document, word).
-    fn finish(mut self, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+    pub(super) fn finish(mut self, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
         if !self.buffer.is_empty() {
             self.spill()?;
         }

@@ -4,10 +4,15 @@
 //! and writes the corpus.
 
 pub(crate) mod assemble;
+mod binary;
+mod h5ad;
 pub(crate) mod input;
 pub(crate) mod lines;
+mod matrix;
 mod mtx;
+mod npz;
 mod pairs;
+mod parquet;
 mod recognise;
 mod text;
 mod uci;
@@ -15,6 +20,7 @@ mod uci;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+pub use self::parquet::{ParquetRecords, Record, TableColumns};
 pub use input::Compression;
 
 use self::assemble::{Assembler, SortLimits};
@@ -39,6 +45,12 @@ pub enum Format {
     LdaC,
     /// A document per line.
     Text,
+    /// A sparse matrix of scipy.
+    Npz,
+    /// AnnData: cells as documents.
+    H5ad,
+    /// A Parquet table.
+    Parquet,
 }
 
 impl Format {
@@ -50,12 +62,23 @@ impl Format {
             Format::SvmLight => "svmlight",
             Format::LdaC => "ldac",
             Format::Text => "text",
+            Format::Npz => "npz",
+            Format::H5ad => "h5ad",
+            Format::Parquet => "parquet",
         }
     }
 
     /// Every format.
-    pub const ALL: [Format; 5] =
-        [Format::Uci, Format::MatrixMarket, Format::SvmLight, Format::LdaC, Format::Text];
+    pub const ALL: [Format; 8] = [
+        Format::Uci,
+        Format::MatrixMarket,
+        Format::SvmLight,
+        Format::LdaC,
+        Format::Text,
+        Format::Npz,
+        Format::H5ad,
+        Format::Parquet,
+    ];
 }
 
 /// How to import.
@@ -67,12 +90,16 @@ pub struct Import {
     pub vocabulary: Option<PathBuf>,
     /// A file with the documents' names, one per line.
     pub names: Option<PathBuf>,
-    /// Matrix Market: documents are the columns.
+    /// Matrix Market and npz: documents are the columns.
     pub transpose: bool,
     /// SVMlight and LDA-C: the first word id; by default 1 and 0.
     pub first_id: Option<u32>,
     /// Leave zero counts out instead of refusing them.
     pub skip_zeros: bool,
+    /// AnnData: which matrix to read, `X` (the default), `raw` or one of its layers.
+    pub layer: Option<String>,
+    /// Parquet: which columns to read.
+    pub columns: TableColumns,
 }
 
 /// What an import is doing.
@@ -161,6 +188,9 @@ impl Import {
         output: &Path,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
+        if let Some(format) = self.binary_format(input)? {
+            return self.run_binary(format, input, output, SortLimits::default(), progress);
+        }
         self.run_with(Input::open(input)?, output, SortLimits::default(), progress)
     }
 
@@ -212,6 +242,13 @@ impl Import {
                 pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), &expect, out)?
             }
             Format::Text => text::read(&mut lines, out)?,
+            Format::Npz | Format::H5ad | Format::Parquet => {
+                return Err(lines.bad_file(
+                    format!("{} data from a stream, or compressed", format.name()),
+                    "a file".into(),
+                    "It is read from several places at once: save it to a file, uncompressed.",
+                ));
+            }
         };
         if assembler.entries() == 0 {
             return Err(lines.bad_file(
@@ -244,7 +281,7 @@ impl Import {
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
             Some((
                 "a binary file",
-                "Give UCI, Matrix Market, SVMlight, LDA-C or plain text, compressed or not.",
+                "Give UCI, Matrix Market, SVMlight, LDA-C or plain text, compressed or not; or npz, h5ad or Parquet as a file.",
             ))
         } else {
             None
@@ -266,6 +303,7 @@ impl Import {
             }
             Ok(())
         };
+        self.check_table_options(format)?;
         fits("--transpose", self.transpose, &[Format::MatrixMarket], "Leave it out, or name the --format.")?;
         fits(
             "--first-id",

@@ -1,0 +1,121 @@
+//! `tinylda convert`
+
+use std::path::Path;
+use std::time::Instant;
+
+use tinylda::Corpus;
+use tinylda::corpus::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
+
+use super::{check_output, print, shape_json, shown, usage};
+use crate::progress::{Ui, Unit};
+use crate::{args, machine};
+
+pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
+    let stream = a.output.as_path() == Path::new("-");
+    let format = format(a, stream)?;
+    let mut seen: Vec<Option<&Path>> = vec![Some(&a.corpus)];
+    if !stream {
+        check_output("OUTPUT", &a.output, &seen)?;
+        seen.push(Some(&a.output));
+    }
+    for (option, path) in [("--vocab", &a.vocab), ("--names", &a.names)] {
+        if let Some(path) = path {
+            check_output(option, path, &seen)?;
+            seen.push(Some(path));
+        }
+    }
+    let corpus = Corpus::open(&a.corpus)?;
+    for (option, asked, there, remedy) in [
+        (
+            "--vocab",
+            a.vocab.is_some(),
+            corpus.has_vocabulary(),
+            "Words are known by their numbers: leave it out.",
+        ),
+        (
+            "--names",
+            a.names.is_some(),
+            corpus.has_names(),
+            "Documents are known by their numbers: leave it out.",
+        ),
+    ] {
+        if asked && !there {
+            return Err(usage(
+                option,
+                "given for a corpus without such names".into(),
+                "it only where there are",
+                remedy,
+            ));
+        }
+    }
+    let clock = Instant::now();
+    let bar = ui.bar("blocks written", Unit::Plain);
+    if stream {
+        let mut out = std::io::stdout().lock();
+        let written =
+            write_text(&corpus, &mut out, Path::new("standard output"), format, &mut |done, all| {
+                bar.at(done, all, "")
+            });
+        bar.done();
+        return match written {
+            // A reader that has gone away (`| head`) has what it wanted.
+            Err(tinylda::Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
+                Ok(())
+            }
+            other => Ok(other?),
+        };
+    }
+    convert(&corpus, &a.output, format, &mut |done, all| bar.at(done, all, ""))?;
+    bar.done();
+    if let Some(path) = &a.vocab {
+        save_vocabulary(&corpus, path)?;
+    }
+    if let Some(path) = &a.names {
+        save_names(&corpus, path)?;
+    }
+    let bytes = std::fs::metadata(&a.output)?.len();
+    let mut json = shape_json(corpus.shape());
+    json.insert("output".into(), shown(&a.output).into());
+    json.insert("format".into(), format.name().into());
+    json.insert("bytes".into(), bytes.into());
+    json.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
+    json.insert("peak_rss_bytes".into(), machine::peak_rss_bytes().into());
+    let line = format!("{}: {}, {}\n", a.output.display(), format.name(), tinylda::human_bytes(bytes));
+    print(a.json, &json.into(), &line)
+}
+
+/// The format that was asked for, or that the output's name stands for.
+fn format(a: &args::Convert, stream: bool) -> anyhow::Result<CorpusFormat> {
+    let asked = a.to.map(|to| match to {
+        args::To::Uci => CorpusFormat::Uci,
+        args::To::Mtx => CorpusFormat::MatrixMarket,
+        args::To::Svmlight => CorpusFormat::SvmLight,
+        args::To::Ldac => CorpusFormat::LdaC,
+        args::To::Npz => CorpusFormat::Npz,
+        args::To::Parquet => CorpusFormat::Parquet,
+    });
+    let names: Vec<&str> = CorpusFormat::ALL.iter().map(|f| f.name()).collect();
+    let format = asked.or_else(|| CorpusFormat::of_path(&a.output)).ok_or_else(|| {
+        let remedy = "Say --to and the format; a suffix such as .npz, .mtx or .parquet says it too.";
+        usage(
+            "--to",
+            format!("not given, and {} does not tell", a.output.display()),
+            &names.join(", "),
+            remedy,
+        )
+    })?;
+    if stream && !format.streams() {
+        let remedy = "Name a file, or choose a format that is text.";
+        return Err(usage("OUTPUT", format!("- for {}", format.name()), "a file", remedy));
+    }
+    if stream && (a.json || a.vocab.is_some() || a.names.is_some()) {
+        let remedy = "Name a file for the corpus, or leave them out.";
+        return Err(usage(
+            "OUTPUT",
+            "- with --json, --vocab or --names".into(),
+            "standard output for one thing",
+            remedy,
+        ));
+    }
+    Ok(format)
+}

@@ -1,0 +1,208 @@
+//! Inputs that are no streams of lines: npz, h5ad and Parquet. They are files with parts in many places, read by position.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::assemble::{Assembler, SortLimits};
+use super::input::Compression;
+use super::matrix::bad;
+use super::{Expect, Format, Import, ImportProgress, Imported, h5ad, npz, parquet};
+use crate::corpus::Vocabulary;
+use crate::error::{Error, Result};
+use crate::files::{folder_of, same_file};
+
+/// What such files begin with.
+const MAGICS: [(&[u8], Format); 3] =
+    [(b"PK\x03\x04", Format::Npz), (b"\x89HDF\r\n\x1a\n", Format::H5ad), (b"PAR1", Format::Parquet)];
+
+/// Takes a name.
+type EachName<'n> = &'n mut dyn FnMut(&str) -> Result<()>;
+
+/// A file of names, a line each, for the assembler: it may read them twice.
+struct NamesFile(tempfile::NamedTempFile);
+
+impl NamesFile {
+    fn new(output: &Path) -> Result<NamesFile> {
+        let folder = folder_of(output);
+        let file = tempfile::Builder::new()
+            .prefix(".tinylda-")
+            .suffix(".tmp")
+            .tempfile_in(&folder)
+            .map_err(Error::io("create a temporary file in", &folder))?;
+        Ok(NamesFile(file))
+    }
+
+    /// Takes names one after another, and writes each as a line.
+    fn write(&self, all: impl FnOnce(EachName<'_>) -> Result<bool>) -> Result<bool> {
+        let mut out = std::io::BufWriter::new(self.0.as_file());
+        let path = self.0.path();
+        let mut line = String::new();
+        let found = all(&mut |name| {
+            line.clear();
+            line.extend(name.chars().map(|c| if c == '\n' || c == '\r' { ' ' } else { c }));
+            line.push('\n');
+            out.write_all(line.as_bytes()).map_err(Error::io("write", path))
+        })?;
+        out.flush().map_err(Error::io("write", path))?;
+        Ok(found)
+    }
+}
+
+impl Import {
+    /// Which of these formats a file is in, if any: as it was said, or as it begins.
+    pub(super) fn binary_format(&self, input: &Path) -> Result<Option<Format>> {
+        if input == Path::new("-") || input.is_dir() {
+            return Ok(None);
+        }
+        let mut start = Vec::new();
+        let file = File::open(input).map_err(Error::io("open", input))?;
+        if !file.metadata().is_ok_and(|m| m.is_file()) {
+            return Ok(None);
+        }
+        file.take(8).read_to_end(&mut start).map_err(Error::io("read", input))?;
+        let found = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format);
+        match self.format {
+            None => Ok(found),
+            Some(format @ (Format::Npz | Format::H5ad | Format::Parquet)) => {
+                if found == Some(format) {
+                    return Ok(found);
+                }
+                let there = found.map_or("something else", Format::name);
+                Err(bad(
+                    input,
+                    format!("{there} at the beginning of the file"),
+                    format.name(),
+                    "Check the file, and that it is not compressed, or name another --format.",
+                ))
+            }
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// Refuses options of tables where they would do nothing.
+    pub(super) fn check_table_options(&self, format: Format) -> Result<()> {
+        let c = &self.columns;
+        let parquet = [
+            ("--tokens-column", &c.tokens),
+            ("--id-column", &c.id),
+            ("--doc-column", &c.document),
+            ("--word-column", &c.word),
+            ("--count-column", &c.count),
+        ];
+        let given = parquet.iter().map(|&(option, value)| (option, value.is_some(), Format::Parquet));
+        for (option, given, fitting) in given.chain([("--layer", self.layer.is_some(), Format::H5ad)]) {
+            if given && format != fitting {
+                return Err(Error::Setting {
+                    option,
+                    found: format!("given with {} input", format.name()),
+                    expected: format!("it only with {}", fitting.name()),
+                    remedy: "Leave it out, or name the --format.".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_matrix_options(&self, format: Format) -> Result<()> {
+        self.check_table_options(format)?;
+        let wrong = [
+            ("--first-id", self.first_id.is_some(), "Leave it out."),
+            ("--transpose", self.transpose && format != Format::Npz, "Leave it out."),
+            (
+                "--vocab",
+                self.vocabulary.is_some() && format != Format::Npz,
+                "The file brings its own words: leave it out.",
+            ),
+            (
+                "--names",
+                self.names.is_some() && format != Format::Npz,
+                "The file brings its own names: leave it out.",
+            ),
+        ];
+        match wrong.into_iter().find(|&(_, wrong, _)| wrong) {
+            Some((option, _, remedy)) => Err(Error::Setting {
+                option,
+                found: format!("given with {} input", format.name()),
+                expected: "it only with other formats".into(),
+                remedy: remedy.into(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Imports a file of one of these formats.
+    pub(super) fn run_binary(
+        &self,
+        format: Format,
+        input: &Path,
+        output: &Path,
+        limits: SortLimits,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        self.check_matrix_options(format)?;
+        for other in [Some(input), self.vocabulary.as_deref(), self.names.as_deref()].into_iter().flatten() {
+            if same_file(other, output) {
+                return Err(Error::Setting {
+                    option: "-o",
+                    found: format!("the input file {}", output.display()),
+                    expected: "another file".into(),
+                    remedy: "Choose another name for the corpus.".into(),
+                });
+            }
+        }
+        let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
+        let expect = Expect {
+            skip_zeros: self.skip_zeros,
+            vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
+        };
+        let bytes = std::fs::metadata(input).map_err(Error::io("open", input))?.len();
+        // As a share of the file's bytes, since that is what a user knows.
+        let mut reading = |done: u64, all: u64| {
+            let share = done as f64 / all.max(1) as f64;
+            let read = (share.min(1.0) * bytes as f64) as u64;
+            progress(ImportProgress::Reading { bytes: read, total: Some(bytes) })
+        };
+        let spool = NamesFile::new(output)?;
+        let (assembler, words, vocabulary) = match format {
+            Format::Parquet => {
+                let file = parquet::ParquetFile::open(input)?;
+                let form = file.form(&self.columns)?;
+                let named = spool.write(|each| file.names(&form, each))?;
+                let names = named.then(|| spool.0.path());
+                let mut out = Assembler::new(output, input, names, limits)?;
+                let found = file.read(&form, &expect, output, &mut out, &mut reading)?;
+                (out, found.words, found.vocabulary)
+            }
+            Format::H5ad => {
+                let data = h5ad::open(input, self.layer.as_deref())?;
+                spool.write(|each| {
+                    data.documents.iter().try_for_each(|name| each(name))?;
+                    Ok(true)
+                })?;
+                let mut out = Assembler::new(output, input, Some(spool.0.path()), limits)?;
+                let words = data.matrix.read(false, &expect, &mut out, &mut reading)?;
+                (out, words, Some(data.words))
+            }
+            _ => {
+                let matrix = npz::open(input)?;
+                let mut out = Assembler::new(output, input, self.names.as_deref(), limits)?;
+                let words = matrix.read(self.transpose, &expect, &mut out, &mut reading)?;
+                (out, words, given)
+            }
+        };
+        if assembler.entries() == 0 {
+            return Err(bad(
+                input,
+                format!("not a single word (read as {})", format.name()),
+                "at least one document with a word",
+                "Check that this is the right file.",
+            ));
+        }
+        let sorted = assembler.sorted();
+        let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
+        let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
+        Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted })
+    }
+}

@@ -1,0 +1,965 @@
+//! Parquet: documents as lists of words, as rows of (document, word, count), or as texts. Batch by batch, a few columns at a time.
+//!
+//! The pages come from the crate parquet as they are in the file and are unpacked here, in pure Rust and never beyond a limit.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
+
+use super::assemble::{Assembler, SortLimits, Sorter};
+use super::matrix::{bad, whole};
+use super::{Expect, MANY_WORDS};
+use crate::corpus::Vocabulary;
+use crate::error::{Error, Result};
+use crate::files::{folder_of, read_at};
+
+/// Rows that are read at a time.
+const ROWS: usize = 1024;
+/// A page of more than this is not unpacked; usual ones have a megabyte.
+const PAGE_BYTES: usize = 1 << 30;
+const AGAIN: &str = "Copy the file again, or write it again.";
+type Raw<T> = std::result::Result<T, ParquetError>;
+
+/// A file that never reads, or makes room for, more than it has.
+struct Source {
+    file: File,
+    bytes: u64,
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for Source {
+    type T = At;
+
+    fn get_read(&self, start: u64) -> Raw<At> {
+        Ok(At { file: self.file.try_clone()?, position: start, bytes: self.bytes })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Raw<Bytes> {
+        if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} of {}", self.bytes)));
+        }
+        let mut buffer = vec![0; length];
+        read_at(&self.file, &mut buffer, start)?;
+        Ok(buffer.into())
+    }
+}
+
+/// Reads from a place on, without moving a position that others share.
+struct At {
+    file: File,
+    position: u64,
+    bytes: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n =
+            buffer.len().min(usize::try_from(self.bytes.saturating_sub(self.position)).unwrap_or(usize::MAX));
+        read_at(&self.file, &mut buffer[..n], self.position)?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}
+
+/// The pages of a column, unpacked.
+struct Pages {
+    packed: SerializedPageReader<Source>,
+    compression: Compression,
+}
+
+impl Pages {
+    fn unpack(&self, page: Page) -> Raw<Page> {
+        let open = |buf: Bytes, from: u32| -> Raw<Bytes> {
+            let from = from as usize;
+            if from > buf.len() {
+                return Err(ParquetError::EOF("levels behind the end of a page".into()));
+            }
+            unpack(self.compression, buf, from)
+        };
+        Ok(match page {
+            Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                def_level_encoding,
+                rep_level_encoding,
+                statistics,
+            } => {
+                let buf = open(buf, 0)?;
+                Page::DataPage {
+                    buf,
+                    num_values,
+                    encoding,
+                    def_level_encoding,
+                    rep_level_encoding,
+                    statistics,
+                }
+            }
+            Page::DictionaryPage { buf, num_values, encoding, is_sorted } => {
+                Page::DictionaryPage { buf: open(buf, 0)?, num_values, encoding, is_sorted }
+            }
+            Page::DataPageV2 {
+                buf,
+                num_values,
+                encoding,
+                num_nulls,
+                num_rows,
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                is_compressed,
+                statistics,
+            } => Page::DataPageV2 {
+                // Levels stand in front, and are never packed.
+                buf: if is_compressed {
+                    open(buf, def_levels_byte_len.saturating_add(rep_levels_byte_len))?
+                } else {
+                    buf
+                },
+                num_values,
+                encoding,
+                num_nulls,
+                num_rows,
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                is_compressed: false,
+                statistics,
+            },
+        })
+    }
+}
+
+/// Unpacks what stands behind the first `from` bytes.
+fn unpack(compression: Compression, page: Bytes, from: usize) -> Raw<Bytes> {
+    let large = || ParquetError::General("a page of more than a gigabyte".into());
+    let broken =
+        |e: &dyn std::fmt::Display| ParquetError::General(format!("a page that cannot be unpacked: {e}"));
+    let mut out = page[..from].to_vec();
+    let packed = &page[from..];
+    if packed.is_empty() {
+        return Ok(page);
+    }
+    let stream = |reader: &mut dyn Read, out: &mut Vec<u8>| {
+        let n = reader.take(PAGE_BYTES as u64 + 1).read_to_end(out).map_err(|e| broken(&e))?;
+        if n > PAGE_BYTES { Err(large()) } else { Ok(()) }
+    };
+    match compression {
+        Compression::UNCOMPRESSED => return Ok(page),
+        Compression::SNAPPY => {
+            let length = snap::raw::decompress_len(packed).map_err(|e| broken(&e))?;
+            // Three bytes stand for 64 at the most.
+            if length > PAGE_BYTES || length / 32 > packed.len() {
+                return Err(large());
+            }
+            out.extend(snap::raw::Decoder::new().decompress_vec(packed).map_err(|e| broken(&e))?);
+        }
+        Compression::GZIP(_) => stream(&mut flate2::read::MultiGzDecoder::new(packed), &mut out)?,
+        Compression::ZSTD(_) => {
+            let mut decoder = ruzstd::decoding::StreamingDecoder::new(packed).map_err(|e| broken(&e))?;
+            stream(&mut decoder, &mut out)?;
+        }
+        Compression::LZ4_RAW => {
+            // How large it will be stands in a head that is not handed on: room is made as it is needed, up to what can be.
+            let most = packed.len().saturating_mul(255).min(PAGE_BYTES);
+            let mut room = packed.len().saturating_mul(4).min(most);
+            loop {
+                out.resize(from + room, 0);
+                match lz4_flex::block::decompress_into(packed, &mut out[from..]) {
+                    Ok(n) => {
+                        out.truncate(from + n);
+                        break;
+                    }
+                    Err(lz4_flex::block::DecompressError::OutputTooSmall { .. }) if room < most => {
+                        room = room.saturating_mul(4).min(most);
+                    }
+                    Err(e) => return Err(broken(&e)),
+                }
+            }
+        }
+        other => return Err(ParquetError::NYI(format!("compression {other}"))),
+    }
+    Ok(out.into())
+}
+
+impl Iterator for Pages {
+    type Item = Raw<Page>;
+    fn next(&mut self) -> Option<Raw<Page>> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> Raw<Option<Page>> {
+        let page = self.packed.get_next_page()?;
+        page.map(|page| self.unpack(page)).transpose()
+    }
+    fn peek_next_page(&mut self) -> Raw<Option<PageMetadata>> {
+        self.packed.peek_next_page()
+    }
+    fn skip_next_page(&mut self) -> Raw<()> {
+        self.packed.skip_next_page()
+    }
+}
+
+/// An open Parquet file.
+#[derive(Clone)]
+pub(super) struct ParquetFile {
+    path: PathBuf,
+    source: Arc<Source>,
+    metadata: Arc<ParquetMetaData>,
+}
+
+/// What a column holds, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Texts,
+    Whole,
+    Real,
+    Other,
+}
+
+impl Kind {
+    fn of(column: &ColumnDescPtr) -> Kind {
+        let text = matches!(column.logical_type_ref(), Some(LogicalType::String | LogicalType::Enum))
+            || matches!(column.converted_type(), ConvertedType::UTF8 | ConvertedType::ENUM);
+        // Deeper than one list is more than words.
+        match (column.physical_type(), column.max_rep_level()) {
+            (Physical::BYTE_ARRAY, 0) if text => Kind::Text,
+            (Physical::BYTE_ARRAY, 1) if text => Kind::Texts,
+            (Physical::INT32 | Physical::INT64, 0) => Kind::Whole,
+            (Physical::FLOAT | Physical::DOUBLE, 0) => Kind::Real,
+            _ => Kind::Other,
+        }
+    }
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Texts => "list of texts",
+            Kind::Whole => "whole number",
+            Kind::Real => "real number",
+            Kind::Other => "another type",
+        }
+    }
+}
+
+/// One value of a column.
+#[derive(Debug, Clone)]
+enum Value {
+    Missing,
+    Text(ByteArray),
+    Whole(i64),
+    Real(f64),
+}
+
+impl ParquetFile {
+    pub(super) fn open(path: &Path) -> Result<ParquetFile> {
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let bytes = file.metadata().map_err(Error::io("open", path))?.len();
+        let source = Source { file, bytes };
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&source).map_err(broken(path))?;
+        Ok(ParquetFile { path: path.to_path_buf(), source: Arc::new(source), metadata: Arc::new(metadata) })
+    }
+
+    /// The leaves of the schema: number, name of the column on top, and kind.
+    fn leaves(&self) -> impl Iterator<Item = (usize, &str, Kind)> {
+        let schema = self.metadata.file_metadata().schema_descr();
+        schema.columns().iter().enumerate().map(|(i, column)| {
+            let parts = column.path().parts();
+            let known = parts.len() == 1 || Kind::of(column) == Kind::Texts;
+            let kind = if known { Kind::of(column) } else { Kind::Other };
+            (i, parts.first().map_or("", String::as_str), kind)
+        })
+    }
+
+    /// The columns there are, for an error.
+    fn listed(&self) -> String {
+        let mut all: Vec<String> =
+            self.leaves().take(30).map(|(_, name, kind)| format!("{name:?} ({})", kind.name())).collect();
+        all.dedup();
+        all.join(", ")
+    }
+
+    /// Finds a column of one of these kinds.
+    fn find(&self, option: &str, name: &str, kinds: &[Kind]) -> Result<usize> {
+        let wanted: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let wanted = wanted.join(" or ");
+        match self.leaves().find(|&(_, column, _)| column == name) {
+            Some((i, _, kind)) if kinds.contains(&kind) => Ok(i),
+            Some((_, _, kind)) => Err(bad(
+                &self.path,
+                format!("the column {name:?}, which holds: {}", kind.name()),
+                &wanted,
+                &format!("Name another {option}. There are: {}.", self.listed()),
+            )),
+            None => Err(bad(
+                &self.path,
+                format!("no column {name:?}"),
+                &format!("a column for {option}: {wanted}"),
+                &format!("There are: {}.", self.listed()),
+            )),
+        }
+    }
+
+    /// The only column of a kind.
+    fn only(&self, kind: Kind) -> Option<usize> {
+        let mut all = self.leaves().filter(|&(_, _, k)| k == kind);
+        let (i, ..) = all.next()?;
+        all.next().is_none().then_some(i)
+    }
+
+    fn column(&self, leaf: usize) -> Column {
+        let descriptor = self.metadata.file_metadata().schema_descr().column(leaf);
+        let (levels, repeats) = (descriptor.max_def_level(), descriptor.max_rep_level());
+        let name = descriptor.path().parts().first().cloned().unwrap_or_default();
+        Column {
+            file: self.clone(),
+            leaf,
+            name,
+            group: 0,
+            reader: None,
+            levels,
+            repeats,
+            defined: Vec::new(),
+            repeated: Vec::new(),
+            values: Vec::new(),
+            rows: Vec::new(),
+            next: 0,
+            row: 0,
+        }
+    }
+
+    /// How many rows the file says that it has.
+    fn rows(&self) -> u64 {
+        u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
+    }
+}
+
+/// What the reader of Parquet says, as an error of the file.
+fn broken(path: &Path) -> impl FnOnce(ParquetError) -> Error + use<> {
+    let path = path.to_path_buf();
+    move |e| match e {
+        ParquetError::NYI(text) => bad(
+            &path,
+            format!("a Parquet file written in a way that is not known here ({text})"),
+            "snappy, gzip, zstd or lz4",
+            "Write it again, for instance with df.to_parquet(file, compression=\"snappy\").",
+        ),
+        e => bad(
+            &path,
+            format!("a Parquet file that is cut short or damaged ({e})"),
+            "a whole Parquet file",
+            AGAIN,
+        ),
+    }
+}
+
+/// Reads a batch of rows: their levels, and the values that are there.
+fn batch<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    value: impl Fn(T::T) -> Value,
+    defined: &mut Vec<i16>,
+    repeated: &mut Vec<i16>,
+    values: &mut Vec<Value>,
+) -> Raw<usize> {
+    let mut found = Vec::new();
+    // The crate's decoders assert what a damaged page may not hold; that too is an error of the file, and the reader is not used again.
+    let read = AssertUnwindSafe(|| reader.read_records(ROWS, Some(defined), Some(repeated), &mut found));
+    let (records, ..) = std::panic::catch_unwind(read)
+        .unwrap_or_else(|_| Err(ParquetError::General("a page that cannot be decoded".into())))?;
+    values.extend(found.into_iter().map(value));
+    Ok(records)
+}
+
+/// A column, read from front to back.
+struct Column {
+    file: ParquetFile,
+    leaf: usize,
+    name: String,
+    group: usize,
+    reader: Option<ColumnReader>,
+    levels: i16,
+    repeats: i16,
+    defined: Vec<i16>,
+    repeated: Vec<i16>,
+    /// The values of the batch, in order; missing ones stand there too.
+    values: Vec<Value>,
+    /// Where each row of the batch ends in `values`.
+    rows: Vec<usize>,
+    next: usize,
+    row: u64,
+}
+
+impl Column {
+    /// The values of the next row: one, or those of its list. Nothing at the end of the file.
+    fn next_row(&mut self) -> Result<Option<&[Value]>> {
+        while self.next == self.rows.len() {
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+        let from = if self.next == 0 { 0 } else { self.rows[self.next - 1] };
+        let to = self.rows[self.next];
+        self.next += 1;
+        self.row += 1;
+        Ok(Some(&self.values[from..to]))
+    }
+
+    /// The next row's value; nothing at the end of the file.
+    fn next_value(&mut self) -> Result<Option<Value>> {
+        Ok(self.next_row()?.map(|row| row.first().cloned().unwrap_or(Value::Missing)))
+    }
+
+    fn open_group(&mut self) -> Result<bool> {
+        let Some(group) = self.file.metadata.row_groups().get(self.group) else { return Ok(false) };
+        self.group += 1;
+        let path = &self.file.path;
+        let Some(chunk) = group.columns().get(self.leaf) else {
+            return Err(broken(path)(ParquetError::General("a group of rows without all columns".into())));
+        };
+        let negative = chunk.data_page_offset() < 0
+            || chunk.dictionary_page_offset().is_some_and(|at| at < 0)
+            || chunk.compressed_size() < 0
+            || chunk.num_values() < 0;
+        if negative || group.num_rows() < 0 || chunk.column_type() != chunk.column_descr().physical_type() {
+            return Err(broken(path)(ParquetError::General("a column with a negative size".into())));
+        }
+        let compression = chunk.compression();
+        let plain = chunk.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build();
+        let packed = plain
+            .and_then(|plain| {
+                SerializedPageReader::new(
+                    Arc::clone(&self.file.source),
+                    &plain,
+                    group.num_rows() as usize,
+                    None,
+                )
+            })
+            .map_err(broken(path))?;
+        let pages = Pages { packed, compression };
+        self.reader = Some(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)));
+        Ok(true)
+    }
+
+    /// Reads a batch; false at the end of the file. A batch may be empty at the end of a group.
+    fn fill(&mut self) -> Result<bool> {
+        self.values.clear();
+        self.rows.clear();
+        self.defined.clear();
+        self.repeated.clear();
+        self.next = 0;
+        if self.reader.is_none() && !self.open_group()? {
+            return Ok(false);
+        }
+        let Some(reader) = &mut self.reader else { return Ok(false) };
+        let path = &self.file.path;
+        let (defined, repeated, values) = (&mut self.defined, &mut self.repeated, &mut self.values);
+        let records = match reader {
+            ColumnReader::ByteArrayColumnReader(r) => batch(r, Value::Text, defined, repeated, values),
+            ColumnReader::Int32ColumnReader(r) => {
+                batch(r, |n| Value::Whole(i64::from(n)), defined, repeated, values)
+            }
+            ColumnReader::Int64ColumnReader(r) => batch(r, Value::Whole, defined, repeated, values),
+            ColumnReader::FloatColumnReader(r) => {
+                batch(r, |v| Value::Real(f64::from(v)), defined, repeated, values)
+            }
+            ColumnReader::DoubleColumnReader(r) => batch(r, Value::Real, defined, repeated, values),
+            _ => Ok(0),
+        };
+        let records = records.map_err(broken(path))?;
+        if records == 0 {
+            self.reader = None;
+            return Ok(true);
+        }
+        self.cut_rows(records)
+    }
+
+    /// Puts missing values in their places, and finds where rows end.
+    fn cut_rows(&mut self, records: usize) -> Result<bool> {
+        if self.levels == 0 && self.repeats == 0 {
+            self.rows.extend(1..=self.values.len());
+        } else {
+            let mut present = std::mem::take(&mut self.values).into_iter();
+            for (i, &level) in self.defined.iter().enumerate() {
+                if i > 0 && (self.repeats == 0 || self.repeated.get(i) == Some(&0)) {
+                    self.rows.push(self.values.len());
+                }
+                if level == self.levels {
+                    self.values.extend(present.next());
+                } else if self.repeats == 0 {
+                    self.values.push(Value::Missing);
+                }
+            }
+            if !self.defined.is_empty() {
+                self.rows.push(self.values.len());
+            }
+        }
+        if self.rows.len() == records {
+            return Ok(true);
+        }
+        Err(broken(&self.file.path)(ParquetError::General("a page with the wrong number of rows".into())))
+    }
+
+    fn bad(&self, found: &str, expected: &str, remedy: &str) -> Error {
+        bad(
+            &self.file.path,
+            format!("{found} in row {} of the column {:?}", self.row, self.name),
+            expected,
+            remedy,
+        )
+    }
+
+    fn text<'v>(&self, value: &'v ByteArray) -> Result<&'v str> {
+        std::str::from_utf8(value.data()).map_err(|_| {
+            self.bad("bytes that are not UTF-8", "text in UTF-8", "Write the file again as text.")
+        })
+    }
+
+    /// A name, from a text or a number.
+    fn name(&self, value: &Value) -> Result<Option<String>> {
+        Ok(match value {
+            Value::Text(text) => Some(self.text(text)?.to_owned()),
+            Value::Whole(n) => Some(n.to_string()),
+            Value::Real(_) | Value::Missing => None,
+        })
+    }
+
+    fn count(&self, value: &Value) -> Result<u32> {
+        let number = match value {
+            Value::Whole(n) => *n as f64,
+            Value::Real(v) => *v,
+            Value::Missing | Value::Text(_) => f64::NAN,
+        };
+        if let Some(count) = whole(number) {
+            return Ok(count);
+        }
+        let found = if number.is_nan() { "nothing".to_owned() } else { format!("the count {number}") };
+        Err(self.bad(&found, super::lines::COUNT_EXPECTED, super::lines::COUNT_REMEDY))
+    }
+}
+
+/// A text with its name and label, where there are such columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The document; empty where the column has nothing.
+    pub text: String,
+    /// What it is called.
+    pub id: Option<String>,
+    /// What it is labelled with.
+    pub label: Option<String>,
+}
+
+/// The rows of a Parquet file as texts: a column of texts, and perhaps one of names and one of labels.
+pub struct ParquetRecords {
+    text: Column,
+    id: Option<Column>,
+    label: Option<Column>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for ParquetRecords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ParquetRecords").field("text", &self.text.name).finish_non_exhaustive()
+    }
+}
+
+impl ParquetRecords {
+    /// Opens the file and finds its columns. Without a name, the text is the only column of texts.
+    pub fn open(
+        path: &Path,
+        text: Option<&str>,
+        id: Option<&str>,
+        label: Option<&str>,
+    ) -> Result<ParquetRecords> {
+        let file = ParquetFile::open(path)?;
+        let names = [Kind::Text, Kind::Whole];
+        let text = match text {
+            Some(name) => file.find("--text-column", name, &[Kind::Text])?,
+            None => file.only(Kind::Text).ok_or_else(|| {
+                bad(
+                    path,
+                    format!("the columns {}", file.listed()),
+                    "one column of texts",
+                    "Say which one holds the documents: --text-column NAME.",
+                )
+            })?,
+        };
+        let other = |option, name: Option<&str>| {
+            name.map(|name| file.find(option, name, &names).map(|leaf| file.column(leaf))).transpose()
+        };
+        let (id, label) = (other("--id-column", id)?, other("--label-column", label)?);
+        Ok(ParquetRecords { text: file.column(text), id, label, ended: false })
+    }
+
+    /// How many rows the file says that it has.
+    pub fn rows(&self) -> u64 {
+        self.text.file.rows()
+    }
+
+    fn record(&mut self) -> Result<Option<Record>> {
+        let Some(value) = self.text.next_value()? else { return Ok(None) };
+        let text = self.text.name(&value)?.unwrap_or_default();
+        let name = |column: &mut Option<Column>| -> Result<Option<String>> {
+            let Some(column) = column else { return Ok(None) };
+            let value = column.next_value()?.unwrap_or(Value::Missing);
+            column.name(&value)
+        };
+        Ok(Some(Record { text, id: name(&mut self.id)?, label: name(&mut self.label)? }))
+    }
+}
+
+impl Iterator for ParquetRecords {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
+        if self.ended {
+            return None;
+        }
+        let record = self.record().transpose();
+        self.ended = !matches!(record, Some(Ok(_)));
+        record
+    }
+}
+
+/// Which columns of a Parquet file hold what.
+#[derive(Debug, Clone, Default)]
+pub struct TableColumns {
+    /// Lists of words, a document per row.
+    pub tokens: Option<String>,
+    /// With lists of words: the documents' names.
+    pub id: Option<String>,
+    /// A row per document and word: the document,
+    pub document: Option<String>,
+    /// the word,
+    pub word: Option<String>,
+    /// and how often it occurs there; once where there is no such column.
+    pub count: Option<String>,
+}
+
+/// Words in order of appearance.
+#[derive(Default)]
+struct Words {
+    ids: HashMap<Box<str>, u32>,
+    vocabulary: Vocabulary,
+}
+
+impl Words {
+    fn id(&mut self, word: &str, path: &Path) -> Result<u32> {
+        if let Some(&id) = self.ids.get(word) {
+            return Ok(id);
+        }
+        let id = self.vocabulary.len() as u32;
+        if id == u32::MAX - 1 {
+            return Err(bad(
+                path,
+                "a word too many".into(),
+                "at most 4294967294 words",
+                "Leave rare words out.",
+            ));
+        }
+        self.vocabulary.push(word);
+        self.ids.insert(word.into(), id);
+        Ok(id)
+    }
+}
+
+/// What was found: a file of documents' names, the number of words, and the words.
+pub(super) struct Found {
+    pub(super) words: u32,
+    pub(super) vocabulary: Option<Vocabulary>,
+}
+
+/// How the documents of a file lie in its columns.
+pub(super) enum Form {
+    Lists { tokens: usize, id: Option<usize> },
+    Triples { document: usize, word: usize, count: Option<usize> },
+}
+
+impl ParquetFile {
+    /// Which form the documents have, by the columns that were named or by those there are.
+    pub(super) fn form(&self, columns: &TableColumns) -> Result<Form> {
+        let words = [Kind::Text, Kind::Whole];
+        let named = columns.document.is_some() || columns.word.is_some() || columns.count.is_some();
+        if columns.tokens.is_some() && named {
+            return Err(Error::Setting {
+                option: "--tokens-column",
+                found: "given with --doc-column, --word-column or --count-column".into(),
+                expected: "one way to read the table".into(),
+                remedy: "Lists of words are whole documents: leave the others out.".into(),
+            });
+        }
+        let lists = |tokens: usize| -> Result<Form> {
+            let id = columns.id.as_deref().map(|name| self.find("--id-column", name, &words)).transpose()?;
+            Ok(Form::Lists { tokens, id })
+        };
+        if let Some(name) = &columns.tokens {
+            return lists(self.find("--tokens-column", name, &[Kind::Texts])?);
+        }
+        let triple = |name: &str| self.leaves().any(|(_, column, _)| column == name);
+        if named || (triple("document") && triple("word")) {
+            let document = columns.document.as_deref().unwrap_or("document");
+            let word = columns.word.as_deref().unwrap_or("word");
+            let usual = triple("count").then_some("count");
+            let count = columns.count.as_deref().or(usual);
+            return Ok(Form::Triples {
+                document: self.find("--doc-column", document, &words)?,
+                word: self.find("--word-column", word, &words)?,
+                count: count
+                    .map(|name| self.find("--count-column", name, &[Kind::Whole, Kind::Real]))
+                    .transpose()?,
+            });
+        }
+        match self.only(Kind::Texts) {
+            Some(tokens) => lists(tokens),
+            None => Err(bad(
+                &self.path,
+                format!("the columns {}", self.listed()),
+                "lists of words, or a row per document and word",
+                "Say which columns to read: --tokens-column, or --doc-column, --word-column and --count-column.",
+            )),
+        }
+    }
+
+    /// The names of documents, in order, where the form has such; `each` is handed every one.
+    pub(super) fn names(&self, form: &Form, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<bool> {
+        match *form {
+            Form::Lists { id: None, .. } => Ok(false),
+            Form::Lists { id: Some(id), .. } => {
+                let mut column = self.column(id);
+                while let Some(value) = column.next_value()? {
+                    each(&column.name(&value)?.unwrap_or_default())?;
+                }
+                Ok(true)
+            }
+            Form::Triples { document, .. } => {
+                let mut column = self.column(document);
+                let mut last: Option<String> = None;
+                while let Some(value) = column.next_value()? {
+                    if !matches!(value, Value::Text(_)) {
+                        return Ok(false);
+                    }
+                    let name = column.name(&value)?;
+                    if name != last {
+                        each(name.as_deref().unwrap_or_default())?;
+                        last = name;
+                    }
+                }
+                Ok(last.is_some())
+            }
+        }
+    }
+
+    /// Hands all entries over.
+    pub(super) fn read(
+        &self,
+        form: &Form,
+        expect: &Expect,
+        output: &Path,
+        out: &mut Assembler,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Found> {
+        match *form {
+            Form::Lists { tokens, .. } => self.read_lists(tokens, out, progress),
+            Form::Triples { document, word, count } => {
+                let columns = [self.column(document), self.column(word)];
+                self.read_triples(columns, count.map(|leaf| self.column(leaf)), expect, output, out, progress)
+            }
+        }
+    }
+
+    fn read_lists(
+        &self,
+        tokens: usize,
+        out: &mut Assembler,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Found> {
+        let (mut column, mut words, total) = (self.column(tokens), Words::default(), self.rows());
+        let mut document = 0u64;
+        let mut row = Vec::new();
+        while let Some(values) = column.next_row()? {
+            row.clear();
+            row.extend_from_slice(values);
+            for value in &row {
+                if let Value::Text(text) = value {
+                    let word = column.text(text)?;
+                    if !word.trim().is_empty() {
+                        out.push(document, words.id(word, &self.path)?, 1)?;
+                    }
+                }
+            }
+            document += 1;
+            if document.is_multiple_of(ROWS as u64) && progress(document, total).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        out.declare_documents(document);
+        Ok(Found { words: words.vocabulary.len() as u32, vocabulary: Some(words.vocabulary) })
+    }
+
+    /// Numbers are from 1, unless there is a 0 among them.
+    fn first_number(&self, column: &Column) -> Result<i64> {
+        let mut column = self.column(column.leaf);
+        while let Some(value) = column.next_value()? {
+            match value {
+                Value::Whole(0) => return Ok(0),
+                Value::Whole(n) if n > 0 => {}
+                Value::Whole(n) => {
+                    return Err(column.bad(
+                        &format!("the number {n}"),
+                        "numbers from 0 or 1",
+                        "Correct the table.",
+                    ));
+                }
+                _ => return Ok(1),
+            }
+        }
+        Ok(1)
+    }
+
+    fn read_triples(
+        &self,
+        [mut documents, mut word]: [Column; 2],
+        mut count: Option<Column>,
+        expect: &Expect,
+        output: &Path,
+        out: &mut Assembler,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Found> {
+        let firsts = [self.first_number(&documents)?, self.first_number(&word)?];
+        let (mut words, total, mut rows) = (Words::default(), self.rows(), 0u64);
+        let mut runs = Runs::new(output);
+        let mut numbered = false;
+        let absent = |column: &Column| {
+            column.bad(
+                "nothing",
+                "a document and a word in every row",
+                "Leave out rows where one is missing.",
+            )
+        };
+        while let Some(value) = documents.next_value()? {
+            let document = match &value {
+                Value::Text(text) => runs.document(documents.text(text)?)?,
+                Value::Whole(n) => (n - firsts[0]).cast_unsigned(),
+                _ => return Err(absent(&documents)),
+            };
+            let id = match word.next_value()?.unwrap_or(Value::Missing) {
+                Value::Text(text) => words.id(word.text(&text)?, &self.path)?,
+                Value::Whole(n) => {
+                    numbered = true;
+                    let id = (n - firsts[1]).cast_unsigned();
+                    if id > MANY_WORDS.saturating_add(1000 * total).min(u64::from(u32::MAX) - 2) {
+                        return Err(word.bad(
+                            &format!("the word number {n}"),
+                            "numbers of words",
+                            "Number the words that occur from 1.",
+                        ));
+                    }
+                    id as u32
+                }
+                _ => return Err(absent(&word)),
+            };
+            let times = match &mut count {
+                None => 1,
+                Some(column) => {
+                    let value = column.next_value()?.unwrap_or(Value::Missing);
+                    match column.count(&value)? {
+                        0 if !expect.skip_zeros => {
+                            return Err(column.bad(
+                                "the count 0",
+                                super::lines::COUNT_EXPECTED,
+                                super::ZERO_REMEDY,
+                            ));
+                        }
+                        times => times,
+                    }
+                }
+            };
+            if times > 0 {
+                out.push(document, id, times)?;
+            }
+            rows += 1;
+            if rows.is_multiple_of(1 << 15) && progress(rows, total).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        out.declare_documents(runs.count);
+        if let Some((first, second)) = runs.torn()? {
+            return Err(bad(
+                &self.path,
+                format!(
+                    "rows of one document apart from each other (documents {first} and {second} have the same name in {:?})",
+                    documents.name
+                ),
+                "the rows of a document one after another",
+                &format!("Sort the table by the column {:?}.", documents.name),
+            ));
+        }
+        if numbered {
+            return Ok(Found { words: out.words() as u32, vocabulary: None });
+        }
+        Ok(Found { words: words.vocabulary.len() as u32, vocabulary: Some(words.vocabulary) })
+    }
+}
+
+/// Documents by name, numbered as they come. Whether one comes back later is found out by sorting their hashes on disk, so that
+/// memory does not grow with their number.
+struct Runs {
+    last: Option<String>,
+    count: u64,
+    hashes: Sorter,
+}
+
+impl Runs {
+    fn new(output: &Path) -> Runs {
+        Runs { last: None, count: 0, hashes: Sorter::new(&folder_of(output), SortLimits::default()) }
+    }
+
+    fn document(&mut self, name: &str) -> Result<u64> {
+        if self.last.as_deref() != Some(name) {
+            // The same for every run: nothing in it is random.
+            let mut hasher = DefaultHasher::new();
+            name.hash(&mut hasher);
+            self.hashes.push((hasher.finish(), (self.count >> 32) as u32, self.count as u32))?;
+            self.last = Some(name.to_owned());
+            self.count += 1;
+        }
+        Ok(self.count - 1)
+    }
+
+    /// Two documents of one name, counted from 1. That two other names have one hash is as good as never: among ten million
+    /// documents, once in four hundred thousand tables.
+    fn torn(self) -> Result<Option<(u64, u64)>> {
+        let (mut last, mut found) = (None, None);
+        self.hashes.finish(&mut |(hash, high, low)| {
+            let number = (u64::from(high) << 32 | u64::from(low)) + 1;
+            if let Some((before, first)) = last
+                && before == hash
+            {
+                found.get_or_insert((first, number));
+            }
+            last = Some((hash, number));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,36 @@
+//! Any bytes as npz, h5ad or Parquet: imported or refused, and what was imported reads back whole.
+#![no_main]
+
+use std::ops::ControlFlow;
+
+use libfuzzer_sys::fuzz_target;
+use tinylda::Corpus;
+use tinylda::corpus::Statistics;
+use tinylda::corpus::ingest::{Import, ParquetRecords};
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, bytes)) = data.split_first() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
+    std::fs::write(&input, bytes).expect("the input");
+    let import = Import {
+        transpose: choice & 1 != 0,
+        layer: (choice & 2 != 0).then(|| "counts".into()),
+        skip_zeros: choice & 4 != 0,
+        ..Import::default()
+    };
+    match import.run(&input, &output, &mut |_| ControlFlow::Continue(())) {
+        Ok(imported) => {
+            let corpus = Corpus::open(&output).expect("an imported corpus opens");
+            let statistics = Statistics::of(&corpus, &mut |_, _| ControlFlow::Continue(())).expect("and reads back");
+            assert_eq!(statistics.shape, imported.shape);
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1, "a failed import left a file");
+        }
+    }
+    if let Ok(records) = ParquetRecords::open(&input, None, None, None) {
+        records.take(10_000).for_each(drop);
+    }
+});
