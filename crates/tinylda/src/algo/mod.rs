@@ -10,9 +10,12 @@ mod gather;
 mod gibbs;
 mod nmf;
 mod ovb;
+mod settle;
 mod stbp;
 pub(crate) mod tbp;
 mod vb;
+
+use std::sync::Arc;
 
 use crate::checkpoint::{In, Out};
 use crate::corpus::Document;
@@ -24,6 +27,7 @@ use crate::messages::UNITS;
 use crate::store::{Keep, Visited};
 use crate::topics::{Matrix, Topics};
 use document::{DocumentStep, Failed, Frozen};
+use settle::Settle;
 pub use tbp::Active;
 
 /// The algorithms.
@@ -100,10 +104,10 @@ impl Algorithm {
             Algorithm::Tbp | Algorithm::Stbp | Algorithm::Atbp => Box::new(fixed),
             Algorithm::Bp | Algorithm::Abp => Box::new(bp::NewDocuments::new(topics, kernel)),
             Algorithm::Gibbs => Box::new(gibbs::NewDocuments::new(topics, kernel)),
-            Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, ..fixed }),
+            Algorithm::Vb => Box::new(Fixed { weigh: Some(vb::weigh), ..fixed }),
             Algorithm::Ovb => {
                 let (rows, fade) = vb::expected(topics, kernel)?;
-                Box::new(Fixed { weigh: vb::weigh, rows: Some(rows), inverse: fade, ..fixed })
+                Box::new(Fixed { weigh: Some(vb::weigh), rows: Some(Arc::new(rows)), inverse: fade, ..fixed })
             }
             Algorithm::Nmf => {
                 let alpha = vec![Lanes::ZERO; topics.alpha.len()];
@@ -331,21 +335,28 @@ pub(crate) trait Sweep: std::fmt::Debug {
 }
 
 /// How the topics of documents are found that were not trained on.
-pub(crate) trait NewDocuments: std::fmt::Debug {
+pub(crate) trait NewDocuments: std::fmt::Debug + Send {
     /// theta\[K\] of document number `d`: evenly spread when it comes, found when it returns.
     fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed>;
+
+    /// The same for another thread, with a scratch of its own.
+    fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
+    where
+        Self: 'a;
 }
 
 /// The update of `document`, again and again, until theta stands still.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Fixed<'m> {
     topics: &'m Topics,
     alpha: Vec<Lanes>,
     beta: f32,
     inverse: Vec<Lanes>,
-    rows: Option<Matrix>,
-    weigh: document::Weigh,
+    rows: Option<Arc<Matrix>>,
+    /// Where it is not `document::mean`.
+    weigh: Option<document::Weigh>,
     step: DocumentStep,
+    settle: Settle,
 }
 
 impl<'m> Fixed<'m> {
@@ -358,8 +369,9 @@ impl<'m> Fixed<'m> {
             beta: topics.beta,
             inverse,
             rows: None,
-            weigh: document::mean,
+            weigh: None,
             step: DocumentStep::new(topics.count, kernel),
+            settle: Settle::new(kernel),
         }
     }
 }
@@ -367,11 +379,22 @@ impl<'m> Fixed<'m> {
 impl NewDocuments for Fixed<'_> {
     fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
         let still = document::STILL * document.tokens() as f64;
-        let plain = Frozen::new(self.topics, &self.inverse).with_beta(self.beta).weighed(self.weigh);
+        let plain = Frozen::new(self.topics, &self.inverse).with_beta(self.beta);
         let frozen = match &self.rows {
             Some(rows) => plain.with_rows(rows, &self.inverse),
             None => plain.with_alpha(&self.alpha, 0.0),
         };
-        Ok(self.step.settle(&frozen, document, theta, (document::ITERATIONS, still))?)
+        let stop = (document::ITERATIONS, still);
+        Ok(match self.weigh {
+            Some(weigh) => self.step.settle(&frozen.weighed(weigh), document, theta, stop)?,
+            None => self.settle.run(&mut self.step, &frozen, document, theta, stop)?,
+        })
+    }
+
+    fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
+    where
+        Self: 'a,
+    {
+        Box::new(self.clone())
     }
 }
