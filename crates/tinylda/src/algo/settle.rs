@@ -200,3 +200,57 @@ impl Settle {
         Ok(moved)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::mean;
+    use super::*;
+    use crate::random::{Purpose, Random};
+    use crate::topics::Topics;
+
+    /// Topics of random words, a few words each, and a document of two of them.
+    fn case(count: u32, seed: u64) -> (Topics, Vec<u32>, Vec<u32>) {
+        let mut topics = Topics::new(300, count, &vec![0.05; count as usize], 0.01).unwrap();
+        let mut random = Random::new(seed, Purpose::Start, 0);
+        for w in 0..300 {
+            for _ in 0..6 {
+                let k = random.below(u64::from(count)) as usize;
+                flat_mut(topics.phi.row_mut(w))[k] += (random.unit() * 20.0) as f32;
+            }
+        }
+        topics.sum_lambda();
+        let words: Vec<u32> = (0..300).filter(|_| random.below(4) == 0).collect();
+        let counts = words.iter().map(|_| 1 + random.below(3) as u32).collect();
+        (topics, words, counts)
+    }
+
+    /// The end is the same as that of updates of all topics, and the same bits on every processor.
+    #[test]
+    fn few_topics_at_a_time_end_where_all_do() {
+        for (count, seed) in [(20, 1), (64, 2), (100, 3), (100, 4), (250, 5)] {
+            let (topics, words, counts) = case(count, seed);
+            let document = Document { words: &words, counts: &counts };
+            let mut inverse = Vec::new();
+            topics.inverse(&mut inverse);
+            let frozen = Frozen::new(&topics, &inverse).weighed(mean);
+            let start = vec![document.tokens() as f32 / count as f32; count as usize];
+            let stop = (20_000, 1e-5 * document.tokens() as f64);
+            let results: Vec<Vec<f32>> = Kernel::all()
+                .into_iter()
+                .map(|kernel| {
+                    let mut theta = start.clone();
+                    let mut step = DocumentStep::new(count, kernel);
+                    Settle::new(kernel).run(&mut step, &frozen, document, &mut theta, stop).unwrap();
+                    theta
+                })
+                .collect();
+            assert!(results.iter().all(|theta| *theta == results[0]), "{count}");
+            let mut plain = start;
+            DocumentStep::new(count, Kernel::best()).settle(&frozen, document, &mut plain, stop).unwrap();
+            let away: f32 = plain.iter().zip(&results[0]).map(|(a, b)| (a - b).abs()).sum();
+            assert!(away < 0.02 * document.tokens() as f32, "{count}: {away}");
+            let sum: f32 = results[0].iter().sum();
+            assert!((sum - document.tokens() as f32).abs() < 1e-3 * document.tokens() as f32);
+        }
+    }
+}
