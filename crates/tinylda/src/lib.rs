@@ -46,6 +46,7 @@ mod phases;
 mod plan;
 mod random;
 mod store;
+pub mod table;
 mod topics;
 mod train;
 

@@ -1,0 +1,715 @@
+//! Tables out: rows of numbers and texts into a file that other tools read. Streaming, and whole or not there at all.
+//!
+//! | format | read by |
+//! |---|---|
+//! | Parquet | pandas, polars, R's arrow, DuckDB; columns keep their types |
+//! | TSV, CSV | everything; a line of names first |
+//! | JSON lines | everything that reads JSON; an object per row |
+//! | npy | numpy; a matrix of numbers without names |
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{Type, TypePtr};
+
+use crate::error::{Error, Result};
+use crate::files::AtomicFile;
+
+/// In which format a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableFormat {
+    /// Apache Parquet, compressed with Snappy.
+    Parquet,
+    /// Fields between tabs. Tabs and line ends in a text become blanks.
+    Tsv,
+    /// Fields between commas, quoted where they must be (RFC 4180).
+    Csv,
+    /// A JSON object per line.
+    JsonLines,
+    /// A numpy array of two dimensions: columns of numbers of one kind.
+    Npy,
+}
+
+impl TableFormat {
+    /// Every format.
+    pub const ALL: [TableFormat; 5] =
+        [TableFormat::Parquet, TableFormat::Tsv, TableFormat::Csv, TableFormat::JsonLines, TableFormat::Npy];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableFormat::Parquet => "parquet",
+            TableFormat::Tsv => "tsv",
+            TableFormat::Csv => "csv",
+            TableFormat::JsonLines => "jsonl",
+            TableFormat::Npy => "npy",
+        }
+    }
+
+    /// The format that a file's suffix stands for (`.parquet`, `.tsv`, `.csv`, `.jsonl`, `.npy` and the like).
+    pub fn of_path(path: &Path) -> Option<TableFormat> {
+        let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match suffix.as_str() {
+            "parquet" | "pq" => TableFormat::Parquet,
+            "tsv" | "txt" | "tab" => TableFormat::Tsv,
+            "csv" => TableFormat::Csv,
+            "jsonl" | "ndjson" => TableFormat::JsonLines,
+            "npy" => TableFormat::Npy,
+            _ => return None,
+        })
+    }
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Numbers, as 32-bit floats.
+    Float,
+    /// Whole numbers from 0, in 64 bits.
+    Whole,
+    /// Texts.
+    Text,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    name: String,
+    kind: ColumnKind,
+    optional: bool,
+}
+
+impl Column {
+    /// A column of some kind.
+    pub fn new(name: impl Into<String>, kind: ColumnKind) -> Column {
+        Column { name: name.into(), kind, optional: false }
+    }
+    /// A column of 32-bit floats.
+    pub fn float(name: impl Into<String>) -> Column {
+        Column::new(name, ColumnKind::Float)
+    }
+    /// A column of whole numbers.
+    pub fn whole(name: impl Into<String>) -> Column {
+        Column::new(name, ColumnKind::Whole)
+    }
+    /// A column of texts.
+    pub fn text(name: impl Into<String>) -> Column {
+        Column::new(name, ColumnKind::Text)
+    }
+    /// The same, and [`Cell::Missing`] may stand in it.
+    #[must_use]
+    pub fn optional(mut self) -> Column {
+        self.optional = true;
+        self
+    }
+}
+
+/// What stands in one place of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// In a column of floats.
+    Float(f32),
+    /// In a column of whole numbers.
+    Whole(u64),
+    /// In a column of texts.
+    Text(&'a str),
+    /// Nothing, in a column that is [optional](Column::optional): null, an empty field, or not a number.
+    Missing,
+}
+
+/// Bytes of Parquet that are collected before they are written, and as many more for each column: a group of rows has
+/// some hundreds of bytes of description per column, which stay in memory to the end.
+const GROUP_BYTES: u64 = 16 << 20;
+const GROUP_BYTES_PER_COLUMN: u64 = 64 << 10;
+
+/// The head of an array file takes this many bytes, whatever the number of rows turns out to be.
+const NPY_HEAD: usize = 128;
+
+/// Where the bytes go.
+enum Sink {
+    /// A file that appears when it is whole.
+    File(AtomicFile),
+    /// Anything else, such as standard output.
+    Stream(Box<dyn Write + Send>),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File(file) => file.write(bytes),
+            Sink::Stream(stream) => stream.write(bytes),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.flush(),
+            Sink::Stream(stream) => stream.flush(),
+        }
+    }
+}
+
+/// A table that is being written, row by row. A file appears under its name with [`finish`](Table::finish); dropped before,
+/// it leaves nothing behind.
+///
+/// ```no_run
+/// use std::path::Path;
+/// use tinylda::table::{Cell, Column, Table, TableFormat};
+///
+/// let columns = [Column::text("name"), Column::float("topic_1"), Column::float("topic_2")];
+/// let mut table = Table::create(Path::new("theta.parquet"), TableFormat::Parquet, &columns)?;
+/// table.row(&[Cell::Text("first"), Cell::Float(0.25), Cell::Float(0.75)])?;
+/// table.finish()?;
+/// # Ok::<(), tinylda::Error>(())
+/// ```
+pub struct Table {
+    path: PathBuf,
+    format: TableFormat,
+    columns: Vec<Column>,
+    rows: u64,
+    body: Body,
+    line: Vec<u8>,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table")
+            .field("path", &self.path)
+            .field("format", &self.format)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+enum Body {
+    /// Rows are bytes of their own.
+    Plain(Sink),
+    Parquet(Box<Groups>),
+}
+
+impl Table {
+    /// Begins a table in a file.
+    pub fn create(path: &Path, format: TableFormat, columns: &[Column]) -> Result<Table> {
+        check(format, columns)?;
+        Table::begin(Sink::File(AtomicFile::create(path)?), path, format, columns)
+    }
+
+    /// Begins a table in anything that can be written to, such as standard output; errors call it `name`. A numpy array
+    /// cannot be streamed, since its head has the number of rows.
+    pub fn stream(
+        out: Box<dyn Write + Send>,
+        name: &Path,
+        format: TableFormat,
+        columns: &[Column],
+    ) -> Result<Table> {
+        check(format, columns)?;
+        if format == TableFormat::Npy {
+            return Err(Error::Setting {
+                option: "-o",
+                found: "a stream for a numpy array".into(),
+                expected: "a file".into(),
+                remedy: "Name a file, or write TSV or JSON lines to the stream.".into(),
+            });
+        }
+        Table::begin(Sink::Stream(out), name, format, columns)
+    }
+
+    fn begin(sink: Sink, path: &Path, format: TableFormat, columns: &[Column]) -> Result<Table> {
+        let body = match format {
+            TableFormat::Parquet => Body::Parquet(Box::new(Groups::new(sink, path, columns)?)),
+            _ => Body::Plain(sink),
+        };
+        let (columns, path) = (columns.to_vec(), path.to_path_buf());
+        let mut table = Table { path, format, columns, rows: 0, body, line: Vec::new() };
+        match format {
+            TableFormat::Tsv | TableFormat::Csv => {
+                for i in 0..table.columns.len() {
+                    let name = std::mem::take(&mut table.columns[i].name);
+                    table.separate(i);
+                    table.put_text(&name);
+                    table.columns[i].name = name;
+                }
+                table.line.push(b'\n');
+            }
+            TableFormat::Npy => table.line.extend_from_slice(&table.npy_head()),
+            TableFormat::Parquet | TableFormat::JsonLines => {}
+        }
+        table.write_line()?;
+        Ok(table)
+    }
+
+    /// How many rows there are so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds a row: a cell for every column, of its kind.
+    pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        self.check_row(cells)?;
+        self.rows += 1;
+        if let Body::Parquet(groups) = &mut self.body {
+            return groups.row(cells).map_err(write_error(&self.path));
+        }
+        if self.format == TableFormat::JsonLines {
+            self.line.push(b'{');
+        }
+        for (i, &cell) in cells.iter().enumerate() {
+            if self.format == TableFormat::Npy {
+                self.put_npy(cell, self.columns[i].kind);
+                continue;
+            }
+            self.separate(i);
+            if self.format == TableFormat::JsonLines {
+                json_text(&mut self.line, &self.columns[i].name);
+                self.line.push(b':');
+            }
+            match cell {
+                Cell::Float(v) => self.put_float(v),
+                Cell::Whole(n) => self.line.extend_from_slice(n.to_string().as_bytes()),
+                Cell::Text(text) => self.put_text(text),
+                Cell::Missing if self.format == TableFormat::JsonLines => {
+                    self.line.extend_from_slice(b"null");
+                }
+                Cell::Missing => {}
+            }
+        }
+        match self.format {
+            TableFormat::JsonLines => self.line.extend_from_slice(b"}\n"),
+            TableFormat::Tsv | TableFormat::Csv => self.line.push(b'\n'),
+            TableFormat::Parquet | TableFormat::Npy => {}
+        }
+        self.write_line()
+    }
+
+    /// Completes the table, and returns the number of its rows.
+    pub fn finish(self) -> Result<u64> {
+        let head = (self.format == TableFormat::Npy).then(|| self.npy_head());
+        let (path, rows) = (self.path, self.rows);
+        let sink = match self.body {
+            Body::Plain(sink) => sink,
+            Body::Parquet(groups) => groups.finish().map_err(write_error(&path))?,
+        };
+        match sink {
+            Sink::File(mut file) => {
+                if let Some(head) = head {
+                    file.patch(0, &head)?;
+                }
+                file.commit()?;
+            }
+            Sink::Stream(mut stream) => stream.flush().map_err(Error::io("write", &path))?,
+        }
+        Ok(rows)
+    }
+
+    fn write_line(&mut self) -> Result<()> {
+        if let Body::Plain(sink) = &mut self.body {
+            sink.write_all(&self.line).map_err(Error::io("write", &self.path))?;
+        }
+        self.line.clear();
+        Ok(())
+    }
+
+    fn separate(&mut self, column: usize) {
+        if column > 0 {
+            self.line.push(if self.format == TableFormat::Tsv { b'\t' } else { b',' });
+        }
+    }
+
+    fn put_float(&mut self, v: f32) {
+        // The shortest digits that give the same float again; JSON has no word for what is not a number.
+        if v.is_finite() {
+            self.line.extend_from_slice(v.to_string().as_bytes());
+        } else if self.format == TableFormat::JsonLines {
+            self.line.extend_from_slice(b"null");
+        } else {
+            let word: &[u8] = if v.is_nan() {
+                b"nan"
+            } else if v > 0.0 {
+                b"inf"
+            } else {
+                b"-inf"
+            };
+            self.line.extend_from_slice(word);
+        }
+    }
+
+    fn put_text(&mut self, text: &str) {
+        match self.format {
+            TableFormat::JsonLines => json_text(&mut self.line, text),
+            TableFormat::Csv if text.contains(['"', ',', '\n', '\r']) => {
+                self.line.push(b'"');
+                self.line.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+                self.line.push(b'"');
+            }
+            TableFormat::Tsv => {
+                let blank = |b| if matches!(b, b'\t' | b'\n' | b'\r') { b' ' } else { b };
+                self.line.extend(text.bytes().map(blank));
+            }
+            _ => self.line.extend_from_slice(text.as_bytes()),
+        }
+    }
+
+    fn put_npy(&mut self, cell: Cell<'_>, kind: ColumnKind) {
+        match (kind, cell) {
+            (ColumnKind::Whole, Cell::Whole(n)) => self.line.extend_from_slice(&n.to_le_bytes()),
+            (_, Cell::Float(v)) => self.line.extend_from_slice(&v.to_le_bytes()),
+            _ => self.line.extend_from_slice(&f32::NAN.to_le_bytes()),
+        }
+    }
+
+    fn npy_head(&self) -> [u8; NPY_HEAD] {
+        let whole = self.columns.first().is_some_and(|c| c.kind == ColumnKind::Whole);
+        let dtype = if whole { "<u8" } else { "<f4" };
+        let text = format!(
+            "{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({}, {}), }}",
+            self.rows,
+            self.columns.len()
+        );
+        let mut head = [b' '; NPY_HEAD];
+        head[..8].copy_from_slice(b"\x93NUMPY\x01\x00");
+        head[8..10].copy_from_slice(&(NPY_HEAD as u16 - 10).to_le_bytes());
+        // At most 61 + 2 * 20 bytes: it always fits.
+        let room = text.len().min(NPY_HEAD - 11);
+        head[10..10 + room].copy_from_slice(&text.as_bytes()[..room]);
+        head[NPY_HEAD - 1] = b'\n';
+        head
+    }
+
+    fn check_row(&self, cells: &[Cell<'_>]) -> Result<()> {
+        let fits = |(cell, column): (&Cell<'_>, &Column)| match cell {
+            Cell::Float(_) => column.kind == ColumnKind::Float,
+            Cell::Whole(_) => column.kind == ColumnKind::Whole,
+            Cell::Text(_) => column.kind == ColumnKind::Text,
+            Cell::Missing => column.optional,
+        };
+        if cells.len() == self.columns.len() && cells.iter().zip(&self.columns).all(fits) {
+            return Ok(());
+        }
+        let found = match cells.iter().zip(&self.columns).find(|&pair| !fits(pair)) {
+            Some((cell, column)) => format!("{cell:?} in the column {:?}", column.name),
+            None => format!("{} cells", cells.len()),
+        };
+        Err(Error::Setting {
+            option: "row",
+            found: format!("row {} with {found}", self.rows + 1),
+            expected: format!("a cell of its kind for each of {} columns", self.columns.len()),
+            remedy: "Give the row as the columns were declared.".into(),
+        })
+    }
+}
+
+/// Whether a table of these columns can be written so.
+fn check(format: TableFormat, columns: &[Column]) -> Result<()> {
+    let wrong = |found: String, expected: &str, remedy: &str| {
+        Err(Error::Setting { option: "columns", found, expected: expected.into(), remedy: remedy.into() })
+    };
+    let Some(first) = columns.first() else {
+        return wrong("none".into(), "at least one column", "Name what the table is to hold.");
+    };
+    let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return wrong(format!("{:?} twice", twice[0]), "names that differ", "Rename one of the two.");
+    }
+    if format == TableFormat::Npy {
+        let other = columns.iter().find(|c| {
+            c.kind == ColumnKind::Text || c.kind != first.kind || c.optional && c.kind == ColumnKind::Whole
+        });
+        if let Some(column) = other {
+            return wrong(
+                format!("{:?} in a numpy array", column.name),
+                "columns of numbers, all of one kind",
+                "Write Parquet, TSV or JSON lines, which hold texts and numbers side by side.",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A text in JSON's quotes.
+fn json_text(out: &mut Vec<u8>, text: &str) {
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// What Parquet's writer says, as an error of the file.
+pub(crate) fn write_error(path: &Path) -> impl FnOnce(ParquetError) -> Error + use<> {
+    let path = path.to_path_buf();
+    move |e| {
+        let source = match e {
+            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(e) => *e,
+                Err(other) => io::Error::other(other),
+            },
+            e => io::Error::other(e),
+        };
+        Error::io("write", &path)(source)
+    }
+}
+
+/// The cells of a column that wait to be written.
+enum Cells {
+    Float(Vec<f32>),
+    Whole(Vec<i64>),
+    Text(Vec<ByteArray>),
+}
+
+/// A column's cells, and which of its rows have one.
+struct Waiting {
+    cells: Cells,
+    present: Vec<i16>,
+    optional: bool,
+}
+
+/// Rows in groups, column by column, as Parquet has them.
+struct Groups {
+    writer: SerializedFileWriter<Sink>,
+    columns: Vec<Waiting>,
+    bytes: u64,
+    most: u64,
+}
+
+/// A column of a Parquet file.
+pub(crate) fn parquet_type(
+    name: &str,
+    kind: ColumnKind,
+    repetition: Repetition,
+) -> Result<TypePtr, ParquetError> {
+    let (physical, logical) = match kind {
+        ColumnKind::Float => (Physical::FLOAT, None),
+        ColumnKind::Whole => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    let builder = Type::primitive_type_builder(name, physical).with_repetition(repetition);
+    Ok(Arc::new(builder.with_logical_type(logical).build()?))
+}
+
+/// How Parquet files are written: nothing of the time or the machine in them, and little to keep in memory.
+pub(crate) fn parquet_properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_created_by(concat!("tinylda ", env!("CARGO_PKG_VERSION")).into())
+        .build()
+}
+
+impl Groups {
+    fn new(sink: Sink, path: &Path, columns: &[Column]) -> Result<Groups> {
+        let begin = || {
+            let repetition =
+                |c: &Column| if c.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+            let fields: Result<Vec<TypePtr>, ParquetError> =
+                columns.iter().map(|c| parquet_type(&c.name, c.kind, repetition(c))).collect();
+            let schema = Type::group_type_builder("table").with_fields(fields?).build()?;
+            SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(parquet_properties()))
+        };
+        let writer = begin().map_err(write_error(path))?;
+        let waiting = |c: &Column| Waiting {
+            cells: match c.kind {
+                ColumnKind::Float => Cells::Float(Vec::new()),
+                ColumnKind::Whole => Cells::Whole(Vec::new()),
+                ColumnKind::Text => Cells::Text(Vec::new()),
+            },
+            present: Vec::new(),
+            optional: c.optional,
+        };
+        Ok(Groups {
+            writer,
+            columns: columns.iter().map(waiting).collect(),
+            bytes: 0,
+            most: GROUP_BYTES + GROUP_BYTES_PER_COLUMN * columns.len() as u64,
+        })
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ParquetError> {
+        for (column, &cell) in self.columns.iter_mut().zip(cells) {
+            match (&mut column.cells, cell) {
+                (Cells::Float(list), Cell::Float(v)) => {
+                    list.push(v);
+                    self.bytes += 4;
+                }
+                (Cells::Whole(list), Cell::Whole(n)) => {
+                    // The schema says that these bits are unsigned.
+                    list.push(n.cast_signed());
+                    self.bytes += 8;
+                }
+                (Cells::Text(list), Cell::Text(text)) => {
+                    list.push(ByteArray::from(text));
+                    // Each is an allocation of its own.
+                    self.bytes += 80 + text.len() as u64;
+                }
+                _ => {}
+            }
+            if column.optional {
+                column.present.push(i16::from(cell != Cell::Missing));
+                self.bytes += 2;
+            }
+        }
+        if self.bytes >= self.most { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for waiting in &mut self.columns {
+            let Some(mut column) = group.next_column()? else { break };
+            let present = waiting.optional.then_some(waiting.present.as_slice());
+            match (column.untyped(), &mut waiting.cells) {
+                (ColumnWriter::FloatColumnWriter(out), Cells::Float(list)) => {
+                    out.write_batch(list, present, None)?;
+                    list.clear();
+                }
+                (ColumnWriter::Int64ColumnWriter(out), Cells::Whole(list)) => {
+                    out.write_batch(list, present, None)?;
+                    list.clear();
+                }
+                (ColumnWriter::ByteArrayColumnWriter(out), Cells::Text(list)) => {
+                    out.write_batch(list, present, None)?;
+                    list.clear();
+                }
+                _ => {}
+            }
+            waiting.present.clear();
+            column.close()?;
+        }
+        group.close()?;
+        self.bytes = 0;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Sink, ParquetError> {
+        if self.bytes > 0 {
+            self.write()?;
+        }
+        self.writer.into_inner()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    fn columns() -> Vec<Column> {
+        vec![Column::text("name"), Column::whole("count"), Column::float("share").optional()]
+    }
+
+    fn written(format: TableFormat) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let mut table = Table::create(&path, format, &columns()).unwrap();
+        table.row(&[Cell::Text("a\t\"b\",\nc"), Cell::Whole(u64::MAX), Cell::Float(0.1)]).unwrap();
+        table.row(&[Cell::Text(""), Cell::Whole(0), Cell::Missing]).unwrap();
+        assert_eq!(table.rows(), 2);
+        assert!(!path.exists());
+        assert_eq!(table.finish().unwrap(), 2);
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn texts_are_what_other_tools_read() {
+        let text = |format| String::from_utf8(written(format)).unwrap();
+        assert_eq!(
+            text(TableFormat::Tsv),
+            "name\tcount\tshare\na \"b\", c\t18446744073709551615\t0.1\n\t0\t\n"
+        );
+        assert_eq!(
+            text(TableFormat::Csv),
+            "name,count,share\n\"a\t\"\"b\"\",\nc\",18446744073709551615,0.1\n,0,\n"
+        );
+        assert_eq!(
+            text(TableFormat::JsonLines),
+            "{\"name\":\"a\\t\\\"b\\\",\\nc\",\"count\":18446744073709551615,\"share\":0.1}\n\
+             {\"name\":\"\",\"count\":0,\"share\":null}\n"
+        );
+    }
+
+    #[test]
+    fn parquet_reads_back_and_is_the_same_each_time() {
+        let bytes = written(TableFormat::Parquet);
+        assert_eq!(bytes, written(TableFormat::Parquet));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        std::fs::write(&path, bytes).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows[0].get_string(0).unwrap(), "a\t\"b\",\nc");
+        assert_eq!(rows[0].get_ulong(1).unwrap(), u64::MAX);
+        assert_eq!(rows[0].get_float(2).unwrap(), 0.1);
+        assert!(rows[1].get_float(2).is_err());
+    }
+
+    #[test]
+    fn many_groups_hold_all_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        let names = ["a", "b"].map(Column::float);
+        let mut table = Table::create(&path, TableFormat::Parquet, &names).unwrap();
+        let Body::Parquet(groups) = &mut table.body else { panic!("not Parquet") };
+        groups.most = 100;
+        for i in 0..1000u16 {
+            table.row(&[Cell::Float(f32::from(i)), Cell::Float(-1.0)]).unwrap();
+        }
+        assert_eq!(table.finish().unwrap(), 1000);
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        assert!(reader.num_row_groups() > 50);
+        for (i, row) in reader.get_row_iter(None).unwrap().enumerate() {
+            assert_eq!(row.unwrap().get_float(0).unwrap(), i as f32);
+        }
+    }
+
+    #[test]
+    fn npy_has_its_shape_in_front() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.npy");
+        let mut table =
+            Table::create(&path, TableFormat::Npy, &["a", "b"].map(|n| Column::float(n).optional())).unwrap();
+        table.row(&[Cell::Float(1.5), Cell::Missing]).unwrap();
+        table.finish().unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        assert_eq!(bytes.len(), 128 + 8);
+        assert!(
+            String::from_utf8_lossy(&bytes[10..128])
+                .contains("'<f4', 'fortran_order': False, 'shape': (1, 2)")
+        );
+        assert_eq!(bytes[128..132], 1.5f32.to_le_bytes());
+    }
+
+    #[test]
+    fn wrong_rows_and_columns_are_refused_and_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let says = |e: Error, part: &str| assert!(e.to_string().contains(part), "{e}");
+        says(Table::create(&path, TableFormat::Npy, &columns()).unwrap_err(), "\"name\" in a numpy array");
+        says(Table::create(&path, TableFormat::Tsv, &[]).unwrap_err(), "at least one column");
+        let twice = [Column::text("x"), Column::float("x")];
+        says(Table::create(&path, TableFormat::Tsv, &twice).unwrap_err(), "\"x\" twice");
+        let stream = Table::stream(Box::new(io::sink()), &path, TableFormat::Npy, &[Column::float("x")]);
+        says(stream.unwrap_err(), "a file");
+        for format in [TableFormat::Parquet, TableFormat::Tsv] {
+            let mut table = Table::create(&path, format, &columns()).unwrap();
+            says(table.row(&[Cell::Text("a")]).unwrap_err(), "row 1 with 1 cells");
+            let wrong = [Cell::Text("a"), Cell::Float(1.0), Cell::Missing];
+            says(table.row(&wrong).unwrap_err(), "\"count\"");
+            assert!(table.row(&[Cell::Missing, Cell::Whole(1), Cell::Missing]).is_err());
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_suffix_tells_the_format() {
+        for (name, format) in
+            [("a.parquet", TableFormat::Parquet), ("a.TSV", TableFormat::Tsv), ("b/x.npy", TableFormat::Npy)]
+        {
+            assert_eq!(TableFormat::of_path(Path::new(name)), Some(format));
+        }
+        assert_eq!(TableFormat::of_path(Path::new("theta")), None);
+    }
+}
