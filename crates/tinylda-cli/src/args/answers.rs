@@ -15,6 +15,8 @@ pub(crate) enum InferFormat {
     Jsonl,
     /// An array for numpy: documents x topics, float32
     Npy,
+    /// A Parquet table with the columns of tsv
+    Parquet,
 }
 
 /// Find the topics of documents that the model has not seen
@@ -107,6 +109,8 @@ pub(crate) enum Target {
     Gensim,
     /// An npz file as scikit-learn has it: components_ (K, V) counts, doc_topic_prior, topic_word_prior, feature_names
     Sklearn,
-    /// Tables in a folder: topic-word.csv; with CORPUS doc-topic.csv
+    /// Tables in a folder: topic-word.csv, a row per word; with CORPUS doc-topic.csv, a row per document
     Csv,
+    /// The same tables as Parquet
+    Parquet,
 }

@@ -109,12 +109,19 @@ fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
             Ok(ProportionsFormat::JsonLines)
         }
         (Some(args::InferFormat::Npy), _) | (None, "npy") => Ok(ProportionsFormat::Npy),
+        (Some(args::InferFormat::Parquet), _) if to_stdout => Err(usage(
+            "--format",
+            "parquet, to standard output".into(),
+            "a file",
+            "Name it with -o.",
+        )),
+        (Some(args::InferFormat::Parquet), _) | (None, "parquet" | "pq") => Ok(ProportionsFormat::Parquet),
         (None, "tsv" | "txt" | "tab") => Ok(ProportionsFormat::Tsv),
         (None, _) if to_stdout => Ok(ProportionsFormat::Tsv),
         (None, _) => Err(usage(
             "-o",
             a.output.display().to_string(),
-            "a name that ends in .tsv, .jsonl or .npy",
+            "a name that ends in .tsv, .jsonl, .npy or .parquet",
             "Change the ending, or say --format.",
         )),
     }

@@ -5,7 +5,7 @@
 //! | MALLET and its readers | `mallet` |
 //! | pyLDAvis | `pyldavis` |
 //! | gensim and scikit-learn, as arrays | `arrays` |
-//! | spreadsheets, R, pandas: tables | `tables` |
+//! | spreadsheets, R, pandas, polars: CSV and Parquet | `tables` |
 //!
 //! All are written as streams: what is held does not grow with the number of documents.
 
@@ -17,7 +17,7 @@ mod tables;
 pub use arrays::{save_gensim, save_sklearn};
 pub use mallet::{Mallet, save_mallet};
 pub use pyldavis::save_pyldavis;
-pub use tables::save_csv;
+pub use tables::save_tables;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

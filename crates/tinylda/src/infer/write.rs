@@ -1,4 +1,6 @@
-//! The topic proportions of documents as files: tab-separated text, JSON lines, or an array for numpy.
+//! The topic proportions of documents as files: tab-separated text, JSON lines, an array for numpy, or a Parquet table.
+//!
+//! Text is made on the threads that find the proportions: it takes about as long as finding them.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -9,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::model::npy_header;
 use crate::numbers::{push_number, push_share};
+use crate::table::{Cell, Column, Table, TableFormat};
 
 /// How proportions are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub enum ProportionsFormat {
     JsonLines,
     /// A D x K array of float32 for numpy.
     Npy,
+    /// The columns of [`Tsv`](ProportionsFormat::Tsv) as a Parquet table; in a file only.
+    Parquet,
 }
 
 /// What is written of the proportions.
@@ -43,6 +48,25 @@ pub struct Inferred {
     pub examples: Vec<u64>,
 }
 
+impl Inferred {
+    fn count(&mut self, mixture: &Mixture<'_>) {
+        self.documents += 1;
+        if mixture.tokens == 0 {
+            self.documents_unknown += 1;
+            if self.examples.len() < EXAMPLES {
+                self.examples.push(mixture.number);
+            }
+        }
+    }
+
+    fn add(&mut self, later: Inferred) {
+        self.documents += later.documents;
+        self.documents_unknown += later.documents_unknown;
+        self.examples.extend(later.examples);
+        self.examples.truncate(EXAMPLES);
+    }
+}
+
 /// So many documents without known words are named.
 const EXAMPLES: usize = 5;
 
@@ -51,6 +75,15 @@ const EXAMPLES: usize = 5;
 struct Part {
     bytes: Vec<u8>,
     told: Inferred,
+    pairs: Vec<(f32, u32)>,
+}
+
+/// A row of a table.
+#[derive(Debug, Default)]
+struct Row {
+    number: u64,
+    name: String,
+    proportions: Vec<f32>,
     pairs: Vec<(f32, u32)>,
 }
 
@@ -64,11 +97,7 @@ impl Proportions {
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Inferred> {
         let topics = mixtures.model().topics() as usize;
-        // No more than 1/p proportions can be p or more.
-        let least = self.min_proportion.unwrap_or(0.0);
-        let fit = if least > 0.0 { (1.000_001 / least) as usize } else { topics };
-        let columns = (self.top.is_some() || least > 0.0)
-            .then(|| self.top.unwrap_or(topics).min(fit).min(topics).max(1));
+        let (columns, least) = self.columns(topics);
         if self.format == ProportionsFormat::Npy && columns.is_some() {
             return Err(Error::Setting {
                 option: "--format",
@@ -77,39 +106,49 @@ impl Proportions {
                 remedy: "Leave the other option out, or write TSV or JSON lines.".into(),
             });
         }
+        if self.format == ProportionsFormat::Parquet {
+            return Err(Error::Setting {
+                option: "--format",
+                found: "parquet, to a stream".into(),
+                expected: "a file".into(),
+                remedy: "Name a file, or write TSV or JSON lines.".into(),
+            });
+        }
         out.write_all(&self.head(mixtures, columns)).map_err(Error::io("write", path))?;
         let mut told = Inferred::default();
         mixtures.each(
             |mixture, part: &mut Part| {
-                part.told.documents += 1;
-                if mixture.tokens == 0 {
-                    part.told.documents_unknown += 1;
-                    part.told.examples.push(mixture.number);
-                    part.told.examples.truncate(EXAMPLES);
-                }
+                part.told.count(mixture);
                 if let Some(columns) = columns {
                     largest(mixture.proportions, columns, least as f32, &mut part.pairs);
                 }
                 match self.format {
                     ProportionsFormat::Tsv => tsv(mixture, columns, part),
                     ProportionsFormat::JsonLines => json_line(mixture, columns, part),
-                    ProportionsFormat::Npy => {
+                    ProportionsFormat::Npy | ProportionsFormat::Parquet => {
                         part.bytes.extend(mixture.proportions.iter().flat_map(|p| p.to_le_bytes()));
                     }
                 }
                 Ok(())
             },
             |part| {
-                told.documents += part.told.documents;
-                told.documents_unknown += part.told.documents_unknown;
-                told.examples.extend(part.told.examples);
-                told.examples.truncate(EXAMPLES);
+                told.add(part.told);
                 out.write_all(&part.bytes).map_err(Error::io("write", path))
             },
             progress,
         )?;
         out.flush().map_err(Error::io("write", path))?;
         Ok(told)
+    }
+
+    /// How many pairs a document may have, where pairs are wanted, and the least proportion.
+    fn columns(&self, topics: usize) -> (Option<usize>, f64) {
+        // No more than 1/p proportions can be p or more.
+        let least = self.min_proportion.unwrap_or(0.0);
+        let fit = if least > 0.0 { (1.000_001 / least) as usize } else { topics };
+        let columns = (self.top.is_some() || least > 0.0)
+            .then(|| self.top.unwrap_or(topics).min(fit).min(topics).max(1));
+        (columns, least)
     }
 
     /// Writes to a file, which appears when it is whole.
@@ -119,16 +158,68 @@ impl Proportions {
         path: &Path,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Inferred> {
+        if self.format == ProportionsFormat::Parquet {
+            return self.save_parquet(mixtures, path, progress);
+        }
         let mut out = AtomicFile::create(path)?;
         let told = self.write(mixtures, &mut out, path, progress)?;
         out.commit()?;
         Ok(told)
     }
 
+    fn save_parquet(
+        &self,
+        mixtures: &Mixtures<'_>,
+        path: &Path,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Inferred> {
+        let topics = mixtures.model().topics();
+        let (pairs, least) = self.columns(topics as usize);
+        let mut columns = vec![Column::whole("document"), Column::text("name").optional()];
+        match pairs {
+            Some(n) => columns.extend((1..=n).flat_map(|i| {
+                let topic = Column::whole(format!("topic_{i}")).optional();
+                [topic, Column::float(format!("proportion_{i}")).optional()]
+            })),
+            None => columns.extend((0..topics).map(|k| Column::float(format!("p_{k}")))),
+        }
+        let mut table = Table::create(path, TableFormat::Parquet, &columns)?;
+        let mut told = Inferred::default();
+        mixtures.each(
+            |mixture, (rows, told): &mut (Vec<Row>, Inferred)| {
+                told.count(mixture);
+                let mut row = Row { number: mixture.number, name: mixture.name.to_owned(), ..Row::default() };
+                match pairs {
+                    Some(most) => largest(mixture.proportions, most, least as f32, &mut row.pairs),
+                    None => row.proportions.extend_from_slice(mixture.proportions),
+                }
+                rows.push(row);
+                Ok(())
+            },
+            |(rows, part)| {
+                told.add(part);
+                for row in rows {
+                    let name = if row.name.is_empty() { Cell::Missing } else { Cell::Text(&row.name) };
+                    let mut cells = vec![Cell::Whole(row.number + 1), name];
+                    cells.extend(row.proportions.iter().map(|&p| Cell::Float(p)));
+                    cells.extend(
+                        row.pairs.iter().flat_map(|&(p, k)| [Cell::Whole(u64::from(k)), Cell::Float(p)]),
+                    );
+                    cells.resize(columns.len(), Cell::Missing);
+                    table.row(&cells)?;
+                }
+                Ok(())
+            },
+            progress,
+        )?;
+        table.finish()?;
+        Ok(told)
+    }
+
     fn head(&self, mixtures: &Mixtures<'_>, columns: Option<usize>) -> Vec<u8> {
         let topics = mixtures.model().topics();
         match self.format {
-            ProportionsFormat::JsonLines => Vec::new(),
+            ProportionsFormat::JsonLines | ProportionsFormat::Parquet => Vec::new(),
             ProportionsFormat::Npy => {
                 npy_header("<f4", &format!("({}, {topics})", mixtures.corpus().shape().documents))
             }

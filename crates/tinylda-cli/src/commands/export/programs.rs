@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use tinylda::export::{Mallet, save_csv, save_gensim, save_mallet, save_pyldavis, save_sklearn};
+use tinylda::export::{Mallet, save_gensim, save_mallet, save_pyldavis, save_sklearn, save_tables};
+use tinylda::table::TableFormat;
 use tinylda::{Corpus, Mixtures, Model, human_bytes};
 
 use super::super::{check_output, grouped, infer, print, shown, usage};
@@ -43,7 +44,8 @@ pub(super) fn run(a: &args::Export, target: Target, path: &Path, ui: Ui) -> anyh
         (Target::Mallet, _) => {
             save_mallet(&model, mixtures, path, &Mallet { words: a.words, seed: a.seed }, progress)?
         }
-        (Target::Csv, _) => save_csv(&model, mixtures, path, progress)?,
+        (Target::Csv, _) => save_tables(&model, mixtures, path, TableFormat::Csv, progress)?,
+        (Target::Parquet, _) => save_tables(&model, mixtures, path, TableFormat::Parquet, progress)?,
         (Target::Gensim, _) => save_gensim(&model, path).map(one)?,
         (Target::Sklearn, _) => save_sklearn(&model, path).map(one)?,
         (Target::Pyldavis, Some(mixtures)) => save_pyldavis(mixtures, path, progress).map(one)?,
