@@ -25,6 +25,7 @@ p.add_argument("--train", type=int, default=100)
 p.add_argument("--work", default=None)
 a = p.parse_args()
 work = a.work or tempfile.mkdtemp()
+os.makedirs(work, exist_ok=True)
 file = lambda name: os.path.join(work, name)
 
 

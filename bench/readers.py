@@ -23,6 +23,7 @@ p.add_argument("corpus")
 p.add_argument("--work", default=None)
 a = p.parse_args()
 work = a.work or tempfile.mkdtemp()
+os.makedirs(work, exist_ok=True)
 file = lambda *name: os.path.join(work, *name)
 
 

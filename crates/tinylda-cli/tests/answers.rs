@@ -81,10 +81,15 @@ fn unknown_words_are_told() {
     let output = run(f, "infer text.model new.txt --top 1");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("2 words (3 tokens of 5) are not in the model"), "{said}");
-    assert!(said.contains("1 documents have no word that the model knows, and get the prior's proportions: 2"), "{said}");
+    assert!(
+        said.contains("1 documents have no word that the model knows, and get the prior's proportions: 2"),
+        "{said}"
+    );
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().nth(2), Some("2\t\t0\t0.25"), "{text}");
-    assert!(std::fs::read_dir(f).unwrap().all(|e| !e.unwrap().file_name().to_string_lossy().contains(".tmp")));
+    assert!(
+        std::fs::read_dir(f).unwrap().all(|e| !e.unwrap().file_name().to_string_lossy().contains(".tmp"))
+    );
 }
 
 #[test]
@@ -143,7 +148,9 @@ fn mallets_files_have_its_layout() {
     let counts = read("word-topic-counts.txt");
     let total: u64 = counts
         .lines()
-        .flat_map(|l| l.split(' ').skip(2).map(|pair| pair.split(':').nth(1).unwrap().parse::<u64>().unwrap()))
+        .flat_map(|l| {
+            l.split(' ').skip(2).map(|pair| pair.split(':').nth(1).unwrap().parse::<u64>().unwrap())
+        })
         .sum();
     assert_eq!((counts.lines().count(), total), (12, 60 * 27));
     let mut state = String::new();
@@ -157,7 +164,10 @@ fn mallets_files_have_its_layout() {
     assert!(lines.all(|l| l.split(' ').count() == 6));
     good(f, "export text.model text.tlc --to mallet --words 3 --threads 3 -o again");
     for name in ["doc-topics.txt", "state.gz"] {
-        assert_eq!(std::fs::read(f.join("m").join(name)).unwrap(), std::fs::read(f.join("again").join(name)).unwrap());
+        assert_eq!(
+            std::fs::read(f.join("m").join(name)).unwrap(),
+            std::fs::read(f.join("again").join(name)).unwrap()
+        );
     }
 }
 

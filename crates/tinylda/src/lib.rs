@@ -56,8 +56,8 @@ pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result};
 pub use files::{check_writable, kind_of_file, same_file};
 pub use infer::{
-    Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat, Similar, Typical,
-    Unknown, find_document, names_of,
+    Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,
+    Similar, Typical, Unknown, find_document, names_of,
 };
 pub use kernel::Instructions;
 pub use memory::one_heap;

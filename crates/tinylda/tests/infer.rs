@@ -9,8 +9,8 @@ use std::path::Path;
 use common::go_on;
 use tinylda::corpus::Synth;
 use tinylda::{
-    Algorithm, Corpus, CorpusWriter, Inference, Mixtures, Model, Proportions, ProportionsFormat, Similar, Trainer,
-    Typical, Vocabulary, find_document, names_of,
+    Algorithm, Corpus, CorpusWriter, Inference, Mixtures, Model, Proportions, ProportionsFormat, Similar,
+    Trainer, Typical, Vocabulary, find_document, names_of,
 };
 
 fn on(_: u64, _: u64) -> ControlFlow<()> {
@@ -124,13 +124,16 @@ fn unknown_words_are_counted_and_left_out() {
     let unknown = mixtures.unknown().unwrap();
     assert_eq!((unknown.words, unknown.tokens), (2, 7));
     let mut text = Vec::new();
-    let proportions = Proportions { format: ProportionsFormat::JsonLines, top: Some(2), min_proportion: None };
+    let proportions =
+        Proportions { format: ProportionsFormat::JsonLines, top: Some(2), min_proportion: None };
     let told = proportions.write(&mixtures, &mut text, Path::new("-"), &mut on).unwrap();
     assert_eq!((told.documents, told.documents_unknown, told.examples), (3, 2, vec![1, 2]));
     let text = String::from_utf8(text).unwrap();
     let first = text.lines().next().unwrap();
     assert!(
-        first.starts_with("{\"document\":1,\"name\":\"some\\tknown\",\"tokens\":1,\"tokens_unknown\":3,\"topics\":[["),
+        first.starts_with(
+            "{\"document\":1,\"name\":\"some\\tknown\",\"tokens\":1,\"tokens_unknown\":3,\"topics\":[["
+        ),
         "{first}"
     );
     let prior = rows(&mixtures)[1].clone();

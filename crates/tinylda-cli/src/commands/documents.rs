@@ -35,7 +35,8 @@ fn named(corpus: &Corpus, found: &[Found]) -> anyhow::Result<Vec<(Found, String)
 }
 
 fn object(found: Found, name: &str, what: &str) -> Value {
-    let mut value = json!({ "document": found.number + 1, "tokens": found.tokens, what: super::plain(found.value) });
+    let mut value =
+        json!({ "document": found.number + 1, "tokens": found.tokens, what: super::plain(found.value) });
     if !name.is_empty() {
         value["name"] = name.into();
     }
@@ -126,7 +127,9 @@ fn similar(a: &args::Documents, corpus: &Corpus, to: u64, found: &[Found]) -> an
         "documents": found.iter().map(|(f, name)| object(*f, name, "distance")).collect::<Vec<_>>(),
     });
     let own = if own.is_empty() { format!("document {}", to + 1) } else { visible(&own) };
-    let mut lines = format!("nearest to {own}, by Hellinger distance of topic proportions (0 the same, 1 nothing shared)\n");
+    let mut lines = format!(
+        "nearest to {own}, by Hellinger distance of topic proportions (0 the same, 1 nothing shared)\n"
+    );
     for (f, name) in &found {
         writeln!(lines, "  {:.4}  {}", f.value, told(*f, name))?;
     }

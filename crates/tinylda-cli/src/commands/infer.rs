@@ -14,11 +14,8 @@ use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
     let to_stdout = a.output.as_path() == Path::new("-");
-    let proportions = Proportions {
-        format: format(a)?,
-        top: a.top.map(|n| n as usize),
-        min_proportion: a.min_proportion,
-    };
+    let proportions =
+        Proportions { format: format(a)?, top: a.top.map(|n| n as usize), min_proportion: a.min_proportion };
     if to_stdout && a.json {
         return Err(super::export::both_to_stdout("the proportions"));
     }
@@ -104,19 +101,15 @@ fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
     let to_stdout = a.output.as_path() == Path::new("-");
     let ending = a.output.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match (a.format, ending.as_str()) {
-        (Some(args::InferFormat::Tsv), _) => Ok(ProportionsFormat::Tsv),
+        (Some(args::InferFormat::Tsv), _) | (None, "tsv" | "txt" | "tab") => Ok(ProportionsFormat::Tsv),
         (Some(args::InferFormat::Jsonl), _) | (None, "jsonl" | "ndjson" | "json") => {
             Ok(ProportionsFormat::JsonLines)
         }
         (Some(args::InferFormat::Npy), _) | (None, "npy") => Ok(ProportionsFormat::Npy),
-        (Some(args::InferFormat::Parquet), _) if to_stdout => Err(usage(
-            "--format",
-            "parquet, to standard output".into(),
-            "a file",
-            "Name it with -o.",
-        )),
+        (Some(args::InferFormat::Parquet), _) if to_stdout => {
+            Err(usage("--format", "parquet, to standard output".into(), "a file", "Name it with -o."))
+        }
         (Some(args::InferFormat::Parquet), _) | (None, "parquet" | "pq") => Ok(ProportionsFormat::Parquet),
-        (None, "tsv" | "txt" | "tab") => Ok(ProportionsFormat::Tsv),
         (None, _) if to_stdout => Ok(ProportionsFormat::Tsv),
         (None, _) => Err(usage(
             "-o",
@@ -157,7 +150,12 @@ impl Input {
             return Ok(Input { corpus: Corpus::open(&a.input)?, _folder: None });
         }
         if [&a.vocab, &a.names].iter().any(|f| f.as_deref() == Some(stdin)) {
-            return Err(usage("--vocab", "-".into(), "a file", "Only the documents can come from standard input."));
+            return Err(usage(
+                "--vocab",
+                "-".into(),
+                "a file",
+                "Only the documents can come from standard input.",
+            ));
         }
         let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
         let path = folder.path().join("input.tlc");

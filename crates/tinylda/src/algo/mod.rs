@@ -385,10 +385,11 @@ impl NewDocuments for Fixed<'_> {
             None => plain.with_alpha(&self.alpha, 0.0),
         };
         let stop = (document::ITERATIONS, still);
-        Ok(match self.weigh {
+        match self.weigh {
             Some(weigh) => self.step.settle(&frozen.weighed(weigh), document, theta, stop)?,
             None => self.settle.run(&mut self.step, &frozen, document, theta, stop)?,
-        })
+        }
+        Ok(())
     }
 
     fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>

@@ -113,12 +113,7 @@ impl Settle {
         self.few.clear();
         for (k, &m) in self.moved.iter().enumerate() {
             if m > least {
-                self.few.push(Few {
-                    topic: k as u32,
-                    theta: theta[k],
-                    alpha: alpha[k],
-                    inverse: inverse[k],
-                });
+                self.few.push(Few { topic: k as u32, theta: theta[k], alpha: alpha[k], inverse: inverse[k] });
             } else {
                 others += m;
             }

@@ -104,7 +104,8 @@ fn whole(phi: &[f32]) -> Vec<(u32, u64)> {
     let left = total.saturating_sub(all.iter().map(|&(_, n, _)| n).sum()) as usize;
     all.sort_by(|a, b| b.2.total_cmp(&a.2));
     all.iter_mut().take(left).for_each(|(_, n, _)| *n += 1);
-    let mut counts: Vec<(u32, u64)> = all.into_iter().map(|(k, n, _)| (k, n)).filter(|&(_, n)| n > 0).collect();
+    let mut counts: Vec<(u32, u64)> =
+        all.into_iter().map(|(k, n, _)| (k, n)).filter(|&(_, n)| n > 0).collect();
     counts.sort_by_key(|&(k, n)| (std::cmp::Reverse(n), k));
     counts
 }

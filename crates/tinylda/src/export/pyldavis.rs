@@ -63,7 +63,8 @@ pub fn save_pyldavis(
     for i in 0..corpus.blocks() {
         reader.read(i, &mut block)?;
         for document in block.iter() {
-            let known_tokens = document.words.iter().zip(document.counts).filter(|&(&w, _)| known.id(w).is_some());
+            let known_tokens =
+                document.words.iter().zip(document.counts).filter(|&(&w, _)| known.id(w).is_some());
             let length: u64 = known_tokens.map(|(_, &x)| u64::from(x)).sum();
             if length > 0 {
                 if begun {

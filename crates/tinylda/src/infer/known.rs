@@ -36,8 +36,9 @@ impl Known {
                 place: Place::Whole,
                 found: format!("{words} words, and no vocabulary in corpus and model to match them by"),
                 expected: format!("{} words, as the model has", model.words()),
-                remedy: "Import both with --vocab, or split train and test from one corpus with `tinylda split`."
-                    .into(),
+                remedy:
+                    "Import both with --vocab, or split train and test from one corpus with `tinylda split`."
+                        .into(),
             }),
         }
     }

@@ -109,7 +109,8 @@ impl<'a> Mixtures<'a> {
         let total = self.corpus.shape().documents;
         let most = (NUMBERS / self.model.topics() as usize).max(1);
         let mut reader = self.corpus.reader();
-        let (mut now, mut next) = ((Block::default(), Vocabulary::new()), (Block::default(), Vocabulary::new()));
+        let (mut now, mut next) =
+            ((Block::default(), Vocabulary::new()), (Block::default(), Vocabulary::new()));
         let mut read = |i: usize, to: &mut (Block, Vocabulary)| -> Result<()> {
             if i < reader.blocks() {
                 reader.read(i, &mut to.0)?;
@@ -120,8 +121,7 @@ impl<'a> Mixtures<'a> {
         read(0, &mut now)?;
         for i in 0..self.corpus.blocks() {
             let (block, names) = &now;
-            let chunks: Vec<Range<usize>> =
-                block.runs().into_iter().flat_map(|run| cut(run, most)).collect();
+            let chunks: Vec<Range<usize>> = block.runs().into_iter().flat_map(|run| cut(run, most)).collect();
             let mut ahead = Some(&mut next);
             for some in chunks.chunks(CHUNKS) {
                 let compute = || -> Result<Vec<R>> {
@@ -133,7 +133,9 @@ impl<'a> Mixtures<'a> {
                                 workers[place].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                             let mut result = R::default();
                             for d in chunk.clone() {
-                                self.one(&mut worker, (block, names, d), |mixture| work(mixture, &mut result))?;
+                                self.one(&mut worker, (block, names, d), |mixture| {
+                                    work(mixture, &mut result)
+                                })?;
                             }
                             Ok(result)
                         })

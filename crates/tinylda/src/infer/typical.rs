@@ -133,7 +133,8 @@ impl Similar {
         to: u64,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Vec<Found>> {
-        let roots = |mixture: &Mixture<'_>| mixture.proportions.iter().map(|p| p.sqrt()).collect::<Vec<f32>>();
+        let roots =
+            |mixture: &Mixture<'_>| mixture.proportions.iter().map(|p| p.sqrt()).collect::<Vec<f32>>();
         let target = mixtures
             .document(to, roots)?
             .ok_or_else(|| no_document(mixtures.corpus(), &(to + 1).to_string()))?;
