@@ -40,11 +40,11 @@ pub(crate) fn mean(_: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[Lanes],
 /// Topics that do not change for a while, with what is computed from them once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frozen<'a> {
-    pub(super) rows: &'a Matrix,
-    pub(super) beta: f32,
-    pub(super) alpha: &'a [Lanes],
+    rows: &'a Matrix,
+    beta: f32,
+    alpha: &'a [Lanes],
     alpha_sum: f64,
-    pub(super) inverse: &'a [Lanes],
+    inverse: &'a [Lanes],
     weigh: Weigh,
 }
 
@@ -214,7 +214,7 @@ impl DocumentStep {
 
     /// Renews `theta[K]` of a document.
     #[inline]
-    pub(super) fn renew(
+    fn renew(
         &mut self,
         frozen: &Frozen<'_>,
         document: Document<'_>,

@@ -10,7 +10,6 @@ mod gather;
 mod gibbs;
 mod nmf;
 mod ovb;
-mod settle;
 mod stbp;
 pub(crate) mod tbp;
 mod vb;
@@ -27,7 +26,6 @@ use crate::messages::UNITS;
 use crate::store::{Keep, Visited};
 use crate::topics::{Matrix, Topics};
 use document::{DocumentStep, Failed, Frozen};
-use settle::Settle;
 pub use tbp::Active;
 
 /// The algorithms.
@@ -104,10 +102,10 @@ impl Algorithm {
             Algorithm::Tbp | Algorithm::Stbp | Algorithm::Atbp => Box::new(fixed),
             Algorithm::Bp | Algorithm::Abp => Box::new(bp::NewDocuments::new(topics, kernel)),
             Algorithm::Gibbs => Box::new(gibbs::NewDocuments::new(topics, kernel)),
-            Algorithm::Vb => Box::new(Fixed { weigh: Some(vb::weigh), ..fixed }),
+            Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, ..fixed }),
             Algorithm::Ovb => {
                 let (rows, fade) = vb::expected(topics, kernel)?;
-                Box::new(Fixed { weigh: Some(vb::weigh), rows: Some(Arc::new(rows)), inverse: fade, ..fixed })
+                Box::new(Fixed { weigh: vb::weigh, rows: Some(Arc::new(rows)), inverse: fade, ..fixed })
             }
             Algorithm::Nmf => {
                 let alpha = vec![Lanes::ZERO; topics.alpha.len()];
@@ -353,10 +351,8 @@ pub(crate) struct Fixed<'m> {
     beta: f32,
     inverse: Vec<Lanes>,
     rows: Option<Arc<Matrix>>,
-    /// Where it is not `document::mean`.
-    weigh: Option<document::Weigh>,
+    weigh: document::Weigh,
     step: DocumentStep,
-    settle: Settle,
 }
 
 impl<'m> Fixed<'m> {
@@ -369,9 +365,8 @@ impl<'m> Fixed<'m> {
             beta: topics.beta,
             inverse,
             rows: None,
-            weigh: None,
+            weigh: document::mean,
             step: DocumentStep::new(topics.count, kernel),
-            settle: Settle::new(kernel),
         }
     }
 }
@@ -379,17 +374,12 @@ impl<'m> Fixed<'m> {
 impl NewDocuments for Fixed<'_> {
     fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
         let still = document::STILL * document.tokens() as f64;
-        let plain = Frozen::new(self.topics, &self.inverse).with_beta(self.beta);
+        let plain = Frozen::new(self.topics, &self.inverse).with_beta(self.beta).weighed(self.weigh);
         let frozen = match &self.rows {
             Some(rows) => plain.with_rows(rows, &self.inverse),
             None => plain.with_alpha(&self.alpha, 0.0),
         };
-        let stop = (document::ITERATIONS, still);
-        match self.weigh {
-            Some(weigh) => self.step.settle(&frozen.weighed(weigh), document, theta, stop)?,
-            None => self.settle.run(&mut self.step, &frozen, document, theta, stop)?,
-        }
-        Ok(())
+        Ok(self.step.settle(&frozen, document, theta, (document::ITERATIONS, still))?)
     }
 
     fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
