@@ -1,11 +1,15 @@
 //! The command line, as data: names, help and checks of single values. Nothing is opened or run here.
 
+mod answers;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tinylda::Algorithm;
+
+pub(crate) use answers::{Documents, Infer, InferFormat, Target};
 
 /// Topic models (LDA) for collections bigger than the machine's memory.
 #[derive(Debug, Parser)]
@@ -34,6 +38,8 @@ pub(crate) enum Command {
     Split(Split),
     Train(Box<Train>),
     Topics(Topics),
+    Infer(Infer),
+    Documents(Documents),
     Eval(Eval),
     Export(Export),
     Synth(Synth),
@@ -482,11 +488,31 @@ pub(crate) struct Eval {
 #[derive(Debug, Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true),
-    after_help = "Examples:\n  tinylda export nyt.model --npz nyt.npz\n  tinylda export nyt.tlc --uci docword.nyt.txt"
+    after_help = "Examples:\n  tinylda export nyt.model --npz nyt.npz\n  tinylda export nyt.tlc --uci docword.nyt.txt\n  \
+    tinylda export nyt.model nyt.tlc --to mallet -o mallet/\n  tinylda export nyt.model nyt.tlc --to pyldavis -o nyt.json\n  \
+    tinylda export nyt.model --to sklearn -o nyt.npz"
 )]
 pub(crate) struct Export {
     /// A model file, or a corpus file for --uci
     pub(crate) file: PathBuf,
+    /// With --to: the corpus whose documents' topics are written, too
+    #[arg(requires = "to")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// The program that is to read it
+    #[arg(long, value_name = "PROGRAM", value_enum, group = "what", requires = "output")]
+    pub(crate) to: Option<Target>,
+    /// With --to: the file or folder to write
+    #[arg(short, long, value_name = "PATH", requires = "to")]
+    pub(crate) output: Option<PathBuf>,
+    /// With --to mallet: how many words of each topic are its keys
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "to")]
+    pub(crate) words: usize,
+    /// With --to mallet: the same seed draws the same topics for the tokens of the state
+    #[arg(long, default_value_t = 1, requires = "to")]
+    pub(crate) seed: u64,
+    /// With --to: how many threads [default: all cores]
+    #[arg(long, value_name = "N", requires = "to", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
     /// A model for numpy: phi [W, K], alpha, beta, vocab. phi is counts: p(w|k) = (phi[w,k] + beta) / (column sum + W beta)
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) npz: Option<PathBuf>,

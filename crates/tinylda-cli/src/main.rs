@@ -58,6 +58,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Split(a) => commands::split::run(a, ui),
         Command::Train(a) => commands::train::run(a, ui),
         Command::Topics(a) => commands::topics::run(a),
+        Command::Infer(a) => commands::infer::run(a, ui),
+        Command::Documents(a) => commands::documents::run(a, ui),
         Command::Eval(a) => commands::eval::run(a, ui),
         Command::Export(a) => commands::export::run(a, ui),
         Command::Synth(a) => commands::synth::run(a, ui),

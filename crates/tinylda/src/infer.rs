@@ -1,5 +1,17 @@
 //! Topics of new documents: the topics are held fixed, and each algorithm has its own way (`algo::NewDocuments`).
 
+mod known;
+mod stream;
+mod typical;
+mod write;
+
+pub(crate) use known::Parts;
+pub use known::{Known, Unknown};
+pub use stream::{Mixture, Mixtures};
+pub use typical::{Found, Similar, Typical, find_document, names_of};
+pub(crate) use write::push_cell;
+pub use write::{Inferred, Proportions, ProportionsFormat};
+
 use crate::algo::document::{DocumentStep, Frozen};
 use crate::algo::{Algorithm, Fixed, NewDocuments};
 use crate::corpus::Document;
@@ -52,6 +64,17 @@ impl<'m> Inferencer<'m> {
         })
     }
 
+    /// The same for another thread.
+    pub(crate) fn twin(&self) -> Inferencer<'m> {
+        Inferencer {
+            topics: self.topics,
+            update: self.update.twin(),
+            inverse: self.inverse.clone(),
+            step: self.step.clone(),
+            theta: self.theta.clone(),
+        }
+    }
+
     /// theta\[K\] of document number `d` (from 0, for messages): counts that add up to its tokens.
     ///
     /// From a uniform start until an iteration moves less than 1e-4 of the tokens, at most 500 times.
@@ -61,6 +84,12 @@ impl<'m> Inferencer<'m> {
         self.theta.fill((tokens / f64::from(self.topics.count)) as f32);
         self.update.theta(d, document, &mut self.theta).map_err(|bad| bad.in_document(d, "inference"))?;
         Ok(&self.theta)
+    }
+
+    /// theta of a document without words.
+    pub(crate) fn none(&mut self) -> &[f32] {
+        self.theta.fill(0.0);
+        &self.theta
     }
 
     /// The log-likelihood of words under the theta that was found last, for a document of `tokens` tokens.

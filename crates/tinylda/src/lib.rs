@@ -34,6 +34,7 @@ mod counts;
 mod engine;
 mod error;
 pub mod eval;
+pub mod export;
 mod files;
 mod infer;
 mod kernel;
@@ -54,7 +55,10 @@ pub use checkpoint::has_checkpoint;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result};
 pub use files::{check_writable, kind_of_file, same_file};
-pub use infer::{Inference, Inferencer};
+pub use infer::{
+    Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,
+    Similar, Typical, Unknown, find_document, names_of,
+};
 pub use kernel::Instructions;
 pub use memory::one_heap;
 pub use model::Model;

@@ -31,6 +31,8 @@ pub(crate) enum Purpose {
     Sample = 11,
     /// Topics that are nearly even.
     Even = 12,
+    /// The topics of tokens in a state that is written for MALLET. The number is far from the others, which may become more.
+    State = 40,
 }
 
 /// A stream of random numbers.

@@ -1,5 +1,7 @@
 //! `tinylda export`
 
+mod programs;
+
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -12,6 +14,9 @@ use crate::args;
 use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Export, ui: Ui) -> anyhow::Result<()> {
+    if let (Some(target), Some(path)) = (a.to, &a.output) {
+        return programs::run(a, target, path, ui);
+    }
     if let Some(path) = &a.npz {
         check_output("--npz", path, &[Some(&a.file)])?;
         Model::load(&a.file)?.export_npz(path)?;

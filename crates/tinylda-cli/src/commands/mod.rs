@@ -3,9 +3,11 @@
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod documents;
 pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod infer;
 pub(crate) mod info;
 pub(crate) mod paper;
 pub(crate) mod split;

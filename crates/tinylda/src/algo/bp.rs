@@ -327,7 +327,7 @@ impl Sweep for Abp {
 }
 
 /// New documents: the same messages, phi held fixed, so that only theta excludes its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct NewDocuments<'m> {
     topics: &'m Topics,
     kernel: Kernel,
@@ -347,6 +347,13 @@ impl<'m> NewDocuments<'m> {
 }
 
 impl super::NewDocuments for NewDocuments<'_> {
+    fn twin<'a>(&self) -> Box<dyn super::NewDocuments + 'a>
+    where
+        Self: 'a,
+    {
+        Box::new(self.clone())
+    }
+
     fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
         let NewDocuments { topics, kernel, inverse, theta: now, messages, eta } = self;
         let (n, stride) = (theta.len(), now.len());

@@ -339,7 +339,7 @@ impl Sweep for Gibbs {
 }
 
 /// New documents: labels are drawn with phi held fixed; theta is the mean of samples.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct NewDocuments<'m> {
     topics: &'m Topics,
     kernel: Kernel,
@@ -364,6 +364,13 @@ impl<'m> NewDocuments<'m> {
 }
 
 impl super::NewDocuments for NewDocuments<'_> {
+    fn twin<'a>(&self) -> Box<dyn super::NewDocuments + 'a>
+    where
+        Self: 'a,
+    {
+        Box::new(self.clone())
+    }
+
     fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
         few_enough(d, document.tokens())?;
         let NewDocuments { topics, kernel, inverse, theta: counts, t, weights, labels } = self;

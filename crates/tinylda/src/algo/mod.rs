@@ -14,6 +14,8 @@ mod stbp;
 pub(crate) mod tbp;
 mod vb;
 
+use std::sync::Arc;
+
 use crate::checkpoint::{In, Out};
 use crate::corpus::Document;
 use crate::counts::{self, Slot};
@@ -103,7 +105,7 @@ impl Algorithm {
             Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, ..fixed }),
             Algorithm::Ovb => {
                 let (rows, fade) = vb::expected(topics, kernel)?;
-                Box::new(Fixed { weigh: vb::weigh, rows: Some(rows), inverse: fade, ..fixed })
+                Box::new(Fixed { weigh: vb::weigh, rows: Some(Arc::new(rows)), inverse: fade, ..fixed })
             }
             Algorithm::Nmf => {
                 let alpha = vec![Lanes::ZERO; topics.alpha.len()];
@@ -331,19 +333,24 @@ pub(crate) trait Sweep: std::fmt::Debug {
 }
 
 /// How the topics of documents are found that were not trained on.
-pub(crate) trait NewDocuments: std::fmt::Debug {
+pub(crate) trait NewDocuments: std::fmt::Debug + Send {
     /// theta\[K\] of document number `d`: evenly spread when it comes, found when it returns.
     fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed>;
+
+    /// The same for another thread, with a scratch of its own.
+    fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
+    where
+        Self: 'a;
 }
 
 /// The update of `document`, again and again, until theta stands still.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Fixed<'m> {
     topics: &'m Topics,
     alpha: Vec<Lanes>,
     beta: f32,
     inverse: Vec<Lanes>,
-    rows: Option<Matrix>,
+    rows: Option<Arc<Matrix>>,
     weigh: document::Weigh,
     step: DocumentStep,
 }
@@ -373,5 +380,12 @@ impl NewDocuments for Fixed<'_> {
             None => plain.with_alpha(&self.alpha, 0.0),
         };
         Ok(self.step.settle(&frozen, document, theta, (document::ITERATIONS, still))?)
+    }
+
+    fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
+    where
+        Self: 'a,
+    {
+        Box::new(self.clone())
     }
 }

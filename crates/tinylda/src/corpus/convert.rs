@@ -8,7 +8,7 @@ use zip::CompressionMethod;
 use zip::result::ZipResult;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use super::uci::push_number;
+use crate::numbers::push_number;
 use super::{Block, Corpus, Document, Vocabulary, write_uci};
 use crate::error::{Error, Result};
 use crate::files::{AtomicFile, same_file};

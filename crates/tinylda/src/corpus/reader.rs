@@ -82,6 +82,15 @@ impl Corpus {
         let (documents, nonzeros) = self.block_size(i);
         size.map_or(1, |size| pieces(documents, nonzeros, size))
     }
+    /// The number of block `i`'s first document, from 0.
+    pub(crate) fn block_start(&self, i: usize) -> u64 {
+        self.directory.entries[i].first_document
+    }
+    /// The block that document `d` (from 0) is in.
+    pub(crate) fn block_of(&self, d: u64) -> Option<usize> {
+        let after = self.directory.entries.partition_point(|e| e.first_document <= d);
+        after.checked_sub(1).filter(|_| d < self.directory.shape.documents)
+    }
     /// Tokens of a block.
     pub(crate) fn block_tokens(&self, i: usize) -> u64 {
         self.directory.entries[i].tokens

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::{Block, Corpus};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
+use crate::numbers::push_number;
 
 /// Writes the corpus as UCI text; errors of `out` name `path`. `progress` is told the blocks done and may ask to stop.
 pub fn write_uci(
@@ -52,17 +53,4 @@ pub fn save_uci(
     let mut out = AtomicFile::create(path)?;
     write_uci(corpus, &mut out, path, progress)?;
     out.commit()
-}
-
-/// Appends decimal digits; a good deal faster than the formatting machinery, on billions of numbers.
-pub(super) fn push_number(out: &mut Vec<u8>, mut n: u64) {
-    let start = out.len();
-    loop {
-        out.push(b'0' + (n % 10) as u8);
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    out[start..].reverse();
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::{Error, Result};
-use crate::infer::{Inference, Inferencer};
+use crate::infer::{Inference, Inferencer, Known, Parts};
 use crate::model::Model;
 use crate::random::{Purpose, Random};
 
@@ -33,27 +33,6 @@ pub struct Evaluation {
     pub tokens_unknown: u64,
 }
 
-/// The model's id for each word of the corpus.
-fn word_map(model: &Model, corpus: &Corpus) -> Result<Vec<Option<u32>>> {
-    let words = corpus.shape().words;
-    let mine = corpus.vocabulary()?;
-    match (&mine, model.vocabulary()) {
-        (Some(mine), Some(its)) if mine != its => {
-            let ids = its.ids();
-            Ok(mine.iter().map(|word| ids.get(word).copied()).collect())
-        }
-        _ if words == model.words() => Ok((0..words).map(Some).collect()),
-        _ => Err(Error::Input {
-            path: corpus.path().to_path_buf(),
-            place: crate::error::Place::Whole,
-            found: format!("{words} words, and no vocabulary in corpus and model to match them by"),
-            expected: format!("{} words, as the model has", model.words()),
-            remedy: "Import both with --vocab, or split train and test from one corpus with `tinylda split`."
-                .into(),
-        }),
-    }
-}
-
 /// Evaluates a model on documents that it has not seen. `progress` is told the documents done and may ask to stop.
 pub fn predictive_perplexity(
     model: &Model,
@@ -62,9 +41,8 @@ pub fn predictive_perplexity(
     inference: Inference,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Evaluation> {
-    let map = word_map(model, corpus)?;
-    let totals = corpus.word_totals()?.tokens;
-    let unknown = || map.iter().zip(&totals).filter(|&(id, &n)| id.is_none() && n > 0).map(|(_, &n)| n);
+    let known = Known::new(model, corpus)?;
+    let unknown = known.unknown(corpus)?;
     let mut inferencer = Inferencer::new(model, inference)?;
     let (mut reader, mut block) = (corpus.reader(), Block::default());
     let mut result = Evaluation {
@@ -73,11 +51,11 @@ pub fn predictive_perplexity(
         documents_skipped: 0,
         tokens_observed: 0,
         tokens_scored: 0,
-        words_unknown: unknown().count() as u64,
-        tokens_unknown: unknown().sum(),
+        words_unknown: unknown.words,
+        tokens_unknown: unknown.tokens,
     };
     let mut log_likelihood = 0f64;
-    let mut known = Parts::default();
+    let mut part = Parts::default();
     let (mut observed, mut scored) = (Parts::default(), Parts::default());
     for i in 0..corpus.blocks() {
         reader.read(i, &mut block)?;
@@ -86,13 +64,8 @@ pub fn predictive_perplexity(
             if within % 64 == 0 && progress(d, corpus.shape().documents).is_break() {
                 return Err(Error::Interrupted);
             }
-            known.clear();
-            for (&w, &x) in document.words.iter().zip(document.counts) {
-                if let Some(id) = map[w as usize] {
-                    known.push(id, x);
-                }
-            }
-            draw(known.document(), &mut Random::new(seed, Purpose::Score, d), &mut observed, &mut scored);
+            known.part(document, &mut part);
+            draw(part.document(), &mut Random::new(seed, Purpose::Score, d), &mut observed, &mut scored);
             let (seen, asked) = (observed.document().tokens(), scored.document().tokens());
             if asked == 0 {
                 result.documents_skipped += 1;
@@ -116,29 +89,6 @@ pub fn predictive_perplexity(
     }
     result.predictive_perplexity = libm::exp(-log_likelihood / result.tokens_scored as f64);
     Ok(result)
-}
-
-/// Words and counts of a part of a document.
-#[derive(Debug, Default)]
-struct Parts {
-    words: Vec<u32>,
-    counts: Vec<u32>,
-}
-
-impl Parts {
-    fn clear(&mut self) {
-        self.words.clear();
-        self.counts.clear();
-    }
-    fn push(&mut self, word: u32, count: u32) {
-        if count > 0 {
-            self.words.push(word);
-            self.counts.push(count);
-        }
-    }
-    fn document(&self) -> Document<'_> {
-        Document { words: &self.words, counts: &self.counts }
-    }
 }
 
 /// A count that is not drawn token by token.

@@ -4,7 +4,7 @@ mod file;
 mod npz;
 
 pub(crate) use file::Frame;
-pub(crate) use npz::npy_header;
+pub(crate) use npz::{Npz, npy_header};
 
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +131,20 @@ impl Model {
     /// phi\[w,:\]: K counts, not normalised.
     pub fn phi(&self, word: u32) -> &[f32] {
         &flat(self.topics.phi.row(word))[..self.topics.count as usize]
+    }
+    /// p(w|k).
+    pub fn probability(&self, word: u32, topic: u32) -> f64 {
+        let (beta, beta_sum) = (f64::from(self.topics.beta), self.topics.beta_sum());
+        let k = topic as usize;
+        (f64::from(self.phi(word)[k]) + beta) / (self.topics.lambda[k] + beta_sum)
+    }
+    /// The same of a word for every topic.
+    pub fn probabilities(&self, word: u32) -> impl Iterator<Item = f64> {
+        let (beta, beta_sum) = (f64::from(self.topics.beta), self.topics.beta_sum());
+        self.phi(word)
+            .iter()
+            .zip(&self.topics.lambda)
+            .map(move |(&n, &lambda)| (f64::from(n) + beta) / (lambda + beta_sum))
     }
     /// What a word is called.
     pub fn word_name(&self, word: u32) -> std::borrow::Cow<'_, str> {

@@ -23,52 +23,81 @@ pub(crate) fn npy_header(dtype: &str, shape: &str) -> Vec<u8> {
     bytes
 }
 
+/// An `.npz` file on its way: arrays one after another, not compressed.
+pub(crate) struct Npz<'a> {
+    zip: ZipWriter<&'a mut AtomicFile>,
+}
+
+impl Npz<'_> {
+    /// Writes a file of arrays, which appears when it is whole.
+    pub(crate) fn save(
+        path: &Path,
+        fill: impl FnOnce(&mut Npz<'_>) -> zip::result::ZipResult<()>,
+    ) -> Result<()> {
+        let mut file = AtomicFile::create(path)?;
+        let result = Npz::write(&mut file, fill);
+        result.map_err(|e| Error::io("write", path)(e.into()))?;
+        file.commit()
+    }
+
+    fn write(
+        file: &mut AtomicFile,
+        fill: impl FnOnce(&mut Npz<'_>) -> zip::result::ZipResult<()>,
+    ) -> zip::result::ZipResult<()> {
+        let mut npz = Npz { zip: ZipWriter::new(file) };
+        let filled = fill(&mut npz);
+        if filled.is_err() {
+            // Dropped unfinished, it would try to finish once more and print what goes wrong. It owns nothing.
+            std::mem::forget(npz);
+            return filled;
+        }
+        npz.zip.finish().map(drop)
+    }
+
+    /// Begins an array.
+    pub(crate) fn begin(&mut self, name: &str, dtype: &str, shape: &str) -> zip::result::ZipResult<()> {
+        let options =
+            SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
+        self.zip.start_file(format!("{name}.npy"), options)?;
+        Ok(self.zip.write_all(&npy_header(dtype, shape))?)
+    }
+
+    /// More of it.
+    pub(crate) fn floats(&mut self, values: impl IntoIterator<Item = f32>) -> zip::result::ZipResult<()> {
+        let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();
+        Ok(self.zip.write_all(&bytes)?)
+    }
+
+    /// A whole array of strings, of one width, four bytes a character: the only kind that numpy reads without pickle.
+    pub(crate) fn words(&mut self, name: &str, model: &Model) -> zip::result::ZipResult<()> {
+        let words = model.words();
+        let width = (0..words).map(|w| model.word_name(w).chars().count()).max().unwrap_or(0).max(1);
+        self.begin(name, &format!("<U{width}"), &format!("({words},)"))?;
+        let mut row = Vec::new();
+        for w in 0..words {
+            row.clear();
+            row.extend(model.word_name(w).chars().flat_map(|c| (c as u32).to_le_bytes()));
+            row.resize(4 * width, 0);
+            self.zip.write_all(&row)?;
+        }
+        Ok(())
+    }
+}
+
 impl Model {
     /// Writes `phi` float32 \[W, K\] (counts, not normalised), `alpha` \[K\], `beta` \[1\] and `vocab` \[W\] (strings).
     pub fn export_npz(&self, path: &Path) -> Result<()> {
-        let mut file = AtomicFile::create(path)?;
-        let mut zip = ZipWriter::new(&mut file);
-        let mut attempt = || -> zip::result::ZipResult<()> {
-            let options =
-                SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
+        Npz::save(path, |npz| {
             let (words, topics) = (self.words(), self.topics());
-            zip.start_file("phi.npy", options)?;
-            zip.write_all(&npy_header("<f4", &format!("({words}, {topics})")))?;
-            let mut row = Vec::new();
+            npz.begin("phi", "<f4", &format!("({words}, {topics})"))?;
             for w in 0..words {
-                row.clear();
-                row.extend(self.phi(w).iter().flat_map(|v| v.to_le_bytes()));
-                zip.write_all(&row)?;
+                npz.floats(self.phi(w).iter().copied())?;
             }
-            zip.start_file("alpha.npy", options)?;
-            zip.write_all(&npy_header("<f4", &format!("({topics},)")))?;
-            for v in &self.alpha {
-                zip.write_all(&v.to_le_bytes())?;
-            }
-            zip.start_file("beta.npy", options)?;
-            zip.write_all(&npy_header("<f4", "(1,)"))?;
-            zip.write_all(&self.beta().to_le_bytes())?;
-            // Strings of one width, four bytes a character: the only kind that numpy reads without pickle.
-            let width = (0..words).map(|w| self.word_name(w).chars().count()).max().unwrap_or(0).max(1);
-            zip.start_file("vocab.npy", options)?;
-            zip.write_all(&npy_header(&format!("<U{width}"), &format!("({words},)")))?;
-            for w in 0..words {
-                row.clear();
-                row.extend(self.word_name(w).chars().flat_map(|c| (c as u32).to_le_bytes()));
-                row.resize(4 * width, 0);
-                zip.write_all(&row)?;
-            }
-            Ok(())
-        };
-        let result = match attempt() {
-            Ok(()) => zip.finish().map(drop),
-            Err(e) => {
-                // Dropped unfinished, it would try to finish once more and print what goes wrong. It owns nothing.
-                std::mem::forget(zip);
-                Err(e)
-            }
-        };
-        result.map_err(|e| Error::io("write", path)(e.into()))?;
-        file.commit()
+            npz.begin("alpha", "<f4", &format!("({topics},)"))?;
+            npz.floats(self.alpha.iter().copied())?;
+            npz.begin("beta", "<f4", "(1,)")?;
+            npz.floats([self.beta()])?;
+            npz.words("vocab", self)
+        })
     }
 }

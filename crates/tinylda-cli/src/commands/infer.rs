@@ -1,0 +1,172 @@
+//! `tinylda infer`
+
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::json;
+use tinylda::corpus::ingest::{Import, ImportProgress};
+use tinylda::{Corpus, Inference, Mixtures, Model, Proportions, ProportionsFormat, kind_of_file, names_of};
+
+use super::{check_output, grouped, print, shown, usage, visible};
+use crate::args;
+use crate::progress::{Ui, Unit};
+
+pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
+    let to_stdout = a.output.as_path() == Path::new("-");
+    let proportions =
+        Proportions { format: format(a)?, top: a.top.map(|n| n as usize), min_proportion: a.min_proportion };
+    if to_stdout && a.json {
+        return Err(super::export::both_to_stdout("the proportions"));
+    }
+    if !to_stdout {
+        let inputs = [Some(a.model.as_path()), Some(&a.input), a.vocab.as_deref(), a.names.as_deref()];
+        check_output("-o", &a.output, &inputs)?;
+        tinylda::check_writable(&a.output)?;
+    }
+    let model = Model::load(&a.model)?;
+    let input = Input::open(a, ui)?;
+    let clock = Instant::now();
+    let threads = threads(a.threads);
+    let inference = match a.inference {
+        args::Inference::Same => Inference::Same,
+        args::Inference::Own => Inference::Own,
+    };
+    let mixtures = Mixtures::new(&model, &input.corpus)?.inference(inference).threads(threads);
+    let unknown = mixtures.unknown()?;
+    let bar = ui.bar("documents", Unit::Plain);
+    let progress = &mut |done, total| bar.at(done, total, "");
+    let told = if to_stdout {
+        let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+        match proportions.write(&mixtures, &mut out, Path::new("standard output"), progress) {
+            // A reader that has gone away (`| head`) is no failure; what is left in the buffer would fail once more.
+            Err(tinylda::Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
+                drop(out.into_parts());
+                return Ok(());
+            }
+            other => other?,
+        }
+    } else {
+        proportions.save(&mixtures, &a.output, progress)?
+    };
+    bar.done();
+    let seconds = clock.elapsed().as_secs_f64();
+    if unknown.words > 0 {
+        ui.say(&format!(
+            "{} words ({} tokens of {}) are not in the model: left out",
+            grouped(unknown.words),
+            grouped(unknown.tokens),
+            grouped(input.corpus.shape().tokens)
+        ));
+    }
+    if told.documents_unknown > 0 {
+        let names = names_of(&input.corpus, &told.examples)?;
+        let some: Vec<String> = told
+            .examples
+            .iter()
+            .zip(names)
+            .map(|(d, name)| if name.is_empty() { (d + 1).to_string() } else { visible(&name) })
+            .collect();
+        let more = if told.documents_unknown > some.len() as u64 { ", ..." } else { "" };
+        ui.say(&format!(
+            "{} documents have no word that the model knows, and get the prior's proportions: {}{more}",
+            grouped(told.documents_unknown),
+            some.join(", ")
+        ));
+    }
+    if to_stdout {
+        return Ok(());
+    }
+    let value = json!({
+        "file": shown(&a.output),
+        "documents": told.documents,
+        "documents_unknown": told.documents_unknown,
+        "words_unknown": unknown.words,
+        "tokens_unknown": unknown.tokens,
+        "topics": model.topics(),
+        "threads": threads,
+        "seconds": seconds,
+    });
+    let line = format!(
+        "{}: {} documents x {} topics in {seconds:.1} s\n",
+        a.output.display(),
+        grouped(told.documents),
+        model.topics()
+    );
+    print(a.json, &value, &line)
+}
+
+/// As asked for, or by the ending of the file's name.
+fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
+    let to_stdout = a.output.as_path() == Path::new("-");
+    let ending = a.output.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    match (a.format, ending.as_str()) {
+        (Some(args::InferFormat::Tsv), _) | (None, "tsv" | "txt" | "tab") => Ok(ProportionsFormat::Tsv),
+        (Some(args::InferFormat::Jsonl), _) | (None, "jsonl" | "ndjson" | "json") => {
+            Ok(ProportionsFormat::JsonLines)
+        }
+        (Some(args::InferFormat::Npy), _) | (None, "npy") => Ok(ProportionsFormat::Npy),
+        (Some(args::InferFormat::Parquet), _) if to_stdout => {
+            Err(usage("--format", "parquet, to standard output".into(), "a file", "Name it with -o."))
+        }
+        (Some(args::InferFormat::Parquet), _) | (None, "parquet" | "pq") => Ok(ProportionsFormat::Parquet),
+        (None, _) if to_stdout => Ok(ProportionsFormat::Tsv),
+        (None, _) => Err(usage(
+            "-o",
+            a.output.display().to_string(),
+            "a name that ends in .tsv, .jsonl, .npy or .parquet",
+            "Change the ending, or say --format.",
+        )),
+    }
+}
+
+/// As asked for, or all cores.
+pub(super) fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
+/// Documents, opened.
+struct Input {
+    corpus: Corpus,
+    /// Where they were packed for the while; goes with this.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Input {
+    /// A corpus file as it is; anything else through a corpus file in the system's temporary folder.
+    fn open(a: &args::Infer, ui: Ui) -> anyhow::Result<Input> {
+        let stdin = Path::new("-");
+        if a.input != stdin && kind_of_file(&a.input)? == Some("corpus") {
+            for (option, given) in [("--vocab", a.vocab.is_some()), ("--names", a.names.is_some())] {
+                if given {
+                    return Err(usage(
+                        option,
+                        "given with a corpus file".into(),
+                        "it only with other formats",
+                        "A corpus has its vocabulary and names in it: give them to `tinylda import`.",
+                    ));
+                }
+            }
+            return Ok(Input { corpus: Corpus::open(&a.input)?, _folder: None });
+        }
+        if [&a.vocab, &a.names].iter().any(|f| f.as_deref() == Some(stdin)) {
+            return Err(usage(
+                "--vocab",
+                "-".into(),
+                "a file",
+                "Only the documents can come from standard input.",
+            ));
+        }
+        let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
+        let path = folder.path().join("input.tlc");
+        let import = Import { vocabulary: a.vocab.clone(), names: a.names.clone(), ..Import::default() };
+        let reading = ui.bar("reading", Unit::Bytes);
+        let done = import.run(&a.input, &path, &mut |progress| match progress {
+            ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
+            ImportProgress::Sorting { entries, total } => reading.at(entries, total, ""),
+        })?;
+        reading.done();
+        ui.say(&format!("format: {}", done.format.name()));
+        Ok(Input { corpus: Corpus::open(&path)?, _folder: Some(folder) })
+    }
+}

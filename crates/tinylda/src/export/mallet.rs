@@ -1,0 +1,250 @@
+//! MALLET's files, in the layout of its versions 2.0.8 and later.
+//!
+//! ```text
+//! topic-keys.txt          k \t alpha[k] \t the top words, a space after each
+//! topic-word-weights.txt  k \t word \t phi[w,k] + beta                     K*W lines
+//! word-topic-counts.txt   w word k:count k:count ...                       largest first
+//! doc-topics.txt          d \t name \t p(0|d) \t ... \t p(K-1|d)           from 0, no header
+//! state.gz                #doc source pos typeindex type topic, #alpha : ..., #beta : ..., then a line per token
+//! ```
+//! MALLET's counts are whole, ours are not: `word-topic-counts` has phi rounded so that a word's counts still add up to its tokens (the
+//! largest remainders go up). The state's topics are drawn for each token from p(k|w,d), which is `(phi[w,k]+beta) * t[k]` with t of
+//! `algo::document`, by the random numbers of (seed, document): a state as one more round of Gibbs sampling would leave it. Tokens of
+//! a document stand in the order of their words, since a corpus has no other.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{Sink, file, folder, push_float};
+use crate::error::{Error, Result};
+use crate::infer::{Mixture, Mixtures, push_cell};
+use crate::model::Model;
+use crate::numbers::{push_number, push_share};
+use crate::random::{Purpose, Random};
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mallet {
+    /// Words of each topic in `topic-keys.txt`.
+    pub words: usize,
+    /// The seed of the topics drawn for `state.gz`.
+    pub seed: u64,
+}
+
+/// Writes the files into a folder: those of the model, and those of documents where there are any. Returns their names.
+pub fn save_mallet(
+    model: &Model,
+    mixtures: Option<&Mixtures<'_>>,
+    to: &Path,
+    settings: &Mallet,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Vec<PathBuf>> {
+    folder(to)?;
+    let mut files = vec![
+        file(to, "topic-keys.txt", |out| topic_keys(model, settings.words, out))?,
+        file(to, "topic-word-weights.txt", |out| weights(model, out))?,
+        file(to, "word-topic-counts.txt", |out| counts(model, out))?,
+    ];
+    if let Some(mixtures) = mixtures {
+        files.push(file(to, "doc-topics.txt", |out| doc_topics(mixtures, out, progress))?);
+        files.push(file(to, "state.gz", |out| state(mixtures, settings.seed, out, progress))?);
+    }
+    Ok(files)
+}
+
+/// A word as one field of a line whose fields are divided by blanks.
+fn push_word(out: &mut Vec<u8>, word: &str) {
+    let mut buffer = [0; 4];
+    for c in word.chars() {
+        let c = if c.is_whitespace() || c.is_control() { '_' } else { c };
+        out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+    }
+}
+
+fn topic_keys(model: &Model, words: usize, out: &mut Sink<'_>) -> Result<()> {
+    let mut line = Vec::new();
+    for ((k, words), &alpha) in (0..).zip(model.top_words(words)).zip(model.alpha()) {
+        push_number(&mut line, k);
+        line.push(b'\t');
+        push_float(&mut line, alpha);
+        line.push(b'\t');
+        for word in words {
+            push_word(&mut line, &model.word_name(word.word));
+            line.push(b' ');
+        }
+        line.push(b'\n');
+    }
+    out.put(&line)
+}
+
+fn weights(model: &Model, out: &mut Sink<'_>) -> Result<()> {
+    let mut lines = Vec::new();
+    for k in 0..model.topics() {
+        for w in 0..model.words() {
+            push_number(&mut lines, u64::from(k));
+            lines.push(b'\t');
+            push_word(&mut lines, &model.word_name(w));
+            lines.push(b'\t');
+            push_float(&mut lines, model.phi(w)[k as usize] + model.beta());
+            lines.push(b'\n');
+            out.drain(&mut lines)?;
+        }
+    }
+    out.put(&lines)
+}
+
+/// Whole counts of a word: down, and up where the remainders are largest, so that they add up to the rounded sum.
+fn whole(phi: &[f32]) -> Vec<(u32, u64)> {
+    let total = phi.iter().map(|&n| f64::from(n)).sum::<f64>().round() as u64;
+    let mut all: Vec<(u32, u64, f32)> =
+        (0..).zip(phi).filter(|&(_, &n)| n > 0.0).map(|(k, &n)| (k, n.floor() as u64, n.fract())).collect();
+    let left = total.saturating_sub(all.iter().map(|&(_, n, _)| n).sum()) as usize;
+    all.sort_by(|a, b| b.2.total_cmp(&a.2));
+    all.iter_mut().take(left).for_each(|(_, n, _)| *n += 1);
+    let mut counts: Vec<(u32, u64)> =
+        all.into_iter().map(|(k, n, _)| (k, n)).filter(|&(_, n)| n > 0).collect();
+    counts.sort_by_key(|&(k, n)| (std::cmp::Reverse(n), k));
+    counts
+}
+
+fn counts(model: &Model, out: &mut Sink<'_>) -> Result<()> {
+    let mut lines = Vec::new();
+    for w in 0..model.words() {
+        push_number(&mut lines, u64::from(w));
+        lines.push(b' ');
+        push_word(&mut lines, &model.word_name(w));
+        for (k, n) in whole(model.phi(w)) {
+            lines.push(b' ');
+            push_number(&mut lines, u64::from(k));
+            lines.push(b':');
+            push_number(&mut lines, n);
+        }
+        lines.push(b'\n');
+        out.drain(&mut lines)?;
+    }
+    out.put(&lines)
+}
+
+/// A document's name, or its number from 1 where it has none.
+fn push_name(out: &mut Vec<u8>, mixture: &Mixture<'_>) {
+    if mixture.name.trim().is_empty() {
+        push_number(out, mixture.number + 1);
+    } else {
+        push_cell(out, mixture.name);
+    }
+}
+
+fn doc_topics(
+    mixtures: &Mixtures<'_>,
+    out: &mut Sink<'_>,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<()> {
+    mixtures.each(
+        |mixture, lines: &mut Vec<u8>| {
+            push_number(lines, mixture.number);
+            lines.push(b'\t');
+            push_name(lines, mixture);
+            for &p in mixture.proportions {
+                lines.push(b'\t');
+                push_share(lines, p);
+            }
+            lines.push(b'\n');
+            Ok(())
+        },
+        |lines| out.put(&lines),
+        progress,
+    )
+}
+
+fn state(
+    mixtures: &Mixtures<'_>,
+    seed: u64,
+    out: &mut Sink<'_>,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<()> {
+    let model = mixtures.model();
+    let path = out.path;
+    let mut zip = GzEncoder::new(&mut out.out, Compression::new(6));
+    let mut zipped = Sink { out: &mut zip, path };
+    let mut head = b"#doc source pos typeindex type topic\n#alpha : ".to_vec();
+    for &alpha in model.alpha() {
+        push_float(&mut head, alpha);
+        head.push(b' ');
+    }
+    head.extend_from_slice(b"\n#beta : ");
+    push_float(&mut head, model.beta());
+    head.push(b'\n');
+    zipped.put(&head)?;
+    mixtures.each(
+        |mixture, lines: &mut Vec<u8>| {
+            tokens(model, mixture, seed, lines);
+            Ok(())
+        },
+        |lines| zipped.put(&lines),
+        progress,
+    )?;
+    zip.finish().map(drop).map_err(Error::io("write", path))
+}
+
+/// The lines of a document's tokens, a topic drawn for each.
+fn tokens(model: &Model, mixture: &Mixture<'_>, seed: u64, lines: &mut Vec<u8>) {
+    let mut random = Random::new(seed, Purpose::State, mixture.number);
+    let mut sums = vec![0f64; mixture.proportions.len()];
+    let mut position = 0;
+    let mut start = Vec::new();
+    push_number(&mut start, mixture.number);
+    start.push(b' ');
+    if mixture.name.trim().is_empty() {
+        push_number(&mut start, mixture.number + 1);
+    } else {
+        push_word(&mut start, mixture.name);
+    }
+    start.push(b' ');
+    for (&w, &x) in mixture.document.words.iter().zip(mixture.document.counts) {
+        let mut sum = 0.0;
+        for ((to, p), &share) in sums.iter_mut().zip(model.probabilities(w)).zip(mixture.proportions) {
+            sum += p * f64::from(share);
+            *to = sum;
+        }
+        for _ in 0..x {
+            let drawn = random.unit() * sum;
+            let k = sums.partition_point(|&s| s <= drawn).min(sums.len() - 1);
+            lines.extend_from_slice(&start);
+            push_number(lines, position);
+            lines.push(b' ');
+            push_number(lines, u64::from(w));
+            lines.push(b' ');
+            push_word(lines, &model.word_name(w));
+            lines.push(b' ');
+            push_number(lines, k as u64);
+            lines.push(b'\n');
+            position += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_counts_add_up_to_the_sum() {
+        assert_eq!(whole(&[0.4, 2.3, 0.0, 1.3]), [(1, 2), (3, 1), (0, 1)]);
+        assert_eq!(whole(&[0.0, 5.0]), [(1, 5)]);
+        assert_eq!(whole(&[0.0, 0.0]), []);
+        for phi in [vec![0.3f32; 10], vec![1.5, 2.5, 3.5], vec![1e6 + 0.25, 0.75]] {
+            let sum: f64 = phi.iter().map(|&n| f64::from(n)).sum();
+            assert_eq!(whole(&phi).iter().map(|&(_, n)| n).sum::<u64>(), sum.round() as u64);
+        }
+    }
+
+    #[test]
+    fn words_stay_one_field() {
+        let mut out = Vec::new();
+        push_word(&mut out, "new york\tcity\u{a0}é");
+        assert_eq!(String::from_utf8(out).unwrap(), "new_york_city_é");
+    }
+}

@@ -1,0 +1,61 @@
+//! The two tables of a model: words by topics, and documents by topics.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::folder;
+use crate::error::Result;
+use crate::infer::Mixtures;
+use crate::model::Model;
+use crate::table::{Cell, Column, Table, TableFormat};
+
+/// Writes `topic-word` (a row per word: p(w|k) of every topic) into a folder, and `doc-topic` (a row per document: number from 1, name, tokens
+/// that the model knows, p(k|d) of every topic) where there are documents. The format's name is the files' ending. Returns their names.
+pub fn save_tables(
+    model: &Model,
+    mixtures: Option<&Mixtures<'_>>,
+    to: &Path,
+    format: TableFormat,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Vec<PathBuf>> {
+    folder(to)?;
+    let topics = || (0..model.topics()).map(|k| Column::float(format!("topic_{k}")));
+    let path = to.join(format!("topic-word.{}", format.name()));
+    let columns: Vec<Column> = std::iter::once(Column::text("word")).chain(topics()).collect();
+    let mut table = Table::create(&path, format, &columns)?;
+    for w in 0..model.words() {
+        let name = model.word_name(w);
+        let probabilities = model.probabilities(w).map(|p| Cell::Float(p as f32));
+        let row: Vec<Cell<'_>> = std::iter::once(Cell::Text(&name)).chain(probabilities).collect();
+        table.row(&row)?;
+    }
+    table.finish()?;
+    let mut files = vec![path];
+    if let Some(mixtures) = mixtures {
+        let path = to.join(format!("doc-topic.{}", format.name()));
+        let first = [Column::whole("document"), Column::text("name").optional(), Column::whole("tokens")];
+        let columns: Vec<Column> = first.into_iter().chain(topics()).collect();
+        let mut table = Table::create(&path, format, &columns)?;
+        mixtures.each(
+            |mixture, rows: &mut Vec<(u64, String, u64, Vec<f32>)>| {
+                let proportions = mixture.proportions.to_vec();
+                rows.push((mixture.number + 1, mixture.name.to_owned(), mixture.tokens, proportions));
+                Ok(())
+            },
+            |rows| {
+                for (number, name, tokens, proportions) in rows {
+                    let name = if name.is_empty() { Cell::Missing } else { Cell::Text(&name) };
+                    let first = [Cell::Whole(number), name, Cell::Whole(tokens)];
+                    let row: Vec<Cell<'_>> =
+                        first.into_iter().chain(proportions.iter().map(|&p| Cell::Float(p))).collect();
+                    table.row(&row)?;
+                }
+                Ok(())
+            },
+            progress,
+        )?;
+        table.finish()?;
+        files.push(path);
+    }
+    Ok(files)
+}

@@ -1,0 +1,227 @@
+//! New documents: are their topics right, the same on any number of threads, and what of words that the model does not know?
+#![allow(clippy::float_cmp, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use common::go_on;
+use tinylda::corpus::Synth;
+use tinylda::{
+    Algorithm, Corpus, CorpusWriter, Inference, Mixtures, Model, Proportions, ProportionsFormat, Similar,
+    Trainer, Typical, Vocabulary, find_document, names_of,
+};
+
+fn on(_: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn synthetic(folder: &Path) -> Corpus {
+    let path = folder.join("synth.tlc");
+    let settings = Synth {
+        documents: 600,
+        words: 500,
+        topics: 40,
+        mean_length: 60.0,
+        concentration: 40.0,
+        ..Synth::default()
+    };
+    let mut synthetic = settings.prepare(&mut on).unwrap();
+    synthetic.write(&path, &settings.vocabulary(), &mut on).unwrap();
+    Corpus::open(&path).unwrap()
+}
+
+fn trained(corpus: &Corpus, topics: u32, algorithm: Algorithm) -> (Model, Vec<f32>) {
+    let trainer = Trainer::new(topics).algorithm(algorithm).passes(60);
+    let trained = trainer.train_with_theta(corpus, go_on).unwrap();
+    (trained.model, trained.theta.unwrap())
+}
+
+/// Proportions of all documents, a row each.
+fn rows(mixtures: &Mixtures<'_>) -> Vec<Vec<f32>> {
+    let mut rows = Vec::new();
+    mixtures
+        .each(
+            |mixture, some: &mut Vec<Vec<f32>>| {
+                some.push(mixture.proportions.to_vec());
+                Ok(())
+            },
+            |some| {
+                rows.extend(some);
+                Ok(())
+            },
+            &mut on,
+        )
+        .unwrap();
+    rows
+}
+
+#[test]
+fn threads_do_not_change_a_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = synthetic(folder.path());
+    for algorithm in [Algorithm::Tbp, Algorithm::Gibbs, Algorithm::Ovb] {
+        let (model, _) = trained(&corpus, 40, algorithm);
+        for format in [ProportionsFormat::Tsv, ProportionsFormat::JsonLines, ProportionsFormat::Npy] {
+            let written: Vec<Vec<u8>> = [1, 2, 7]
+                .into_iter()
+                .map(|threads| {
+                    let mixtures = Mixtures::new(&model, &corpus).unwrap().threads(threads);
+                    let mut out = Vec::new();
+                    let proportions = Proportions { format, top: None, min_proportion: None };
+                    let told = proportions.write(&mixtures, &mut out, Path::new("-"), &mut on).unwrap();
+                    assert_eq!((told.documents, told.documents_unknown), (600, 0));
+                    out
+                })
+                .collect();
+            assert!(written[0] == written[1] && written[0] == written[2], "{algorithm:?} {format:?}");
+        }
+    }
+}
+
+/// The measure is the total variation distance: half the sum of |p - q| over topics.
+#[test]
+fn training_and_inference_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = synthetic(folder.path());
+    for (algorithm, most) in [(Algorithm::Tbp, 0.1), (Algorithm::Stbp, 0.05), (Algorithm::Vb, 0.05)] {
+        let (model, theta) = trained(&corpus, 40, algorithm);
+        let inferred = rows(&Mixtures::new(&model, &corpus).unwrap());
+        let alpha: f32 = model.alpha().iter().sum();
+        let mut away = 0.0;
+        for (own, inferred) in theta.chunks(40).zip(&inferred) {
+            assert!((inferred.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+            let tokens: f32 = own.iter().sum();
+            let fit = own.iter().zip(model.alpha()).map(|(n, a)| (n + a) / (tokens + alpha));
+            away += f64::from(fit.zip(inferred).map(|(p, q)| (p - q).abs()).sum::<f32>()) / 2.0;
+        }
+        let mean = away / inferred.len() as f64;
+        assert!(mean < most, "{algorithm:?}: {mean}");
+    }
+}
+
+/// A corpus with names, some words that the model does not know, and a document of these alone.
+fn strangers(folder: &Path, model: &Model) -> Corpus {
+    let path = folder.join("strangers.tlc");
+    let mut writer = CorpusWriter::create(&path, true).unwrap();
+    writer.push(&[0, 1, 2], &[2, 1, 1], Some("some\tknown")).unwrap();
+    writer.push(&[0, 2], &[1, 3], Some("none")).unwrap();
+    writer.push(&[], &[], Some("empty")).unwrap();
+    let mut words = Vocabulary::new();
+    ["strange", model.vocabulary().unwrap().get(7).unwrap(), "unheard"].iter().for_each(|w| words.push(w));
+    writer.finish(3, Some(&words)).unwrap();
+    Corpus::open(&path).unwrap()
+}
+
+#[test]
+fn unknown_words_are_counted_and_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = synthetic(folder.path());
+    let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
+    let corpus = strangers(folder.path(), &model);
+    let mixtures = Mixtures::new(&model, &corpus).unwrap();
+    let unknown = mixtures.unknown().unwrap();
+    assert_eq!((unknown.words, unknown.tokens), (2, 7));
+    let mut text = Vec::new();
+    let proportions =
+        Proportions { format: ProportionsFormat::JsonLines, top: Some(2), min_proportion: None };
+    let told = proportions.write(&mixtures, &mut text, Path::new("-"), &mut on).unwrap();
+    assert_eq!((told.documents, told.documents_unknown, told.examples), (3, 2, vec![1, 2]));
+    let text = String::from_utf8(text).unwrap();
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.starts_with(
+            "{\"document\":1,\"name\":\"some\\tknown\",\"tokens\":1,\"tokens_unknown\":3,\"topics\":[["
+        ),
+        "{first}"
+    );
+    let prior = rows(&mixtures)[1].clone();
+    let alpha: f32 = model.alpha().iter().sum();
+    for (p, a) in prior.iter().zip(model.alpha()) {
+        assert!((p - a / alpha).abs() < 1e-7);
+    }
+    let inference = Mixtures::new(&model, &corpus).unwrap().inference(Inference::Same);
+    assert_eq!(rows(&inference)[1], prior);
+}
+
+#[test]
+fn lines_are_of_one_length_and_names_cannot_break_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = synthetic(folder.path());
+    let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
+    let strangers = strangers(folder.path(), &model);
+    for (top, min_proportion, columns) in
+        [(None, None, 42), (Some(3), None, 8), (None, Some(0.25), 10), (Some(2), Some(0.25), 6)]
+    {
+        for corpus in [&corpus, &strangers] {
+            let mixtures = Mixtures::new(&model, corpus).unwrap();
+            let mut text = Vec::new();
+            let proportions = Proportions { format: ProportionsFormat::Tsv, top, min_proportion };
+            proportions.write(&mixtures, &mut text, Path::new("-"), &mut on).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert_eq!(text.lines().count() as u64, corpus.shape().documents + 1);
+            for line in text.lines() {
+                assert_eq!(line.split('\t').count(), columns, "{line}");
+            }
+        }
+    }
+    let proportions = Proportions { format: ProportionsFormat::Npy, top: Some(3), min_proportion: None };
+    let mixtures = Mixtures::new(&model, &corpus).unwrap();
+    let error = proportions.write(&mixtures, &mut Vec::new(), Path::new("-"), &mut on).unwrap_err();
+    assert!(error.to_string().contains("--top"), "{error}");
+}
+
+#[test]
+fn typical_documents_are_those_that_a_sort_would_find() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = synthetic(folder.path());
+    let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
+    let mixtures = Mixtures::new(&model, &corpus).unwrap().threads(3);
+    let all = rows(&mixtures);
+    let typical = Typical { top: 4, min_tokens: 1, topics: Vec::new() }.find(&mixtures, &mut on).unwrap();
+    assert_eq!(typical.len(), 40);
+    for (k, found) in &typical {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        let p = |d: usize| all[d][*k as usize];
+        order.sort_by(|&a, &b| p(b).total_cmp(&p(a)).then(a.cmp(&b)));
+        let numbers: Vec<usize> = found.iter().map(|f| f.number as usize).collect();
+        assert_eq!(numbers, order[..4]);
+        assert!(found.iter().all(|f| f.value == p(f.number as usize)));
+    }
+    let one = Typical { top: 2, min_tokens: 70, topics: vec![3] }.find(&mixtures, &mut on).unwrap();
+    assert_eq!((one.len(), one[0].0), (1, 3));
+    assert!(one[0].1.iter().all(|f| f.tokens >= 70));
+    let error = Typical { top: 2, min_tokens: 1, topics: vec![40] }.find(&mixtures, &mut on).unwrap_err();
+    assert!(error.to_string().contains("from 0 to 39"), "{error}");
+}
+
+#[test]
+fn the_nearest_document_is_the_one_with_the_same_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = synthetic(folder.path());
+    let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
+    let path = folder.path().join("twins.tlc");
+    let mut writer = CorpusWriter::create(&path, true).unwrap();
+    let (mut reader, mut block) = (corpus.reader(), tinylda::Block::default());
+    reader.read(0, &mut block).unwrap();
+    for (name, d) in [("a", 3), ("b", 5), ("7", 9), ("twin of b", 5)] {
+        let document = block.document(d);
+        writer.push(document.words, document.counts, Some(name)).unwrap();
+    }
+    writer.finish(corpus.shape().words, corpus.vocabulary().unwrap().as_ref()).unwrap();
+    let twins = Corpus::open(&path).unwrap();
+    let mixtures = Mixtures::new(&model, &twins).unwrap();
+    let to = find_document(&twins, "b").unwrap();
+    let found = Similar { top: 10, min_tokens: 0 }.find(&mixtures, to, &mut on).unwrap();
+    assert_eq!((found.len(), found[0].number), (3, 3));
+    assert!(found[0].value < 1e-3 && found[1].value > found[0].value, "{found:?}");
+    // A name goes before a number.
+    assert_eq!(find_document(&twins, "7").unwrap(), 2);
+    assert_eq!(find_document(&twins, "4").unwrap(), 3);
+    assert_eq!(names_of(&twins, &[3, 0]).unwrap(), ["twin of b", "a"]);
+    for wrong in ["0", "5", "c", "-1"] {
+        let error = find_document(&twins, wrong).unwrap_err().to_string();
+        assert!(error.contains("from 1 to 4"), "{error}");
+    }
+}
