@@ -34,7 +34,7 @@ pub struct Evaluation {
 }
 
 /// The model's id for each word of the corpus.
-fn word_map(model: &Model, corpus: &Corpus) -> Result<Vec<Option<u32>>> {
+pub(super) fn word_map(model: &Model, corpus: &Corpus) -> Result<Vec<Option<u32>>> {
     let words = corpus.shape().words;
     let mine = corpus.vocabulary()?;
     match (&mine, model.vocabulary()) {
