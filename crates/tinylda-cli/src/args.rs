@@ -407,7 +407,14 @@ pub(crate) struct Topics {
     /// The model file
     pub(crate) model: PathBuf,
     /// How many words of each topic
-    #[arg(short = 'n', long, alias = "words", value_name = "N", allow_negative_numbers = true, default_value_t = 10)]
+    #[arg(
+        short = 'n',
+        long,
+        alias = "words",
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value_t = 10
+    )]
     pub(crate) top: usize,
     /// Which words come first
     #[arg(long, value_enum, default_value_t = WordOrder::Probability)]

@@ -67,7 +67,12 @@ fn measured(
         None => None,
     };
     if kind == Some("model") {
-        return Err(usage("--reference", "a model file".into(), "texts or a corpus file", "Give another file."));
+        return Err(usage(
+            "--reference",
+            "a model file".into(),
+            "texts or a corpus file",
+            "Give another file.",
+        ));
     }
     let opened = a.reference.as_deref().filter(|_| kind == Some("corpus")).map(Corpus::open).transpose()?;
     let from = if a.reference.is_some() { opened.as_ref() } else { corpus };

@@ -36,9 +36,8 @@ fn perplexity(a: &args::Eval, model: &Model, corpus: &Corpus, ui: Ui) -> anyhow:
         args::Inference::Same => Inference::Same,
         args::Inference::Own => Inference::Own,
     };
-    let e = predictive_perplexity(model, corpus, a.seed, inference, &mut |done, total| {
-        bar.at(done, total, "")
-    })?;
+    let e =
+        predictive_perplexity(model, corpus, a.seed, inference, &mut |done, total| bar.at(done, total, ""))?;
     bar.done();
     let definition = match inference {
         Inference::Same => DEFINITION.to_owned(),

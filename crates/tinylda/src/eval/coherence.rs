@@ -147,7 +147,10 @@ impl Coherence {
             return Err(Error::Setting {
                 option: "--window",
                 found: window.to_string(),
-                expected: format!("0, for whole documents: {} has no order of words", corpus.path().display()),
+                expected: format!(
+                    "0, for whole documents: {} has no order of words",
+                    corpus.path().display()
+                ),
                 remedy: "Leave it out, or give the texts themselves with --reference.".into(),
             });
         }
@@ -204,14 +207,19 @@ impl Coherence {
         let mut reading = |bytes, total: Option<u64>| progress(bytes, total.unwrap_or(0));
         let mut batches = Batches::open(path, &mut reading)?;
         let desk = || (Vec::new(), String::new());
-        let counted = counting.run(self.threads, desk, || batches.next(), |(text, lower), batch, tally| {
-            for line in batch.lines() {
-                text.clear();
-                each_word(line, lower, |word| text.push(slots.get(word).copied().unwrap_or(OTHER)));
-                tally.text(text);
-            }
-            Ok(())
-        })?;
+        let counted = counting.run(
+            self.threads,
+            desk,
+            || batches.next(),
+            |(text, lower), batch, tally| {
+                for line in batch.lines() {
+                    text.clear();
+                    each_word(line, lower, |word| text.push(slots.get(word).copied().unwrap_or(OTHER)));
+                    tally.text(text);
+                }
+                Ok(())
+            },
+        )?;
         self.finish(&counting, &counted, path)
     }
 
@@ -235,14 +243,19 @@ impl Coherence {
             }
             Ok((!ends.is_empty()).then_some((tokens, ends)))
         };
-        let counted = counting.run(self.threads, || (), job, |(), (tokens, ends), tally| {
-            let mut start = 0;
-            for end in ends {
-                tally.text(&tokens[start..end]);
-                start = end;
-            }
-            Ok(())
-        })?;
+        let counted = counting.run(
+            self.threads,
+            || (),
+            job,
+            |(), (tokens, ends), tally| {
+                let mut start = 0;
+                for end in ends {
+                    tally.text(&tokens[start..end]);
+                    start = end;
+                }
+                Ok(())
+            },
+        )?;
         self.finish(&counting, &counted, Path::new("the texts"))
     }
 
@@ -291,7 +304,8 @@ impl Coherence {
                 path: path.to_path_buf(),
                 place: Place::Whole,
                 found: "none of the topics' words".into(),
-                expected: "texts in the language of the model, one document per line, or a corpus file".into(),
+                expected: "texts in the language of the model, one document per line, or a corpus file"
+                    .into(),
                 remedy: "Check that the reference belongs to the model.".into(),
             });
         }

@@ -93,11 +93,7 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn new(watched: &Watched) -> Counts {
-        Counts {
-            windows: 0,
-            words: vec![0; watched.words.len()],
-            pairs: vec![0; watched.counters()],
-        }
+        Counts { windows: 0, words: vec![0; watched.words.len()], pairs: vec![0; watched.counters()] }
     }
 
     pub(super) fn add(&mut self, other: &Counts) {
@@ -114,11 +110,7 @@ impl Counts {
 
     /// Windows with the words at two places of a topic.
     pub(super) fn with_both(&self, watched: &Watched, topic: usize, a: usize, b: usize) -> u64 {
-        if a == b {
-            self.with(watched.topics[topic][a])
-        } else {
-            self.pairs[watched.pair(topic, a, b)]
-        }
+        if a == b { self.with(watched.topics[topic][a]) } else { self.pairs[watched.pair(topic, a, b)] }
     }
 }
 
