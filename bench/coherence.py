@@ -6,7 +6,7 @@
     coherence.py compare TINYLDA docword.txt[.xz] K [--top 20] [--passes 30] [--processes 2] [--work DIR]
         imports the corpus, trains K topics, then measures their coherence with both on the same words and texts: words
         repeated by their counts. Prints a line of JSON per measure: both means, the largest difference of a topic,
-        seconds and peak memory of each process (gensim's with its workers').
+        seconds and peak memory of each process (gensim's with its workers'; tinylda's at least that of the Python that starts it).
     coherence.py relevance TINYLDA FILE.model
         the topics' words by relevance at lambda 0, 0.3, 0.6 and 1, beside pyLDAvis's
 """
@@ -167,8 +167,10 @@ def relevance(a):
     import numpy as np
     import pandas as pd
     import pyLDAvis
+    from pyLDAvis._prepare import _find_relevance
 
-    npz = "/tmp/relevance.npz" if not a.work else f"{a.work}/relevance.npz"
+    os.makedirs(a.work, exist_ok=True)
+    npz = f"{a.work}/relevance.npz"
     run([a.tinylda, "--quiet", "export", a.corpus, "--npz", npz, "--json"])
     z = np.load(npz)
     phi, beta = z["phi"].astype("float64"), float(z["beta"][0])
@@ -176,32 +178,33 @@ def relevance(a):
     p = ((phi + beta) / (phi.sum(0) + W * beta)).T
     lengths = phi.sum(0)
     # One document per topic, as long as the topic: pyLDAvis then has the model's own shares of topics.
-    lambdas = [0.0, 0.3, 0.6, 1.0]
     prepared = pyLDAvis.prepare(
-        p / p.sum(1, keepdims=True), np.eye(K), lengths, [str(w) for w in range(W)], phi.sum(1),
+        p, np.eye(K), lengths, [str(w) for w in range(W)], phi.sum(1),
         R=30, lambda_step=0.1, mds=lambda d: np.zeros((len(d), 2)), sort_topics=False, start_index=0, n_jobs=1,
     )
     overall = (p * (lengths / lengths.sum())[:, None]).sum(0)
+    log_p, log_lift = pd.DataFrame(np.log(p)), pd.DataFrame(np.log(p / overall))
     names = {str(word): w for w, word in enumerate(z["vocab"])}
     swapped = checked = 0
+    lambdas = [0.0, 0.3, 0.6, 1.0]
     for l in lambdas:
-        _, _, out = run([a.tinylda, "--quiet", "topics", a.corpus, "--by", "relevance", "--lambda", str(l), "--top", "30", "--json"])
+        theirs = _find_relevance(log_p, log_lift, 30, l)
+        command = [a.tinylda, "--quiet", "topics", a.corpus, "--by", "relevance", "--lambda", str(l), "--top", "30", "--json"]
         score = l * np.log(p) + (1 - l) * np.log(p / overall)
-        for topic in json.loads(out)["topics"]:
+        for topic in json.loads(run(command)[2])["topics"]:
             k = topic["topic"]
-            mine = [names[w["word"]] for w in topic["words"]]
-            table = prepared.topic_info[prepared.topic_info.Category == f"Topic{k}"]
-            candidates = table.Term.astype(int).to_numpy()
-            # pyLDAvis's own rule for the R words of a lambda: the largest, equal ones in the order of words.
-            theirs = pd.Series(score[k]).nlargest(30).index.tolist()
-            assert set(theirs) <= set(candidates) or np.allclose(
-                np.sort(score[k][theirs]), np.sort(score[k][candidates])[-30:], atol=1e-9), (l, k)
-            for x, y in zip(mine, theirs):
+            table = prepared.topic_info[prepared.topic_info.Category == f"Topic{k}"].set_index("Term")
+            for word, y in zip(topic["words"], theirs[k]):
+                x = names[word["word"]]
                 checked += 1
                 if x != y:
                     # Only where the two are the same number but for the last bits.
                     assert abs(score[k][x] - score[k][y]) < 1e-9, (l, k, x, y)
                     swapped += 1
+                elif str(x) in table.index:
+                    row = table.loc[str(x)]
+                    assert abs(np.log(word["lift"]) - row.loglift) < 1e-4, (l, k, x)
+                    assert abs(np.log(word["probability"]) - row.logprob) < 1e-4, (l, k, x)
     print(json.dumps(dict(words=checked, same_but_for_rounding=swapped, lambdas=lambdas)))
 
 
