@@ -1,6 +1,7 @@
 //! What the user sees of topics' words: `topics` in every order, `eval --coherence`, and what they say when something is wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Output;
 
@@ -40,7 +41,7 @@ fn folder() -> tempfile::TempDir {
     for i in 0..60 {
         let line = ["onion garlic butter oven sauce", "planet orbit comet rocket moon"][i % 2];
         let words: Vec<&str> = line.split(' ').collect();
-        text.push_str(&format!("{line}, {} {}.\n", words[i % 5], words[i % 3]));
+        writeln!(text, "{line}, {} {}.", words[i % 5], words[i % 3]).unwrap();
     }
     std::fs::write(f.join("texts.txt"), text).unwrap();
     good(f, "import texts.txt -o texts.tlc");

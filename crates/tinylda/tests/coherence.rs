@@ -190,7 +190,7 @@ fn what_words_alone_tell() {
     let rank = |values: &[f64], w: usize| {
         let below = values.iter().filter(|&&v| v < values[w]).count() as f64;
         let alike = values.iter().filter(|&&v| v == values[w]).count() as f64;
-        (below + (alike + 1.0) / 2.0) / 40.0
+        (below + f64::midpoint(alike, 1.0)) / 40.0
     };
     let orders = [Order::Probability, Order::Lift, Order::Frex(0.5), Order::Frex(0.9)];
     for order in orders.into_iter().chain([0.0, 0.3, 0.6, 1.0].map(Order::Relevance)) {

@@ -93,7 +93,7 @@ mod tests {
     fn words_are_those_of_import() {
         let mut words = Vec::new();
         each_word("Don't PANIC: 42 x2, \u{c4}pfel\u{2014}now", &mut String::new(), |w| {
-            words.push(w.to_owned())
+            words.push(w.to_owned());
         });
         assert_eq!(words, ["don't", "panic", "x2", "\u{e4}pfel", "now"]);
     }

@@ -257,7 +257,9 @@ mod tests {
             let texts: Vec<Vec<u32>> =
                 texts.iter().map(|t| t.iter().map(|w| slots.get(w).copied().unwrap_or(OTHER)).collect()).collect();
             let (mut slider, mut counts) = (Slider::new(&watched), Counts::new(&watched));
-            texts.iter().for_each(|text| slider.text(text, size, &mut counts));
+            for text in &texts {
+                slider.text(text, size, &mut counts);
+            }
             let expected = plainly(&watched, &texts, size);
             prop_assert_eq!(counts.windows, expected.windows);
             prop_assert_eq!(counts.words, expected.words);

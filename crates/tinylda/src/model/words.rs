@@ -273,7 +273,7 @@ fn ranks(mut values: Vec<f64>) -> Vec<f64> {
     let mut order: Vec<(f64, u32)> = values.iter().copied().zip(0..).collect();
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut before = 0usize;
-    for alike in order.chunk_by(|a, b| a.0 == b.0) {
+    for alike in order.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
         let rank = (before as f64 + (alike.len() + 1) as f64 / 2.0) / count;
         for &(_, w) in alike {
             values[w as usize] = rank;

@@ -12,7 +12,9 @@ proptest! {
     fn the_best_are_those_of_sorting(scores in prop::collection::vec(0u8..20, 0..300), wanted in 0usize..40) {
         let mut best = Best::new(wanted);
         let all: Vec<(f64, u32)> = scores.iter().map(|&s| f64::from(s)).zip(0..).collect();
-        all.iter().for_each(|&(score, word)| best.offer(score, word));
+        for &(score, word) in &all {
+            best.offer(score, word);
+        }
         let mut sorted = all;
         sorted.sort_by(best_first);
         sorted.truncate(wanted);
