@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tinylda::Algorithm;
+use tinylda::eval::Measure;
 
 pub(crate) use answers::{Documents, Infer, InferFormat, Target};
 
@@ -449,30 +450,136 @@ impl Train {
     }
 }
 
-/// Print the words of a model's topics
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WordOrder {
+    /// p(w|k): the topic's most frequent words
+    Probability,
+    /// Between probability and lift: see --lambda
+    Relevance,
+    /// p(w|k)/p(w): words of this topic and no other, rare ones first
+    Lift,
+    /// Frequent and exclusive, both: see --weight
+    Frex,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopicOrder {
+    /// By number, from 0
+    Number,
+    /// The most prevalent first
+    Prevalence,
+}
+
+/// Print a model's topics: their prevalence and their words
+///
+/// The prevalence of a topic is its share of all tokens. Words come by probability, or by an order that prefers the topic's own.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda topics nyt.model -n 10\n  tinylda topics nyt.model --json")]
+#[command(
+    after_help = "Examples:\n  tinylda topics nyt.model -n 10\n  tinylda topics nyt.model --by relevance --sort prevalence\n  \
+    tinylda topics nyt.model --topic 3 --by frex --top 30\n  tinylda topics nyt.model --tsv > topics.tsv"
+)]
 pub(crate) struct Topics {
     /// The model file
     pub(crate) model: PathBuf,
     /// How many words of each topic
-    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10)]
-    pub(crate) words: usize,
+    #[arg(
+        short = 'n',
+        long,
+        alias = "words",
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value_t = 10
+    )]
+    pub(crate) top: usize,
+    /// Which words come first
+    #[arg(long, value_enum, default_value_t = WordOrder::Probability)]
+    pub(crate) by: WordOrder,
+    /// With --by relevance: lambda log p(w|k) + (1 - lambda) log(p(w|k)/p(w)); 1 is probability, 0 is lift [default: 0.6]
+    #[arg(long, value_name = "0..1", allow_negative_numbers = true, value_parser = zero_to_one)]
+    pub(crate) lambda: Option<f64>,
+    /// With --by frex: the weight of exclusivity beside frequency [default: 0.5]
+    #[arg(long, value_name = "0..1", allow_negative_numbers = true, value_parser = zero_to_one)]
+    pub(crate) weight: Option<f64>,
+    /// Only this topic, a line for each word
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub(crate) topic: Option<u32>,
+    /// The order of topics
+    #[arg(long, value_enum, default_value_t = TopicOrder::Number)]
+    pub(crate) sort: TopicOrder,
+    /// Print a table with tabs, a header and a line for each word of each topic
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) tsv: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Measure how well a model predicts documents it has not seen
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Missing {
+    /// Left out, and counted
+    LeaveOut,
+    /// Kept, as gensim does where its dictionary has them: u_mass counts their pairs, the others become infinite or no number
+    Keep,
+}
+
+/// The measures by their names, and `all` of them.
+fn measure() -> impl TypedValueParser<Value = Vec<Measure>> {
+    let known = Measure::ALL.map(|measure| {
+        PossibleValue::new(measure.name()).help(match measure {
+            Measure::UMass => "Is a word likely where a better one of its topic is? By documents",
+            Measure::CUci => "Pointwise mutual information of pairs, windows of 10 words",
+            Measure::CNpmi => "The same from -1 to 1",
+            Measure::CV => "Likeness of the words' company, from 0 to 1, windows of 110 words",
+        })
+    });
+    let all = PossibleValue::new("all").help("All of them");
+    PossibleValuesParser::new(known.into_iter().chain([all])).map(|name| {
+        let named: Vec<Measure> = Measure::ALL.into_iter().filter(|measure| measure.name() == name).collect();
+        if named.is_empty() { Measure::ALL.to_vec() } else { named }
+    })
+}
+
+/// Measure how good a model is: how well it predicts, how coherent its topics are
 ///
-/// The paper's predictive perplexity; its definition is printed with the number.
+/// Without --coherence: the paper's predictive perplexity on documents that the model has not seen; its definition is printed with
+/// the number. With --coherence: whether the words of a topic stand together in texts (the numbers of gensim's CoherenceModel),
+/// and what the words alone tell: diversity, exclusivity, effective number of words. Higher coherence is better.
+///
+/// A corpus file has no order of words: there, a document is one window for all measures. --reference takes the texts
+/// themselves, and then words must stand near each other.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tinylda eval nyt.model test.tlc --seed 1 --json")]
+#[command(after_help = "Examples:\n  tinylda eval nyt.model test.tlc --seed 1 --json\n  \
+    tinylda eval nyt.model nyt.tlc --coherence c_npmi,u_mass\n  \
+    tinylda eval abstracts.model --reference abstracts.txt.gz --coherence all --top 10")]
 pub(crate) struct Eval {
     /// The model file
     pub(crate) model: PathBuf,
-    /// The corpus file with test documents
-    pub(crate) corpus: PathBuf,
+    /// The corpus file: test documents for perplexity, any for coherence
+    #[arg(required_unless_present = "reference")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Measure the topics' coherence
+    #[arg(long, value_name = "MEASURE,...", value_delimiter = ',', value_parser = measure())]
+    pub(crate) coherence: Vec<Vec<Measure>>,
+    /// With --coherence: how many words of each topic
+    #[arg(long, value_name = "N", requires = "coherence", allow_negative_numbers = true, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) top: u32,
+    /// With --coherence: words of a window for all measures but u_mass; 0: the whole document [default: 10 for c_uci and c_npmi,
+    /// 110 for c_v; whole documents of a corpus file]
+    #[arg(long, value_name = "N", requires = "coherence")]
+    pub(crate) window: Option<u32>,
+    /// With --coherence: other texts than CORPUS: a text file with a document per line, compressed or not, - for standard input; or
+    /// a corpus file
+    #[arg(long, value_name = "INPUT", requires = "coherence")]
+    pub(crate) reference: Option<PathBuf>,
+    /// With --coherence: what becomes of topics' words that never occur in the texts
+    #[arg(long, value_enum, requires = "coherence", default_value_t = Missing::LeaveOut)]
+    pub(crate) missing: Missing,
+    /// With --coherence: how many threads; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", requires = "coherence", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// With --coherence: the predictive perplexity on CORPUS too
+    #[arg(long, requires_all = ["coherence", "corpus"])]
+    pub(crate) perplexity: bool,
     /// How the topics of the test documents are found
     #[arg(long, value_enum, default_value_t = Inference::Same)]
     pub(crate) inference: Inference,
@@ -672,6 +779,12 @@ fn not_negative(text: &str) -> Result<f64, String> {
 fn share(text: &str) -> Result<f64, String> {
     number(text).and_then(|v| {
         if v > 0.0 && v < 1.0 { Ok(v) } else { Err("expected a share above 0 and below 1".into()) }
+    })
+}
+
+fn zero_to_one(text: &str) -> Result<f64, String> {
+    number(text).and_then(|v| {
+        if (0.0..=1.0).contains(&v) { Ok(v) } else { Err("expected a number from 0 to 1".into()) }
     })
 }
 

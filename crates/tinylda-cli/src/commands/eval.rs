@@ -1,24 +1,43 @@
 //! `tinylda eval`
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tinylda::eval::{DEFINITION, predictive_perplexity};
 use tinylda::{Corpus, Inference, Model};
 
+use super::coherence::coherence;
 use super::{grouped, print, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
-    let corpus = Corpus::open(&a.corpus)?;
+    let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
+    let (mut value, mut lines) = (json!({}), String::new());
+    if !a.coherence.is_empty() {
+        (value, lines) = coherence(a, &model, corpus.as_ref(), ui)?;
+    }
+    if let Some(corpus) = corpus.filter(|_| a.perplexity || a.coherence.is_empty()) {
+        let (more, text) = perplexity(a, &model, &corpus, ui)?;
+        if !lines.is_empty() {
+            lines.push('\n');
+        }
+        lines.push_str(&text);
+        if let (Value::Object(all), Value::Object(more)) = (&mut value, more) {
+            all.extend(more);
+        }
+    }
+    print(a.json, &value, &lines)
+}
+
+/// For JSON, and for people.
+fn perplexity(a: &args::Eval, model: &Model, corpus: &Corpus, ui: Ui) -> anyhow::Result<(Value, String)> {
     let bar = ui.bar("documents", Unit::Plain);
     let inference = match a.inference {
         args::Inference::Same => Inference::Same,
         args::Inference::Own => Inference::Own,
     };
-    let e = predictive_perplexity(&model, &corpus, a.seed, inference, &mut |done, total| {
-        bar.at(done, total, "")
-    })?;
+    let e =
+        predictive_perplexity(model, corpus, a.seed, inference, &mut |done, total| bar.at(done, total, ""))?;
     bar.done();
     let definition = match inference {
         Inference::Same => DEFINITION.to_owned(),
@@ -52,5 +71,5 @@ pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
             format!("{} ({} tokens, left out)", grouped(e.words_unknown), grouped(e.tokens_unknown)),
         ),
     ]);
-    print(a.json, &value, &format!("{lines}\nDefinition: {definition}\n"))
+    Ok((value, format!("{lines}\nDefinition: {definition}\n")))
 }

@@ -1,5 +1,6 @@
 //! One file per command: arguments in, the library called, a result printed.
 
+mod coherence;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod demo;

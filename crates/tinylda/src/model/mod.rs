@@ -2,9 +2,12 @@
 
 mod file;
 mod npz;
+mod words;
 
 pub(crate) use file::Frame;
 pub(crate) use npz::{Npz, npy_header};
+pub(crate) use words::Probabilities;
+pub use words::{Order, RankedWord};
 
 use serde::{Deserialize, Serialize};
 
@@ -160,38 +163,13 @@ impl Model {
     pub fn top_words(&self, n: usize) -> Vec<Vec<TopWord>> {
         let beta = f64::from(self.topics.beta);
         let beta_sum = self.topics.beta_sum();
-        let n = n.min(self.words() as usize);
-        let by_weight = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        let mut top: Vec<Vec<(f32, u32)>> = vec![Vec::new(); self.topics.count as usize];
-        // Each list may grow to twice what is wanted and is then cut back: a pass over phi, and little to hold.
-        let cut = |best: &mut Vec<(f32, u32)>| {
-            if n > 0 && best.len() > n {
-                best.select_nth_unstable_by(n - 1, by_weight);
-            }
-            best.truncate(n);
+        let best = self.best(n.min(self.words() as usize), |_| 1.0, 0.0);
+        let probability = |value: f64, lambda: f64| (value + beta) / (lambda + beta_sum);
+        let topic = |(best, &lambda): (Vec<(f64, u32)>, &f64)| {
+            best.into_iter()
+                .map(|(value, word)| TopWord { word, probability: probability(value, lambda) })
+                .collect()
         };
-        for w in 0..self.words() {
-            for (best, &value) in top.iter_mut().zip(self.phi(w)) {
-                best.push((value, w));
-                if best.len() >= 2 * n + 16 {
-                    cut(best);
-                }
-            }
-        }
-        for best in &mut top {
-            cut(best);
-            best.sort_unstable_by(by_weight);
-        }
-        top.into_iter()
-            .zip(&self.topics.lambda)
-            .map(|(best, &lambda)| {
-                best.into_iter()
-                    .map(|(value, word)| TopWord {
-                        word,
-                        probability: (f64::from(value) + beta) / (lambda + beta_sum),
-                    })
-                    .collect()
-            })
-            .collect()
+        best.into_iter().zip(&self.topics.lambda).map(topic).collect()
     }
 }

@@ -1,0 +1,172 @@
+//! The part of `tinylda eval` that is about topics' words: coherence, diversity, exclusivity.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tinylda::eval::{Coherence, Coherences, Measure, Missing, WordMeasures, word_measures};
+use tinylda::{Corpus, Model};
+
+use super::{grouped, shown, table, usage, visible};
+use crate::args;
+use crate::progress::{Ui, Unit};
+
+/// Words of a topic that are shown beside its numbers.
+const SHOWN: usize = 5;
+
+/// For JSON, and for people.
+pub(super) fn coherence(
+    a: &args::Eval,
+    model: &Model,
+    corpus: Option<&Corpus>,
+    ui: Ui,
+) -> anyhow::Result<(Value, String)> {
+    let mut measures: Vec<Measure> = Vec::new();
+    for &measure in a.coherence.iter().flatten() {
+        if !measures.contains(&measure) {
+            measures.push(measure);
+        }
+    }
+    let how = Coherence {
+        measures,
+        window: a.window,
+        missing: match a.missing {
+            args::Missing::LeaveOut => Missing::LeaveOut,
+            args::Missing::Keep => Missing::Keep,
+        },
+        threads: a.threads.map_or_else(
+            || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            usize::from,
+        ),
+    };
+    let topics: Vec<Vec<u32>> =
+        model.top_words(a.top as usize).iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
+    let (found, source, ordered) = measured(a, &how, model, &topics, corpus, ui)?;
+    let words = word_measures(model, &topics);
+    let windows = if ordered {
+        "texts in their order"
+    } else {
+        "a corpus file has no order of words, so that each document is one window; --reference takes texts"
+    };
+    let value = json(a, model, &found, &words, &source, windows);
+    Ok((value, lines(model, &topics, &found, &words, &source, windows)?))
+}
+
+/// Measures on the reference or the corpus; says which, and whether it has an order of words.
+fn measured(
+    a: &args::Eval,
+    how: &Coherence,
+    model: &Model,
+    topics: &[Vec<u32>],
+    corpus: Option<&Corpus>,
+    ui: Ui,
+) -> anyhow::Result<(Coherences, String, bool)> {
+    let stdin = Path::new("-");
+    let kind = match a.reference.as_deref().filter(|&path| path != stdin) {
+        Some(path) => tinylda::kind_of_file(path)?,
+        None => None,
+    };
+    if kind == Some("model") {
+        return Err(usage(
+            "--reference",
+            "a model file".into(),
+            "texts or a corpus file",
+            "Give another file.",
+        ));
+    }
+    let opened = a.reference.as_deref().filter(|_| kind == Some("corpus")).map(Corpus::open).transpose()?;
+    let from = if a.reference.is_some() { opened.as_ref() } else { corpus };
+    if let Some(corpus) = from {
+        let bar = ui.bar("blocks read", Unit::Plain);
+        let found = how.of_corpus(model, topics, corpus, &mut |done, total| bar.at(done, total, ""))?;
+        bar.done();
+        return Ok((found, shown(corpus.path()), false));
+    }
+    let path = a.reference.as_deref().unwrap_or(stdin);
+    let bar = ui.bar("reading", Unit::Bytes);
+    let found = how.of_text_file(model, topics, path, &mut |done, total| bar.at(done, total, ""))?;
+    bar.done();
+    Ok((found, shown(path), true))
+}
+
+fn json(
+    a: &args::Eval,
+    model: &Model,
+    found: &Coherences,
+    words: &WordMeasures,
+    source: &str,
+    windows: &str,
+) -> Value {
+    let one = |m: &tinylda::eval::Measured| {
+        json!({
+            "measure": m.measure.name(),
+            "mean": m.mean,
+            "topics": m.topics,
+            "window": m.window,
+            "windows": m.windows,
+        })
+    };
+    let names = |words: &Vec<u32>| words.iter().map(|&w| model.word_name(w)).collect::<Vec<_>>();
+    json!({
+        "coherence": found.measures.iter().map(one).collect::<Vec<_>>(),
+        "reference": source,
+        "windows": windows,
+        "reference_documents": found.documents,
+        "top": a.top,
+        "words_missing": found.missing.iter().map(names).collect::<Vec<_>>(),
+        "diversity": words.diversity,
+        "exclusivity": words.exclusivity,
+        "effective_words": words.effective_words,
+    })
+}
+
+fn lines(
+    model: &Model,
+    topics: &[Vec<u32>],
+    found: &Coherences,
+    words: &WordMeasures,
+    source: &str,
+    windows: &str,
+) -> anyhow::Result<String> {
+    let number = |value: f64| if value.is_finite() { format!("{value:.4}") } else { "-".to_owned() };
+    let mut out = String::from("topic   share");
+    for m in &found.measures {
+        write!(out, "  {:>8}", m.measure.name())?;
+    }
+    writeln!(out, "  exclusive  eff. words  words")?;
+    for (k, top) in topics.iter().enumerate() {
+        write!(out, "{k:5}  {:5.1}%", 100.0 * model.share(k as u32))?;
+        for m in &found.measures {
+            write!(out, "  {:>8}", number(m.topics[k]))?;
+        }
+        let names: Vec<_> = top.iter().take(SHOWN).map(|&w| visible(&model.word_name(w))).collect();
+        let (exclusive, effective) = (words.exclusivity[k], words.effective_words[k]);
+        writeln!(out, "  {:>9}  {effective:10.1}  {}", number(exclusive), names.join(" "))?;
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (exclusive, effective) = (mean(&words.exclusivity), mean(&words.effective_words));
+    write!(out, "{:13}", " mean")?;
+    for m in &found.measures {
+        write!(out, "  {:>8}", number(m.mean))?;
+    }
+    writeln!(out, "  {:>9}  {effective:10.1}\n", number(exclusive))?;
+    let top = topics.iter().map(Vec::len).max().unwrap_or(0);
+    let sizes: Vec<String> = found
+        .measures
+        .iter()
+        .map(|m| match m.window {
+            0 => format!("{}: whole documents", m.measure.name()),
+            n => format!("{}: {n} words ({} windows)", m.measure.name(), grouped(m.windows)),
+        })
+        .collect();
+    let missing: usize = found.missing.iter().map(Vec::len).sum();
+    out.push_str(&table(&[
+        ("reference", format!("{source}, {} documents: {windows}", grouped(found.documents))),
+        ("windows", sizes.join(", ")),
+        ("words", format!("the {top} most probable of each topic; {missing} never occur in the reference")),
+        ("diversity", format!("{} of them are different words", number(words.diversity))),
+        ("exclusive", "mean of p(w|k) / sum_j p(w|j) over these words, as in MALLET's diagnostics".into()),
+        ("eff. words", "1 / sum_w p(w|k)^2".into()),
+    ]));
+    Ok(out)
+}
