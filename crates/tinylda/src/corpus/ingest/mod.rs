@@ -256,7 +256,7 @@ impl Import {
             words: &self.words,
             names: self.names.as_deref(),
             output,
-            origin: input.exists().then(|| input.to_string_lossy().into_owned()),
+            origin: source.again().then(|| input.to_string_lossy().into_owned()),
             threads: if self.threads == 0 { cores() } else { self.threads },
             memory: self.memory,
         };
@@ -295,7 +295,7 @@ impl Import {
         // Read before the corpus: a wrong vocabulary should not cost the time of the whole import.
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         // A file can be read again; what is no file must be put aside.
-        let again = input.total.is_some() && source.is_file();
+        let again = input.again;
         let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
         let mut lines = Lines::with_progress(input, &mut reading);
         let (format, shape) = self.check_start(&mut lines)?;

@@ -387,3 +387,6 @@ fn looks_like_a_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ' ' || c == '-')
         && !name.chars().any(|c| c.is_ascii_digit())
 }
+
+#[cfg(test)]
+mod tests;

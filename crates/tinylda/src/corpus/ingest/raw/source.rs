@@ -65,6 +65,10 @@ pub(crate) trait TextSource {
     fn next(&mut self, batch: &mut Batch) -> Result<bool>;
     /// Bytes read since the beginning, and how many there are, where it is known.
     fn progress(&self) -> (u64, Option<u64>);
+    /// Whether its path will lead to the texts later, too.
+    fn again(&self) -> bool {
+        true
+    }
     /// How it is compressed.
     fn compression(&self) -> Compression {
         Compression::None
@@ -178,6 +182,10 @@ impl TextSource for FileSource {
 
     fn progress(&self) -> (u64, Option<u64>) {
         (self.input.consumed(), self.input.total)
+    }
+
+    fn again(&self) -> bool {
+        self.spool.is_none()
     }
 
     fn compression(&self) -> Compression {
