@@ -92,7 +92,9 @@ fn the_corpus_of_version_2_opens() {
     // Old files have none of it.
     let old = Corpus::open(&fixture("v1.tlc")).unwrap();
     assert!(!old.has_labels() && !old.has_places() && old.about().unwrap().pipeline.is_none());
-    assert!(old.reader().read_labels(0).unwrap().is_empty() && old.reader().read_places(0).unwrap().is_empty());
+    assert!(
+        old.reader().read_labels(0).unwrap().is_empty() && old.reader().read_places(0).unwrap().is_empty()
+    );
 }
 
 #[test]
@@ -103,7 +105,10 @@ fn what_is_written_today_is_version_2_where_it_has_to_be() {
     if std::env::var_os("TINYLDA_WRITE_FIXTURES").is_some() && !fixture("v2.tlc").exists() {
         std::fs::copy(&path, fixture("v2.tlc")).unwrap();
     }
-    assert!(std::fs::read(&path).unwrap() == std::fs::read(fixture("v2.tlc")).unwrap(), "the corpus format has changed");
+    assert!(
+        std::fs::read(&path).unwrap() == std::fs::read(fixture("v2.tlc")).unwrap(),
+        "the corpus format has changed"
+    );
 }
 
 /// Labels, places and the pipeline go along with a split, and the pipeline into the model.

@@ -217,7 +217,12 @@ impl Words {
     }
 
     /// The treatment that the words of a model or corpus have had.
-    fn like(&self, path: &Path, pipeline: Option<&Pipeline>, vocabulary: Option<Vocabulary>) -> anyhow::Result<Treatment> {
+    fn like(
+        &self,
+        path: &Path,
+        pipeline: Option<&Pipeline>,
+        vocabulary: Option<Vocabulary>,
+    ) -> anyhow::Result<Treatment> {
         let own = Words {
             token_pattern: self.token_pattern.clone(),
             keep_case: self.keep_case,

@@ -66,7 +66,12 @@ pub(crate) fn import(words: &args::Words, model: Option<&Model>) -> anyhow::Resu
             args::words::as_before(model.pipeline(), vocabulary)
         }
     };
-    Ok(Import { format: words.format.map(format), parts: words.parts(), words: treatment, ..Import::default() })
+    Ok(Import {
+        format: words.format.map(format),
+        parts: words.parts(),
+        words: treatment,
+        ..Import::default()
+    })
 }
 
 /// Runs an import with its bars, and says what it found and left out.
@@ -124,7 +129,10 @@ fn summary(dropped: &Dropped, languages: &[String], fixed: bool, ui: Ui) {
     tokens(dropped.numbers, "without a letter".into());
     tokens(dropped.short, "too short".into());
     tokens(dropped.long, "too long".into());
-    tokens(dropped.rare.1, format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.least));
+    tokens(
+        dropped.rare.1,
+        format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.least),
+    );
     tokens(dropped.frequent.1, format!("of {} words in too many documents", grouped(dropped.frequent.0)));
     tokens(dropped.beyond.1, format!("of {} words beyond --max-words", grouped(dropped.beyond.0)));
     if fixed {

@@ -144,7 +144,8 @@ fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     };
     let opened = opening.open(ui)?;
     if let Some(done) = &opened.imported {
-        let name = if a.corpus.as_path() == Path::new("-") { "standard input".into() } else { shown(&a.corpus) };
+        let name =
+            if a.corpus.as_path() == Path::new("-") { "standard input".into() } else { shown(&a.corpus) };
         ui.say(&format!("{name}: {}, {}", done.format.name(), shape_line(done.shape)));
     }
     let mut own = a.clone();

@@ -125,8 +125,7 @@ impl Cursor<'_> {
 /// The index and the footer, as they stand at the end of the file.
 pub(crate) fn tail(d: &Directory) -> Vec<u8> {
     let version = d.parts.version();
-    let mut out =
-        Vec::with_capacity(d.entries.len() * entry_bytes(version) as usize + FOOTER_BYTES as usize);
+    let mut out = Vec::with_capacity(d.entries.len() * entry_bytes(version) as usize + FOOTER_BYTES as usize);
     for e in &d.entries {
         for v in [e.offset, e.first_document, e.tokens] {
             out.extend_from_slice(&v.to_le_bytes());

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use super::about::About;
 use super::block::{Block, decode, pieces};
 use super::format::{self, Directory, Entry};
-use super::about::About;
 use super::pack::unpack_strings;
 use super::place::{self, TextPlace};
 use super::{Shape, Vocabulary};

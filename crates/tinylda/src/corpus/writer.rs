@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::block::encode;
 use super::about::About;
+use super::block::encode;
 use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES, Parts};
 use super::pack::pack_strings;
 use super::place::{TextPlace, pack_places};

@@ -44,7 +44,8 @@ pub(crate) fn write_small(path: &Path) {
 
 /// The same with all that version 2 has: labels, places and how it was made.
 pub(crate) fn write_small_with_details(path: &Path) {
-    let pipeline = Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::default() };
+    let pipeline =
+        Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::default() };
     let sources = vec![Source { path: "texts/ä.csv".into(), format: "csv".into() }];
     let about = About { pipeline: Some(pipeline), sources };
     let mut writer = CorpusWriter::create_with(path, true, true, true, &about).unwrap();
@@ -52,7 +53,8 @@ pub(crate) fn write_small_with_details(path: &Path) {
         let words: Vec<u32> = (0..d % 7).map(|i| i * 13 + d % 5).collect();
         let counts: Vec<u32> = words.iter().map(|&w| 1 + w % 4).collect();
         let (name, label) = (format!("document-{d}"), format!("class {}", d % 3));
-        let place = TextPlace { source: 0, offset: (u64::from(d) << 30) + u64::from(d % 4), length: 1000 + d };
+        let place =
+            TextPlace { source: 0, offset: (u64::from(d) << 30) + u64::from(d % 4), length: 1000 + d };
         let details = Details { name: Some(&name), label: Some(&label), place: Some(place) };
         writer.push_with(&words, &counts, details).unwrap();
     }

@@ -102,6 +102,14 @@ impl Input {
         Ok(Input { path: path.to_path_buf(), compression, total, again: false, consumed, reader })
     }
 
+    /// From bytes that are not compressed, whatever they look like.
+    pub(crate) fn plain(source: Box<dyn Read>, path: &Path, total: u64) -> Input {
+        let consumed = Arc::new(AtomicU64::new(0));
+        let reader = Box::new(Counted { source, consumed: Arc::clone(&consumed) });
+        let (path, compression) = (path.to_path_buf(), Compression::None);
+        Input { path, compression, total: Some(total), again: false, consumed, reader }
+    }
+
     /// How many bytes of the file itself have been read.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)

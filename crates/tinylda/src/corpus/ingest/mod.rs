@@ -300,7 +300,8 @@ impl Import {
         let mut lines = Lines::with_progress(input, &mut reading);
         let (format, shape) = self.check_start(&mut lines)?;
         if let Some(shape) = shape {
-            let ends = raw::records::Reader { path: source.clone(), shape: shape.clone(), strict: false }.ends();
+            let ends =
+                raw::records::Reader { path: source.clone(), shape: shape.clone(), strict: false }.ends();
             let spool = if again {
                 None
             } else {

@@ -243,7 +243,8 @@ fn pairs_refuse() {
 fn text() {
     let words = Words { stop: words::StopWords::None, ..Words::default() };
     let all = Imports::new(Import { words, ..Import::default() });
-    let (imported, got) = all.run("The cat's cat, the DOG 42!\n\nÉcole école 3D — naïve\n".as_bytes()).unwrap();
+    let (imported, got) =
+        all.run("The cat's cat, the DOG 42!\n\nÉcole école 3D — naïve\n".as_bytes()).unwrap();
     assert_eq!(imported.format, Format::Text);
     assert_eq!(imported.shape, Shape { documents: 3, words: 7, nonzeros: 7, tokens: 9 });
     // Ids in the order of the words' bytes: 3d, cat, cat's, dog, naïve, the, école.

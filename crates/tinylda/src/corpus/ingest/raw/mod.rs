@@ -199,7 +199,10 @@ impl Job<'_> {
         let (found, remedy) = if documents == 0 {
             ("no documents".to_string(), "Check that this is the right file or folder, and its --format.")
         } else if dropped.tokens == 0 {
-            (format!("{documents} documents without a single word"), "Check the input, its --format and columns.")
+            (
+                format!("{documents} documents without a single word"),
+                "Check the input, its --format and columns.",
+            )
         } else {
             (
                 format!("{documents} documents, and no word that is kept"),
@@ -228,7 +231,8 @@ impl Job<'_> {
         let limit = (memory / 2 / self.threads as u64).clamp(2 << 20, 2 << 30) as usize;
         let runs = std::sync::Mutex::new(Runs::new(&folder_of(self.output)));
         let counters = (0..self.threads).map(|_| Counter::new(pairs, limit)).collect();
-        let work = |counter: &mut Counter, batch: &Batch| counter.batch(batch, &self.reader, tokenizer, &runs);
+        let work =
+            |counter: &mut Counter, batch: &Batch| counter.batch(batch, &self.reader, tokenizer, &runs);
         let counters = drive(source, counters, &work, tell, &mut |()| Ok(()))?;
         let mut runs = runs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut documents = 0;
@@ -252,14 +256,19 @@ impl Job<'_> {
         let fixed = self.words.vocabulary.is_some();
         let lexicon = Lexicon::new(vocabulary);
         let (mut named, labelled) = self.reader.details();
-        let mut names = self.names.map(|path| Ok::<_, Error>(Lines::new(super::input::Input::open(path)?))).transpose()?;
+        let mut names = self
+            .names
+            .map(|path| Ok::<_, Error>(Lines::new(super::input::Input::open(path)?)))
+            .transpose()?;
         named |= self.format == Format::Folder || names.is_some();
         let places = self.origin.is_some();
-        let sources = self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });
+        let sources =
+            self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });
         let about = About { pipeline: Some(pipeline), sources: sources.collect() };
         let mut writer = CorpusWriter::create_with(self.output, named, labelled, places, &about)?;
         let fillers = (0..self.threads).map(|_| Filler::new(fixed)).collect();
-        let work = |filler: &mut Filler, batch: &Batch| filler.batch(batch, &self.reader, tokenizer, &lexicon);
+        let work =
+            |filler: &mut Filler, batch: &Batch| filler.batch(batch, &self.reader, tokenizer, &lexicon);
         let (mut empty, mut documents) = (0, 0u64);
         drive(source, fillers, &work, tell, &mut |filled: Filled| {
             if fixed {
@@ -316,7 +325,8 @@ pub(crate) fn shape(format: Format, parts: &Parts, start: &[u8], path: &Path) ->
     Ok(match format {
         Format::Csv => RecordShape::Table(table(parts, start, path)?),
         Format::JsonLines => {
-            let text = if parts.text_fields.is_empty() { vec!["text".into()] } else { parts.text_fields.clone() };
+            let text =
+                if parts.text_fields.is_empty() { vec!["text".into()] } else { parts.text_fields.clone() };
             RecordShape::Json(Json { text, id: parts.id_field.clone(), label: parts.label_field.clone() })
         }
         Format::Mallet => RecordShape::Mallet,
@@ -343,7 +353,10 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
         option,
         found: format!("{name:?}, which {} does not have", path.display()),
         expected: if header {
-            format!("one of {}", first.iter().take(40).map(|c| format!("{c:?}")).collect::<Vec<_>>().join(", "))
+            format!(
+                "one of {}",
+                first.iter().take(40).map(|c| format!("{c:?}")).collect::<Vec<_>>().join(", ")
+            )
         } else {
             format!("a number from 1 to {}", first.len())
         },
@@ -362,12 +375,20 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
             found: "not given".into(),
             expected: format!(
                 "the column with the text: {}",
-                first.iter().zip(1..).take(40).map(|(c, n)| {
-                    let short: String = c.chars().take(30).collect();
-                    format!("{n} ({short:?})")
-                }).collect::<Vec<_>>().join(", ")
+                first
+                    .iter()
+                    .zip(1..)
+                    .take(40)
+                    .map(|(c, n)| {
+                        let short: String = c.chars().take(30).collect();
+                        format!("{n} ({short:?})")
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ),
-            remedy: "Give its name or number; if this is no table, say --format text for a document per line.".into(),
+            remedy:
+                "Give its name or number; if this is no table, say --format text for a document per line."
+                    .into(),
         })?;
         vec![column]
     } else {

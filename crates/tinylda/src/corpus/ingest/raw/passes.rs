@@ -8,7 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::records::Reader;
 use super::source::{Batch, TextSource};
-use crate::corpus::ingest::words::{Counted, Cut, Dropped, Lexicon, Reason, Runs, Table, Tokenizer, phrase_key};
+use crate::corpus::ingest::words::{
+    Counted, Cut, Dropped, Lexicon, Reason, Runs, Table, Tokenizer, phrase_key,
+};
 use crate::corpus::{TextPlace, Vocabulary};
 use crate::error::{Error, Result};
 

@@ -72,7 +72,12 @@ struct Row {
 
 /// Reads a row, calling `each` with every field as it stands, and whether it is quoted. Nothing where there are no bytes.
 /// A quote counts at the beginning of a field only; two in a quoted field are one.
-fn row<'a>(bytes: &'a [u8], delimiter: u8, quotes: bool, each: &mut dyn FnMut(&'a [u8], bool)) -> Option<Row> {
+fn row<'a>(
+    bytes: &'a [u8],
+    delimiter: u8,
+    quotes: bool,
+    each: &mut dyn FnMut(&'a [u8], bool),
+) -> Option<Row> {
     if bytes.is_empty() {
         return None;
     }
@@ -112,7 +117,12 @@ fn row<'a>(bytes: &'a [u8], delimiter: u8, quotes: bool, each: &mut dyn FnMut(&'
         }
         if line_end {
             lines += u64::from(end.is_some());
-            return Some(Row { bytes: end.map_or(stop, |end| end + 1), complete: end.is_some(), open: false, lines });
+            return Some(Row {
+                bytes: end.map_or(stop, |end| end + 1),
+                complete: end.is_some(),
+                open: false,
+                lines,
+            });
         }
         at = stop + 1;
     }
@@ -134,7 +144,9 @@ pub(crate) struct Table {
 pub(crate) fn first_row(start: &[u8], delimiter: u8, quotes: bool) -> Vec<String> {
     let mut fields = Vec::new();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    row(start, delimiter, quotes, &mut |field, _| fields.push(String::from_utf8_lossy(field).trim().to_string()));
+    row(start, delimiter, quotes, &mut |field, _| {
+        fields.push(String::from_utf8_lossy(field).trim().to_string())
+    });
     fields
 }
 
@@ -205,7 +217,13 @@ impl Reader {
     }
 
     fn bad(&self, line: u64, found: String, expected: String, remedy: impl Into<String>) -> Error {
-        Error::Input { path: self.path.clone(), place: Place::Line(line), found, expected, remedy: remedy.into() }
+        Error::Input {
+            path: self.path.clone(),
+            place: Place::Line(line),
+            found,
+            expected,
+            remedy: remedy.into(),
+        }
     }
 
     /// Bytes as text; `replaced` is set where some had to be.
@@ -238,11 +256,18 @@ impl Reader {
     ) -> Result<()> {
         if let Kind::Text { name, label } = &piece.kind {
             let mut replaced = false;
-            let named = Reader { path: name.as_ref().map_or(self.path.clone(), |n| self.path.join(n)), ..self.clone() };
+            let named = Reader {
+                path: name.as_ref().map_or(self.path.clone(), |n| self.path.join(n)),
+                ..self.clone()
+            };
             let text = named.text(bytes, 1, &mut replaced)?;
             let place = TextPlace { source: piece.source, offset: piece.offset, length: bytes.len() as u32 };
-            let record =
-                Record { name: name.as_deref().map(Into::into), label: label.as_deref().map(Into::into), text, place };
+            let record = Record {
+                name: name.as_deref().map(Into::into),
+                label: label.as_deref().map(Into::into),
+                text,
+                place,
+            };
             return each(record, replaced);
         }
         if let Shape::Table(table) = &self.shape {
@@ -300,11 +325,18 @@ impl Reader {
         let mut head = table.header && piece.line == 1;
         loop {
             fields.clear();
-            let found = row(&bytes[at..], table.delimiter, table.quotes, &mut |field, quoted| fields.push((field, quoted)));
+            let found = row(&bytes[at..], table.delimiter, table.quotes, &mut |field, quoted| {
+                fields.push((field, quoted))
+            });
             let Some(found) = found else { return Ok(()) };
             if found.open {
                 let remedy = Ends::Quoted { delimiter: table.delimiter }.remedy();
-                return Err(self.bad(line, "a quote that is opened and never closed".into(), "a closing quote".into(), remedy));
+                return Err(self.bad(
+                    line,
+                    "a quote that is opened and never closed".into(),
+                    "a closing quote".into(),
+                    remedy,
+                ));
             }
             let start = at;
             at += found.bytes;
@@ -328,7 +360,11 @@ impl Reader {
             let mut cell = |column: usize| {
                 let (field, quoted) = fields[column];
                 let text = self.text(field, first, &mut replaced)?;
-                Ok::<_, Error>(if quoted && text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text })
+                Ok::<_, Error>(if quoted && text.contains("\"\"") {
+                    text.replace("\"\"", "\"").into()
+                } else {
+                    text
+                })
             };
             let (text, part) = if let [column] = table.text[..] {
                 (cell(column)?, fields[column].0)
@@ -347,7 +383,8 @@ impl Reader {
                 offset: piece.offset + (part.as_ptr() as usize - bytes.as_ptr() as usize) as u64,
                 length: part.len() as u32,
             };
-            let (name, label) = (table.id.map(&mut cell).transpose()?, table.label.map(&mut cell).transpose()?);
+            let (name, label) =
+                (table.id.map(&mut cell).transpose()?, table.label.map(&mut cell).transpose()?);
             each(Record { name, label, text, place }, replaced)?;
         }
     }
@@ -365,18 +402,23 @@ impl Reader {
             let remedy = "Give one whole object per line; `jq -c .` and `jq -c '.[]'` make such lines.";
             self.bad(line, format!("{} ({e})", shown(line_bytes)), "a JSON object".into(), remedy)
         })?;
-        let find = |path: &str| path.split('.').try_fold(&value, |at, key| match at {
-            serde_json::Value::Array(list) => key.parse().ok().and_then(|i: usize| list.get(i)),
-            other => other.get(key),
-        });
+        let find = |path: &str| {
+            path.split('.').try_fold(&value, |at, key| match at {
+                serde_json::Value::Array(list) => key.parse().ok().and_then(|i: usize| list.get(i)),
+                other => other.get(key),
+            })
+        };
         let mut all = String::new();
         for path in &json.text {
             let found = find(path).ok_or_else(|| {
                 let names = match &value {
-                    serde_json::Value::Object(map) => map.keys().take(40).map(String::as_str).collect::<Vec<_>>().join(", "),
+                    serde_json::Value::Object(map) => {
+                        map.keys().take(40).map(String::as_str).collect::<Vec<_>>().join(", ")
+                    }
                     _ => "no fields".into(),
                 };
-                let remedy = "Name the field that has the text with --text-field; a dot leads into an object.";
+                let remedy =
+                    "Name the field that has the text with --text-field; a dot leads into an object.";
                 self.bad(line, format!("no field {path:?}"), format!("it among {names}"), remedy)
             })?;
             if !all.is_empty() {
@@ -403,7 +445,13 @@ impl Reader {
         Ok(Record { name: short(&json.id), label: short(&json.label), text: all.into(), place })
     }
 
-    fn vowpal<'a>(&self, whole: &'a [u8], line: u64, place: TextPlace, replaced: &mut bool) -> Result<Record<'a>> {
+    fn vowpal<'a>(
+        &self,
+        whole: &'a [u8],
+        line: u64,
+        place: TextPlace,
+        replaced: &mut bool,
+    ) -> Result<Record<'a>> {
         let text = self.text(whole, line, replaced)?;
         let Some(bar) = text.find('|') else {
             return Err(self.bad(
@@ -450,7 +498,12 @@ impl Reader {
                     all.push(' ');
                 }
                 if all.len() > super::source::LONGEST {
-                    return Err(self.bad(line, "more than 64 MiB of words".into(), "a document".into(), "Cut it into parts."));
+                    return Err(self.bad(
+                        line,
+                        "more than 64 MiB of words".into(),
+                        "a document".into(),
+                        "Cut it into parts.",
+                    ));
                 }
             }
         }
@@ -495,12 +548,17 @@ pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
         .take(20)
         .collect();
     // The last may be cut.
-    let lines = if lines.len() > 1 && lines.len() < 20 && !lines[lines.len() - 1].ends_with(b"\n") && start.len() > 1 << 16 {
+    let lines = if lines.len() > 1
+        && lines.len() < 20
+        && !lines[lines.len() - 1].ends_with(b"\n")
+        && start.len() > 1 << 16
+    {
         &lines[..lines.len() - 1]
     } else {
         &lines[..]
     };
-    let all = |test: &dyn Fn(&[u8]) -> bool| !lines.is_empty() && lines.iter().all(|line| test(line.trim_ascii()));
+    let all =
+        |test: &dyn Fn(&[u8]) -> bool| !lines.is_empty() && lines.iter().all(|line| test(line.trim_ascii()));
     if all(&|line| line.starts_with(b"{") && line.ends_with(b"}")) {
         return Some((Format::JsonLines, 0));
     }
@@ -508,7 +566,8 @@ pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
         memchr::memchr(b'|', line).is_some_and(|bar| {
             let head = &line[..bar];
             head.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty()).all(|part| {
-                part.starts_with(b"'") || std::str::from_utf8(part).is_ok_and(|text| text.parse::<f64>().is_ok())
+                part.starts_with(b"'")
+                    || std::str::from_utf8(part).is_ok_and(|text| text.parse::<f64>().is_ok())
             })
         })
     };

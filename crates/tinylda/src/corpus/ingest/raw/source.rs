@@ -1,9 +1,10 @@
 //! Text in batches: whole records, about a megabyte at a time, from a file or a folder, as often as is asked.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{Cursor, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::records::Ends;
 use crate::corpus::ingest::input::{Compression, Input};
@@ -13,6 +14,8 @@ use crate::error::{Error, Place, Result};
 pub(crate) const BATCH: usize = 1 << 20;
 /// A record must fit in memory several times over.
 pub(crate) const LONGEST: usize = 64 << 20;
+/// So much of a compressed file is kept for the next pass.
+const UNPACKED: usize = 16 << 20;
 
 /// What a piece of a batch is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +87,11 @@ pub(crate) struct FileSource {
     spool: Option<File>,
     ends: Ends,
     input: Input,
+    compression: Compression,
+    /// What was unpacked so far, while it is little: unpacking twice takes longer than all the rest.
+    unpacked: Option<Vec<u8>>,
+    /// The same, whole.
+    whole: Option<Arc<[u8]>>,
     /// The beginning of a record whose end was not there yet.
     rest: Vec<u8>,
     offset: u64,
@@ -99,6 +107,9 @@ impl FileSource {
             shown: shown.to_path_buf(),
             spool,
             ends,
+            compression: input.compression,
+            unpacked: (input.compression != Compression::None).then(Vec::new),
+            whole: None,
             input,
             rest: Vec::new(),
             offset: 0,
@@ -118,12 +129,21 @@ pub(crate) fn open(path: &Path, shown: &Path, spool: Option<&File>) -> Result<In
         Ok((file, total))
     };
     let (file, total) = attempt().map_err(Error::io("read", shown))?;
-    Input::new(Box::new(file), shown, Some(total))
+    Ok(Input::plain(Box::new(file), shown, total))
 }
 
 impl TextSource for FileSource {
     fn rewind(&mut self) -> Result<()> {
-        self.input = open(&self.path, &self.shown, self.spool.as_ref())?;
+        if self.at_end && self.whole.is_none() {
+            self.whole = self.unpacked.take().map(Into::into);
+        }
+        if let Some(whole) = &self.whole {
+            let total = whole.len() as u64;
+            self.input = Input::plain(Box::new(Cursor::new(Arc::clone(whole))), &self.shown, total);
+        } else {
+            self.input = open(&self.path, &self.shown, self.spool.as_ref())?;
+            self.unpacked = (self.compression != Compression::None).then(Vec::new);
+        }
         self.rest.clear();
         (self.offset, self.line, self.at_end) = (0, 1, false);
         Ok(())
@@ -141,6 +161,11 @@ impl TextSource for FileSource {
                 let n = self.input.read(&mut batch.bytes[filled..])?;
                 batch.bytes.truncate(filled + n);
                 self.at_end = n == 0;
+                self.unpacked =
+                    self.unpacked.take().filter(|kept| kept.len() + n <= UNPACKED).map(|mut kept| {
+                        kept.extend_from_slice(&batch.bytes[filled..]);
+                        kept
+                    });
             }
             if self.at_end {
                 break batch.bytes.len();
@@ -189,7 +214,7 @@ impl TextSource for FileSource {
     }
 
     fn compression(&self) -> Compression {
-        self.input.compression
+        self.compression
     }
 }
 
@@ -207,7 +232,10 @@ impl FolderSource {
     pub(crate) fn new(root: &Path, glob: Option<&str>) -> Result<FolderSource> {
         let glob = glob
             .map(|pattern| {
-                globset::GlobBuilder::new(pattern).literal_separator(false).build().map(|g| g.compile_matcher())
+                globset::GlobBuilder::new(pattern)
+                    .literal_separator(false)
+                    .build()
+                    .map(|g| g.compile_matcher())
             })
             .transpose()
             .map_err(|e| Error::Setting {

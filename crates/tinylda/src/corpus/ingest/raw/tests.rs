@@ -87,35 +87,51 @@ fn table(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
 fn lines() {
     let (imported, all) = run(&every_word(), b"\xef\xbb\xbfa b a\r\n\nb").unwrap();
     assert_eq!((imported.format, imported.empty_documents), (Format::Text, 1));
-    assert_eq!(all, [document("", "", &["a*2", "b"], "a b a"), document("", "", &[], ""), document("", "", &["b"], "b")]);
+    assert_eq!(
+        all,
+        [document("", "", &["a*2", "b"], "a b a"), document("", "", &[], ""), document("", "", &["b"], "b")]
+    );
 }
 
 #[test]
 fn tables() {
     let csv = b"id,Class,text\n1,x,\"a, \"\"b\"\"\nc\"\n2,y,d e\n\n";
-    let expected = [document("1", "x", &["a", "b", "c"], "a, \"\"b\"\"\nc"), document("2", "y", &["d", "e"], "d e")];
+    let expected =
+        [document("1", "x", &["a", "b", "c"], "a, \"\"b\"\"\nc"), document("2", "y", &["d", "e"], "d e")];
     assert_eq!(run(&table(&["text"], Some("ID"), Some("class")), csv).unwrap().1, expected);
     // The text's column has a name that is known.
     let (imported, all) = run(&every_word(), csv).unwrap();
     assert_eq!((imported.format, all.len()), (Format::Csv, 2));
     let tsv = b"d1\tC01\tone two\nd2\tC02\tit's \"three\"\n";
-    let expected = [document("d1", "C01", &["one", "two"], "one two"), document("d2", "C02", &["it's", "three"], "it's \"three\"")];
+    let expected = [
+        document("d1", "C01", &["one", "two"], "one two"),
+        document("d2", "C02", &["it's", "three"], "it's \"three\""),
+    ];
     assert_eq!(run(&table(&["3"], Some("1"), Some("2")), tsv).unwrap().1, expected);
     let both = run(&table(&["2", "3"], None, None), tsv).unwrap().1;
     assert_eq!(both[0].2, ["c01", "one", "two"]);
     let semicolons = run(&table(&["text"], None, None), b"n;text\n1;a,b\n").unwrap().1;
     assert_eq!(semicolons[0].2, ["a", "b"]);
 
-    refuses(&table(&["body"], None, None), b"id,text\n1,a\n", &["--text-column", "\"body\"", "\"id\", \"text\""]);
+    refuses(
+        &table(&["body"], None, None),
+        b"id,text\n1,a\n",
+        &["--text-column", "\"body\"", "\"id\", \"text\""],
+    );
     refuses(&table(&["3"], None, None), b"1,a\n", &["--text-column", "a number from 1 to 2"]);
     refuses(&table(&["text"], None, None), b"id,text\n1,a\n2,b,c\n", &["line 3", "3 columns", "expected 2"]);
-    refuses(&table(&["text"], None, None), b"id,text\n1,a\n2,\"b\n3,c\n", &["line 3", "never closed", "--quotes no"]);
+    refuses(
+        &table(&["text"], None, None),
+        b"id,text\n1,a\n2,\"b\n3,c\n",
+        &["line 3", "never closed", "--quotes no"],
+    );
     refuses(&every_word(), b"a1\tb b\nc1\td d\n", &["--text-column", "not given", "--format text"]);
 }
 
 #[test]
 fn json_lines() {
-    let json = b"{\"id\":7,\"a\":{\"b\":\"one \\u00e9\"},\"tags\":[\"x\",\"y\"]}\n\n{\"id\":8,\"a\":{\"b\":null}}\n";
+    let json =
+        b"{\"id\":7,\"a\":{\"b\":\"one \\u00e9\"},\"tags\":[\"x\",\"y\"]}\n\n{\"id\":8,\"a\":{\"b\":null}}\n";
     let parts = Parts {
         text_fields: vec!["a.b".into()],
         id_field: Some("id".into()),
@@ -124,7 +140,10 @@ fn json_lines() {
     };
     let import = Import { parts, ..every_word() };
     let all = run(&import, json).unwrap().1;
-    assert_eq!((&all[0].0[..], &all[0].1[..], &all[0].2[..]), ("7", "x y", &["one".to_string(), "é".to_string()][..]));
+    assert_eq!(
+        (&all[0].0[..], &all[0].1[..], &all[0].2[..]),
+        ("7", "x y", &["one".to_string(), "é".to_string()][..])
+    );
     assert!(all[0].3.starts_with("{\"id\":7"));
     assert!(all[1].2.is_empty());
     assert_eq!(run(&every_word(), b"{\"text\":\"a b\"}\n").unwrap().0.format, Format::JsonLines);
@@ -137,10 +156,16 @@ fn json_lines() {
 fn mallet_and_vowpal_wabbit() {
     let import = Import { format: Some(Format::Mallet), ..every_word() };
     let all = run(&import, b"d1 en one two\nd2\tde\tdrei\n").unwrap().1;
-    assert_eq!(all, [document("d1", "en", &["one", "two"], "one two"), document("d2", "de", &["drei"], "drei")]);
+    assert_eq!(
+        all,
+        [document("d1", "en", &["one", "two"], "one two"), document("d2", "de", &["drei"], "drei")]
+    );
     let (imported, all) = run(&every_word(), b"1 'd1 |t c++:2 new_york |u b\n-1 0.5 'd2|t x\n").unwrap();
     assert_eq!(imported.format, Format::VowpalWabbit);
-    assert_eq!((&all[0].0[..], &all[0].1[..], &all[0].2[..]), ("d1", "1", &["b".into(), "c++*2".into(), "new_york".to_string()][..]));
+    assert_eq!(
+        (&all[0].0[..], &all[0].1[..], &all[0].2[..]),
+        ("d1", "1", &["b".into(), "c++*2".into(), "new_york".to_string()][..])
+    );
     assert_eq!((&all[1].0[..], &all[1].1[..]), ("d2", "-1"));
     refuses(&every_word(), b"1 |t a:0.5\n", &["line 1", "weights"]);
 }
@@ -150,7 +175,9 @@ fn folders() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("texts");
     std::fs::create_dir_all(root.join("b/deep")).unwrap();
-    for (name, text) in [("z.txt", "last"), ("b/deep/x.txt", "deep\nwater"), ("a.md", "mark"), (".hidden", "no")] {
+    for (name, text) in
+        [("z.txt", "last"), ("b/deep/x.txt", "deep\nwater"), ("a.md", "mark"), (".hidden", "no")]
+    {
         std::fs::write(root.join(name), text).unwrap();
     }
     let output = folder.path().join("out.tlc");
@@ -162,7 +189,8 @@ fn folders() {
         document("z.txt", "", &["last"], "last"),
     ];
     assert_eq!(documents(&output), expected);
-    let only = |glob: &str| Import { parts: Parts { glob: Some(glob.into()), ..Parts::default() }, ..every_word() };
+    let only =
+        |glob: &str| Import { parts: Parts { glob: Some(glob.into()), ..Parts::default() }, ..every_word() };
     go(&only("*.txt")).unwrap();
     assert_eq!(documents(&output), expected[1..]);
     assert!(go(&only("*.pdf")).unwrap_err().to_string().contains("no documents"));

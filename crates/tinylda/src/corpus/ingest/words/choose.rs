@@ -192,8 +192,7 @@ impl Chooser {
                 return Ok(());
             }
             let surprise = log(all) - log(both);
-            let npmi =
-                if surprise > 0.0 { (log(both) + log(all) - log(a) - log(b)) / surprise } else { 1.0 };
+            let npmi = if surprise > 0.0 { (log(both) + log(all) - log(a) - log(b)) / surprise } else { 1.0 };
             if npmi >= score {
                 best.push(Reverse((Score(npmi), Reverse(key.to_vec()))));
                 if best.len() > PHRASES {
@@ -251,8 +250,10 @@ mod tests {
 
     #[test]
     fn rare_frequent_and_beyond() {
-        let (_folder, mut runs) = counted(&[("d", 9, 4), ("a", 9, 4), ("the", 90, 10), ("b", 5, 4), ("x", 1, 1)]);
-        let choice = Choice { min_docs: Some(2), max_docs: Some(Most::Share(0.5)), max_words: Some(2), phrases: None };
+        let (_folder, mut runs) =
+            counted(&[("d", 9, 4), ("a", 9, 4), ("the", 90, 10), ("b", 5, 4), ("x", 1, 1)]);
+        let choice =
+            Choice { min_docs: Some(2), max_docs: Some(Most::Share(0.5)), max_words: Some(2), phrases: None };
         let mut chooser = Chooser { choice, documents: 10, memory: 1 << 20 };
         let mut dropped = Dropped::default();
         let words = chooser.words(&mut runs, &mut dropped).unwrap();
@@ -261,13 +262,25 @@ mod tests {
         chooser.choice.max_words = None;
         assert_eq!(chooser.words(&mut runs, &mut Dropped::default()).unwrap().len(), 3);
         chooser.memory = 10;
-        assert!(chooser.words(&mut runs, &mut Dropped::default()).unwrap_err().to_string().contains("--max-words"));
+        assert!(
+            chooser
+                .words(&mut runs, &mut Dropped::default())
+                .unwrap_err()
+                .to_string()
+                .contains("--max-words")
+        );
     }
 
     #[test]
     fn words_that_belong_together() {
         let (_folder, mut runs) = counted(&[
-            ("new", 100, 1), ("york", 60, 1), ("of", 5000, 1), ("car", 500, 1), ("new york", 55, 1), ("of car", 40, 1), ("york car", 9, 1),
+            ("new", 100, 1),
+            ("york", 60, 1),
+            ("of", 5000, 1),
+            ("car", 500, 1),
+            ("new york", 55, 1),
+            ("of car", 40, 1),
+            ("york car", 9, 1),
         ]);
         let chooser = Chooser { choice: Choice::default(), documents: 10, memory: 1 << 20 };
         assert_eq!(chooser.phrases(&mut runs, 0.5).unwrap(), [("new".to_string(), "york".to_string())]);

@@ -100,7 +100,10 @@ impl RunReader<'_> {
 }
 
 /// Hands over all strings in order, each once, with the sums of its counts.
-fn merge(runs: &mut [Run], mut each: impl FnMut(&[u8], Counted) -> std::io::Result<()>) -> std::io::Result<()> {
+fn merge(
+    runs: &mut [Run],
+    mut each: impl FnMut(&[u8], Counted) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let mut readers = Vec::with_capacity(runs.len());
     for run in runs {
         let source: Box<dyn BufRead + '_> = match run {

@@ -212,9 +212,14 @@ mod tests {
 
     #[test]
     fn patterns_of_runs() {
-        for (pattern, least) in
-            [(r"(?u)\b\w\w+\b", Some(2)), (r"\w+", Some(1)), (r"\b\w\w\w+\b", Some(3)), (r"\w", None), (r"[a-z]+", None), ("+", None)]
-        {
+        for (pattern, least) in [
+            (r"(?u)\b\w\w+\b", Some(2)),
+            (r"\w+", Some(1)),
+            (r"\b\w\w\w+\b", Some(3)),
+            (r"\w", None),
+            (r"[a-z]+", None),
+            ("+", None),
+        ] {
             assert_eq!(runs_pattern(pattern), least, "{pattern}");
         }
     }

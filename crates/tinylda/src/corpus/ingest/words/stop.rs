@@ -45,7 +45,10 @@ impl StopWords {
                 return Err(Error::Setting {
                     option: "--stop-words",
                     found: format!("{name:?}, which is neither a language nor a file"),
-                    expected: format!("none, a file with a word per line, or some of {}", languages().join(", ")),
+                    expected: format!(
+                        "none, a file with a word per line, or some of {}",
+                        languages().join(", ")
+                    ),
                     remedy: "Separate several by commas, for instance en,de.".into(),
                 });
             }
@@ -72,7 +75,10 @@ pub(crate) fn guess(sample: &str) -> Option<&'static str> {
         // Letters alone are in some lists and stand in texts of all languages.
         list.iter().filter(|word| word.len() > 1).filter_map(|word| counts.get(word.as_bytes())).sum()
     };
-    let best = languages().iter().map(|&code| (hits(code), code)).max_by_key(|&(hits, code)| (hits, std::cmp::Reverse(code)))?;
+    let best = languages()
+        .iter()
+        .map(|&code| (hits(code), code))
+        .max_by_key(|&(hits, code)| (hits, std::cmp::Reverse(code)))?;
     (best.0 as f64 >= SHARE * total as f64 && total > 0).then_some(best.1)
 }
 
@@ -83,9 +89,18 @@ mod tests {
     #[test]
     fn languages_are_told_apart() {
         for (text, code) in [
-            ("It was the best of times, it was the worst of times, and we had everything before us", Some("en")),
-            ("Als er am Morgen aus seinen Träumen erwachte, fand er sich in seinem Bett wieder und war nicht mehr der alte", Some("de")),
-            ("Longtemps je me suis couché de bonne heure, et je ne le regrette pas du tout dans la vie", Some("fr")),
+            (
+                "It was the best of times, it was the worst of times, and we had everything before us",
+                Some("en"),
+            ),
+            (
+                "Als er am Morgen aus seinen Träumen erwachte, fand er sich in seinem Bett wieder und war nicht mehr der alte",
+                Some("de"),
+            ),
+            (
+                "Longtemps je me suis couché de bonne heure, et je ne le regrette pas du tout dans la vie",
+                Some("fr"),
+            ),
             ("peak1 peak2 peak3", None),
             ("", None),
         ] {

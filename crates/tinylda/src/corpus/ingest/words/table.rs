@@ -8,8 +8,11 @@ use hashbrown::HashTable;
 use crate::corpus::Vocabulary;
 
 /// Always the same numbers: nothing that is written depends on them, and a run should be the same to the last step.
+const STATE: foldhash::fast::FixedState = foldhash::fast::FixedState::with_seed(0x5eed);
+
+#[inline]
 fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = foldhash::fast::FixedState::with_seed(0x5eed).build_hasher();
+    let mut hasher = STATE.build_hasher();
     hasher.write(bytes);
     hasher.finish()
 }
@@ -108,26 +111,35 @@ impl<T: Copy> Table<T> {
 /// Word -> id, over a vocabulary.
 #[derive(Debug)]
 pub(crate) struct Lexicon<'a> {
-    vocabulary: &'a Vocabulary,
-    ids: HashTable<u32>,
+    text: &'a [u8],
+    ends: &'a [u64],
+    /// Half of the hash, and the id.
+    ids: HashTable<(u32, u32)>,
 }
 
 impl<'a> Lexicon<'a> {
     pub(crate) fn new(vocabulary: &'a Vocabulary) -> Lexicon<'a> {
+        let (text, ends) = vocabulary.parts();
         let mut ids = HashTable::with_capacity(vocabulary.len());
         for (word, id) in vocabulary.iter().zip(0u32..) {
-            ids.insert_unique(hash(word.as_bytes()), id, |&id| {
+            let hashed = hash(word.as_bytes());
+            ids.insert_unique(hashed, (hashed as u32, id), |&(_, id)| {
                 hash(vocabulary.get(id).unwrap_or_default().as_bytes())
             });
         }
-        Lexicon { vocabulary, ids }
+        Lexicon { text: text.as_bytes(), ends, ids }
     }
 
     /// The id of a word.
     #[inline]
     pub(crate) fn id(&self, word: &[u8]) -> Option<u32> {
-        let same = |&id: &u32| self.vocabulary.get(id).is_some_and(|known| known.as_bytes() == word);
-        self.ids.find(hash(word), same).copied()
+        let hashed = hash(word);
+        let same = |&(half, id): &(u32, u32)| {
+            let end = self.ends[id as usize] as usize;
+            let start = if id == 0 { 0 } else { self.ends[id as usize - 1] as usize };
+            half == hashed as u32 && &self.text[start..end] == word
+        };
+        self.ids.find(hashed, same).map(|&(_, id)| id)
     }
 }
 

@@ -74,11 +74,19 @@ impl Tokenizer {
             },
         };
         let stemmer = pipeline.stem.as_deref().map(stemmer).transpose()?;
-        let mut tokenizer =
-            Tokenizer { pipeline: pipeline.clone(), cutter, stop: Words::default(), stemmer, phrases: Words::default() };
+        let mut tokenizer = Tokenizer {
+            pipeline: pipeline.clone(),
+            cutter,
+            stop: Words::default(),
+            stemmer,
+            phrases: Words::default(),
+        };
         // The lists are in a form of their own: é may be two characters there, or be folded here.
-        tokenizer.stop =
-            pipeline.stop_words.iter().map(|word| tokenizer.common_form(word).into_owned().into_bytes()).collect();
+        tokenizer.stop = pipeline
+            .stop_words
+            .iter()
+            .map(|word| tokenizer.common_form(word).into_owned().into_bytes())
+            .collect();
         let mut key = Vec::new();
         for (a, b) in &pipeline.phrases {
             phrase_key(a.as_bytes(), b.as_bytes(), &mut key);
@@ -226,7 +234,9 @@ mod tests {
         assert_eq!(words(&p, "a #Tag and #more"), ["tag", "more"]);
         let p = Pipeline { tokens: Tokens::Blanks, ..Pipeline::default() };
         assert_eq!(words(&p, "c++ a.b\tC#"), ["c++", "a.b", "c#"]);
-        assert!(Tokenizer::new(&Pipeline { tokens: Tokens::Pattern("(".into()), ..Pipeline::default() }).is_err());
+        assert!(
+            Tokenizer::new(&Pipeline { tokens: Tokens::Pattern("(".into()), ..Pipeline::default() }).is_err()
+        );
     }
 
     proptest! {
@@ -239,7 +249,11 @@ mod tests {
 
     #[test]
     fn pipelines_are_json() {
-        let p = Pipeline { tokens: Tokens::Pattern("a".into()), phrases: vec![("new".into(), "york".into())], ..Pipeline::default() };
+        let p = Pipeline {
+            tokens: Tokens::Pattern("a".into()),
+            phrases: vec![("new".into(), "york".into())],
+            ..Pipeline::default()
+        };
         let text = serde_json::to_string(&p).unwrap();
         assert_eq!(serde_json::from_str::<Pipeline>(&text).unwrap(), p);
         assert_eq!(serde_json::from_str::<Pipeline>("{}").unwrap(), Pipeline::default());
