@@ -1,6 +1,7 @@
 //! The command line, as data: names, help and checks of single values. Nothing is opened or run here.
 
 mod answers;
+pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,8 @@ use tinylda::Algorithm;
 use tinylda::eval::Measure;
 
 pub(crate) use answers::{Documents, Infer, InferFormat, Target};
+
+pub(crate) use words::Words;
 
 /// Topic models (LDA) for collections bigger than the machine's memory.
 #[derive(Debug, Parser)]
@@ -73,7 +76,7 @@ pub(crate) enum Format {
     Svmlight,
     /// LDA-C: "pairs id:count ...", ids from 0
     Ldac,
-    /// Plain text: a document per line; words by Unicode's rules, in lower case
+    /// Plain text: a document per line
     Text,
     /// A sparse matrix of scipy (csr, csc, coo), documents as rows (or --transpose)
     Npz,
@@ -81,22 +84,36 @@ pub(crate) enum Format {
     H5ad,
     /// Parquet: lists of words, or rows of document, word and count
     Parquet,
+    /// A table: CSV, TSV and the like
+    Csv,
+    /// A JSON object per line
+    Jsonl,
+    /// MALLET: name, label and text on a line
+    Mallet,
+    /// Vowpal Wabbit: "label 'name |words word word:count"
+    Vw,
+    /// A folder of texts, a document each
+    Folder,
 }
 
 /// Turn your data into a corpus file
 ///
-/// Reads UCI bag of words, Matrix Market, SVMlight, LDA-C or plain text, also compressed (gzip, zstd, xz, bzip2; told by
-/// content, not by name); and sparse matrices of scipy (.npz), AnnData (.h5ad) and Parquet. Entries may come in any order and
-/// more than once. Memory does not grow with the number of documents.
+/// Reads text as people have it (a folder of files, a document per line, CSV and TSV, JSON lines, MALLET, Vowpal Wabbit) and
+/// bags of words (UCI, Matrix Market, SVMlight, LDA-C), also compressed (gzip, zstd, xz, bzip2; told by content, not by name);
+/// and sparse matrices of scipy (.npz), AnnData (.h5ad) and Parquet. Entries may come in any order and more than once. Memory
+/// does not grow with the number of documents.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
     tinylda import abstracts.txt -o abstracts.tlc\n  \
+    tinylda import articles.csv.gz --text-column title,body --id-column id --label-column section -o articles.tlc\n  \
+    tinylda import mails/ --glob '*.txt' --stop-words en,de --phrases -o mails.tlc\n  \
+    tinylda import new.jsonl --text-field article.body --vocabulary old.model -o new.tlc\n  \
     tinylda import matrix.mtx.gz --transpose --vocab peaks.txt --names barcodes.txt -o cells.tlc\n  \
     tinylda import cells.h5ad --layer counts -o cells.tlc\n  \
     tinylda import words.parquet --doc-column id --word-column lemma --count-column n -o words.tlc\n  \
     zcat counts.gz | tinylda import - --format svmlight -o counts.tlc")]
 pub(crate) struct Import {
-    /// The data; - for standard input
+    /// The data: a file or a folder; - for standard input
     pub(crate) input: PathBuf,
     /// The words, one per line: line i, all of it, names word i
     #[arg(long, value_name = "FILE")]
@@ -104,9 +121,6 @@ pub(crate) struct Import {
     /// The documents' names, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
-    /// The data's format; recognised from its first lines where not given
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<Format>,
     /// Matrix Market and npz: documents are the columns
     #[arg(long)]
     pub(crate) transpose: bool,
@@ -116,9 +130,6 @@ pub(crate) struct Import {
     /// Parquet: the column with lists of words, a document per row
     #[arg(long, value_name = "NAME")]
     pub(crate) tokens_column: Option<String>,
-    /// Parquet: with lists of words, the column with the documents' names
-    #[arg(long, value_name = "NAME")]
-    pub(crate) id_column: Option<String>,
     /// Parquet, a row per document and word: the column with the document [default: document]
     #[arg(long, value_name = "NAME")]
     pub(crate) doc_column: Option<String>,
@@ -134,12 +145,20 @@ pub(crate) struct Import {
     /// Leave counts of zero out instead of refusing them
     #[arg(long)]
     pub(crate) skip_zeros: bool,
+    /// Text: how many threads; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Text: the most memory to use, such as 512MiB or 2GiB; counts that do not fit go to disk [default: nine tenths of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<Size>,
     /// The corpus file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) words: Words,
 }
 
 /// Say what a corpus or model file holds, and check it
@@ -326,6 +345,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// or stopped and resumed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
+    tinylda train abstracts.tsv.xz --text-column 3 --label-column 2 -k 25 -o abstracts.model\n  \
     tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
@@ -334,11 +354,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Train {
-    /// The corpus file; - for documents from standard input, in any format that `import` knows
+    /// A corpus file, or any data that `import` knows: a file or a folder; - for standard input
     pub(crate) corpus: PathBuf,
-    /// With -: the words, one per line
+    /// With a bag of words: the words, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) vocab: Option<PathBuf>,
+    /// With data: write its corpus to this file and keep it [default: it goes when the model is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keep_corpus: Option<PathBuf>,
     /// K, the number of topics
     #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
@@ -441,6 +464,8 @@ pub(crate) struct Train {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) words: Words,
 }
 
 impl Train {

@@ -96,7 +96,7 @@ fn unknown_words_are_told() {
 fn wrong_usage_is_told() {
     let folder = folder();
     let f = folder.path();
-    bad(f, "infer text.model text.tlc -o t.xyz", 2, &[".tsv, .jsonl, .npy or .parquet", "--format"]);
+    bad(f, "infer text.model text.tlc -o t.xyz", 2, &[".tsv, .jsonl, .npy or .parquet", "--to"]);
     bad(f, "infer text.model text.tlc -o t.npy --top 3", 2, &["--top"]);
     bad(f, "infer text.model text.tlc --json", 2, &["standard output"]);
     bad(f, "infer text.model text.tlc --vocab names.txt", 2, &["--vocab", "corpus file"]);

@@ -44,6 +44,11 @@ fn corpus() {
 }
 
 #[test]
+fn corpus_with_details() {
+    every_damage("v2.tlc", |path| verify(path).map(drop));
+}
+
+#[test]
 fn model() {
     every_damage("v1.model", |path| Model::load(path).map(drop));
 }
@@ -53,12 +58,12 @@ fn versions_and_kinds_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");
     let mut bytes = std::fs::read(fixture("v1.tlc")).unwrap();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let crc = crc32fast::hash(&bytes[..12]);
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&path, &bytes).unwrap();
     let text = verify(&path).unwrap_err().to_string();
-    assert!(text.contains("version 2") && text.contains("newer tinylda"), "{text}");
+    assert!(text.contains("version 3") && text.contains("newer tinylda"), "{text}");
 
     let text = Model::load(&fixture("v1.tlc")).unwrap_err().to_string();
     assert!(text.contains("it is a corpus"), "{text}");

@@ -1,9 +1,9 @@
-//! Files of version 1 open for ever, and what is written today is still version 1, byte for byte.
+//! Files of all versions open for ever, and what is written today is the same, byte for byte: version 1 where that is enough.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
 
-use common::{fixture, go_on, verify, write_small};
+use common::{fixture, go_on, verify, write_small, write_small_with_details};
 use tinylda::{Algorithm, Block, Corpus, Model, Trainer};
 
 #[test]
@@ -75,4 +75,64 @@ fn what_is_written_today_is_version_1() {
         std::fs::read(&model).unwrap() == std::fs::read(fixture("v1.model")).unwrap(),
         "the model format has changed"
     );
+}
+
+#[test]
+fn the_corpus_of_version_2_opens() {
+    let corpus = Corpus::open(&fixture("v2.tlc")).unwrap();
+    assert!(corpus.has_names() && corpus.has_labels() && corpus.has_places());
+    let about = corpus.about().unwrap();
+    assert_eq!(about.sources[0].path, "texts/ä.csv");
+    assert_eq!(about.pipeline.unwrap().stem.as_deref(), Some("de"));
+    let mut reader = corpus.reader();
+    assert_eq!(reader.read_labels(0).unwrap().get(38), Some("class 2"));
+    let places = reader.read_places(0).unwrap();
+    assert_eq!((places[39].offset, places[39].length), ((39 << 30) + 3, 1039));
+    verify(&fixture("v2.tlc")).unwrap();
+    // Old files have none of it.
+    let old = Corpus::open(&fixture("v1.tlc")).unwrap();
+    assert!(!old.has_labels() && !old.has_places() && old.about().unwrap().pipeline.is_none());
+    assert!(
+        old.reader().read_labels(0).unwrap().is_empty() && old.reader().read_places(0).unwrap().is_empty()
+    );
+}
+
+#[test]
+fn what_is_written_today_is_version_2_where_it_has_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v2.tlc");
+    write_small_with_details(&path);
+    if std::env::var_os("TINYLDA_WRITE_FIXTURES").is_some() && !fixture("v2.tlc").exists() {
+        std::fs::copy(&path, fixture("v2.tlc")).unwrap();
+    }
+    assert!(
+        std::fs::read(&path).unwrap() == std::fs::read(fixture("v2.tlc")).unwrap(),
+        "the corpus format has changed"
+    );
+}
+
+/// Labels, places and the pipeline go along with a split, and the pipeline into the model.
+#[test]
+fn splits_and_models_keep_what_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, test) = (folder.path().join("train.tlc"), folder.path().join("test.tlc"));
+    let whole = Corpus::open(&fixture("v2.tlc")).unwrap();
+    let go = &mut |_, _| std::ops::ControlFlow::Continue(());
+    tinylda::corpus::split(&whole, 0.5, 1, &train, &test, go).unwrap();
+    for path in [&train, &test] {
+        verify(path).unwrap();
+        let part = Corpus::open(path).unwrap();
+        assert_eq!(part.about().unwrap(), whole.about().unwrap());
+        let mut reader = part.reader();
+        let (names, labels) = (reader.read_names(0).unwrap(), reader.read_labels(0).unwrap());
+        for (i, place) in reader.read_places(0).unwrap().iter().enumerate() {
+            let d: u32 = names.get(i as u32).unwrap()["document-".len()..].parse().unwrap();
+            assert_eq!(labels.get(i as u32).unwrap(), format!("class {}", d % 3));
+            assert_eq!(place.length, 1000 + d);
+        }
+    }
+    let trained = Trainer::new(2).passes(2).train(&whole, go_on).unwrap();
+    let path = folder.path().join("x.model");
+    trained.model.save(&path).unwrap();
+    assert_eq!(Model::load(&path).unwrap().pipeline(), whole.about().unwrap().pipeline.as_ref());
 }

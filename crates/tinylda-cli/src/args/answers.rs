@@ -45,7 +45,7 @@ pub(crate) struct Infer {
     pub(crate) output: PathBuf,
     /// The form of the result [default: by the file's ending, or tsv]
     #[arg(long, value_enum)]
-    pub(crate) format: Option<InferFormat>,
+    pub(crate) to: Option<InferFormat>,
     /// Only the N largest topics of each document, as pairs of topic and proportion
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top: Option<u32>,
@@ -58,6 +58,8 @@ pub(crate) struct Infer {
     /// How many threads [default: all cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) words: super::Words,
     /// Print what was done as one JSON object; needs -o
     #[arg(long)]
     pub(crate) json: bool,

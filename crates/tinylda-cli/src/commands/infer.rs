@@ -5,10 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use tinylda::corpus::ingest::{Import, ImportProgress};
-use tinylda::{Corpus, Inference, Mixtures, Model, Proportions, ProportionsFormat, kind_of_file, names_of};
+use tinylda::{Corpus, Inference, Mixtures, Model, Proportions, ProportionsFormat, names_of};
 
-use super::{check_output, grouped, print, shown, usage, visible};
+use super::{check_output, grouped, input, print, shown, usage, visible};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -25,7 +24,7 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
         tinylda::check_writable(&a.output)?;
     }
     let model = Model::load(&a.model)?;
-    let input = Input::open(a, ui)?;
+    let input = Input::open(a, &model, ui)?;
     let clock = Instant::now();
     let threads = threads(a.threads);
     let inference = match a.inference {
@@ -100,14 +99,14 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
 fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
     let to_stdout = a.output.as_path() == Path::new("-");
     let ending = a.output.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    match (a.format, ending.as_str()) {
+    match (a.to, ending.as_str()) {
         (Some(args::InferFormat::Tsv), _) | (None, "tsv" | "txt" | "tab") => Ok(ProportionsFormat::Tsv),
         (Some(args::InferFormat::Jsonl), _) | (None, "jsonl" | "ndjson" | "json") => {
             Ok(ProportionsFormat::JsonLines)
         }
         (Some(args::InferFormat::Npy), _) | (None, "npy") => Ok(ProportionsFormat::Npy),
         (Some(args::InferFormat::Parquet), _) if to_stdout => {
-            Err(usage("--format", "parquet, to standard output".into(), "a file", "Name it with -o."))
+            Err(usage("--to", "parquet, to standard output".into(), "a file", "Name it with -o."))
         }
         (Some(args::InferFormat::Parquet), _) | (None, "parquet" | "pq") => Ok(ProportionsFormat::Parquet),
         (None, _) if to_stdout => Ok(ProportionsFormat::Tsv),
@@ -115,7 +114,7 @@ fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
             "-o",
             a.output.display().to_string(),
             "a name that ends in .tsv, .jsonl, .npy or .parquet",
-            "Change the ending, or say --format.",
+            "Change the ending, or say --to.",
         )),
     }
 }
@@ -133,23 +132,25 @@ struct Input {
 }
 
 impl Input {
-    /// A corpus file as it is; anything else through a corpus file in the system's temporary folder.
-    fn open(a: &args::Infer, ui: Ui) -> anyhow::Result<Input> {
-        let stdin = Path::new("-");
-        if a.input != stdin && kind_of_file(&a.input)? == Some("corpus") {
-            for (option, given) in [("--vocab", a.vocab.is_some()), ("--names", a.names.is_some())] {
-                if given {
-                    return Err(usage(
-                        option,
-                        "given with a corpus file".into(),
-                        "it only with other formats",
-                        "A corpus has its vocabulary and names in it: give them to `tinylda import`.",
-                    ));
-                }
+    /// A corpus file as it is; anything else through a corpus file in the system's temporary folder, text as the model's was.
+    fn open(a: &args::Infer, model: &Model, ui: Ui) -> anyhow::Result<Input> {
+        if input::is_corpus(&a.input)? {
+            let given = [
+                ("--vocab", a.vocab.is_some()),
+                ("--names", a.names.is_some()),
+                ("an option for text", a.words.given()),
+            ];
+            for (option, _) in given.iter().filter(|(_, given)| *given) {
+                return Err(usage(
+                    option,
+                    "given with a corpus file".into(),
+                    "it only with other formats",
+                    "A corpus has its vocabulary and names in it: give them to `tinylda import`.",
+                ));
             }
             return Ok(Input { corpus: Corpus::open(&a.input)?, _folder: None });
         }
-        if [&a.vocab, &a.names].iter().any(|f| f.as_deref() == Some(stdin)) {
+        if [&a.vocab, &a.names].iter().any(|f| f.as_deref() == Some(Path::new("-"))) {
             return Err(usage(
                 "--vocab",
                 "-".into(),
@@ -159,14 +160,11 @@ impl Input {
         }
         let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
         let path = folder.path().join("input.tlc");
-        let import = Import { vocabulary: a.vocab.clone(), names: a.names.clone(), ..Import::default() };
-        let reading = ui.bar("reading", Unit::Bytes);
-        let done = import.run(&a.input, &path, &mut |progress| match progress {
-            ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
-            ImportProgress::Sorting { entries, total } => reading.at(entries, total, ""),
-        })?;
-        reading.done();
-        ui.say(&format!("format: {}", done.format.name()));
+        let mut import = input::import(&a.words, Some(model))?;
+        import.vocabulary.clone_from(&a.vocab);
+        import.names.clone_from(&a.names);
+        import.threads = threads(a.threads);
+        input::run(&import, &a.input, &path, ui)?;
         Ok(Input { corpus: Corpus::open(&path)?, _folder: Some(folder) })
     }
 }

@@ -46,6 +46,9 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         "length_max": s.lengths.longest,
         "vocabulary": corpus.has_vocabulary(),
         "names": corpus.has_names(),
+        "labels": corpus.has_labels(),
+        "places": corpus.has_places(),
+        "about": corpus.about()?,
         "blocks": corpus.blocks(),
         "bytes": corpus.bytes(),
         "bytes_per_nonzero": per_nonzero,
@@ -84,6 +87,8 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         ),
         ("vocabulary", if corpus.has_vocabulary() { "yes" } else { "no" }.into()),
         ("names", if corpus.has_names() { "yes" } else { "no" }.into()),
+        ("labels", if corpus.has_labels() { "yes" } else { "no" }.into()),
+        ("places of texts", if corpus.has_places() { "yes" } else { "no" }.into()),
         ("checksum", format!("verified, {}", corpus.fingerprint())),
     ]);
     print(json, &value.into(), &lines)

@@ -10,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod info;
+pub(crate) mod input;
 pub(crate) mod paper;
 pub(crate) mod split;
 pub(crate) mod synth;
@@ -42,7 +43,7 @@ fn to_stdout(text: &str) -> anyhow::Result<()> {
 }
 
 /// Wrong usage: exit code 2.
-fn usage(option: &'static str, found: String, expected: &str, remedy: &str) -> anyhow::Error {
+pub(crate) fn usage(option: &'static str, found: String, expected: &str, remedy: &str) -> anyhow::Error {
     tinylda::Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() }.into()
 }
 

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
-use tinylda::corpus::ingest::{Import, ImportProgress};
 use tinylda::{
     Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Stop, Summary, Trainer, human_bytes,
 };
@@ -20,16 +19,23 @@ use crate::{MAY_EXIT, args, machine};
 use log::Log;
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
-    if a.corpus.as_path() == Path::new("-") {
-        return from_stream(a, ui);
+    if !super::input::is_corpus(&a.corpus)? {
+        return from_data(a, ui);
     }
-    if a.vocab.is_some() {
-        return Err(usage(
-            "--vocab",
-            "given with a corpus file".into(),
-            "it only with -, for standard input",
-            "A corpus has its vocabulary in it: give it to `tinylda import`.",
-        ));
+    let unused = [
+        ("--vocab", a.vocab.is_some()),
+        ("--keep-corpus", a.keep_corpus.is_some()),
+        ("an option for text", a.words.given()),
+    ];
+    for (option, given) in unused {
+        if given {
+            return Err(usage(
+                option,
+                "given with a corpus file".into(),
+                "it only with data to import",
+                "A corpus has its words in it: give it to `tinylda import`.",
+            ));
+        }
     }
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
     if a.json && log_to_stdout {
@@ -116,26 +122,39 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &format!("{line}\n"))
 }
 
-/// Documents that come once, from standard input: packed into a corpus beside the model, two bytes or so a word, which goes when
-/// the model is there. A training that is stopped can go on with it.
-fn from_stream(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
-    let corpus = with_more(a.output(), ".stdin.tlc");
-    check_output("-o", &corpus, &[a.vocab.as_deref()])?;
-    let import = Import { vocabulary: a.vocab.clone(), ..Import::default() };
-    let reading = ui.bar("reading", Unit::Bytes);
-    let done = import.run(Path::new("-"), &corpus, &mut |progress| match progress {
-        ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
-        ImportProgress::Sorting { entries, total } => reading.at(entries, total, ""),
-    })?;
-    reading.done();
-    ui.say(&format!("standard input: {}, {}", done.format.name(), shape_line(done.shape)));
+/// Data of any kind, standard input too: packed into a corpus beside the model, two bytes or so a word, which goes when the model is
+/// there, unless it is to be kept. A training that is stopped can go on with it.
+fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+    let beside = a.keep_corpus.clone().unwrap_or_else(|| {
+        let stdin = a.corpus.as_path() == Path::new("-");
+        with_more(a.output(), if stdin { ".stdin.tlc" } else { ".input.tlc" })
+    });
+    if !a.plan {
+        check_output("-o", a.output(), &[Some(&a.corpus), Some(&beside)])?;
+    }
+    let opening = super::input::Opening {
+        input: &a.corpus,
+        words: &a.words,
+        vocab: a.vocab.as_deref(),
+        model: None,
+        beside: &beside,
+        keep: a.keep_corpus.is_some(),
+        threads: usize::from(a.threads.unwrap_or(0)),
+        memory: ceiling(a.memory)?,
+    };
+    let opened = opening.open(ui)?;
+    if let Some(done) = &opened.imported {
+        let name =
+            if a.corpus.as_path() == Path::new("-") { "standard input".into() } else { shown(&a.corpus) };
+        ui.say(&format!("{name}: {}, {}", done.format.name(), shape_line(done.shape)));
+    }
     let mut own = a.clone();
-    (own.corpus, own.vocab) = (corpus.clone(), None);
+    (own.corpus, own.vocab, own.keep_corpus) = (opened.path.clone(), None, None);
+    own.words = args::Words::default();
     let result = run(&own, ui);
     let stopped = result.is_err() && tinylda::has_checkpoint(&checkpoint_folder(a));
     if !stopped {
-        // Nobody needs it now, and it can be made again.
-        let _ = std::fs::remove_file(&corpus);
+        opened.done();
     }
     result
 }

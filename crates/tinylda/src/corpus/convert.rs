@@ -8,11 +8,11 @@ use zip::CompressionMethod;
 use zip::result::ZipResult;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use crate::numbers::push_number;
 use super::{Block, Corpus, Document, Vocabulary, write_uci};
 use crate::error::{Error, Result};
 use crate::files::{AtomicFile, same_file};
 use crate::model::npy_header;
+use crate::numbers::push_number;
 use crate::table::{Cell, Column, Table, TableFormat};
 
 /// What a corpus can be turned into.

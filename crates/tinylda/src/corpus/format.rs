@@ -1,9 +1,10 @@
-//! The layout of a corpus file, version 1. `docs/FORMAT.md` is normative; this file is where code and page meet.
+//! The layout of a corpus file, versions 1 and 2. `docs/FORMAT.md` is normative; this file is where code and page meet.
 //!
 //! ```text
-//! FILE   := HEADER BLOCK* WORDS [VOCABULARY] INDEX FOOTER
-//! BLOCK  := DOCUMENTS [NAMES]
+//! FILE   := HEADER BLOCK* WORDS [VOCABULARY] [ABOUT] INDEX FOOTER
+//! BLOCK  := DOCUMENTS [NAMES] [LABELS] [PLACES]
 //! ```
+//! Labels, places and the words about the corpus are version 2; a corpus without them is written as version 1.
 //! All numbers are little-endian. Every byte is covered by a checksum (CRC-32, IEEE) and no byte is left over.
 
 use std::fs::File;
@@ -15,14 +16,19 @@ use crate::files::read_at;
 
 /// The first eight bytes. Like PNG's, they show at once when a transfer has changed line ends or the eighth bit.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89TLC\r\n\x1a\n";
-pub(crate) const VERSION: u32 = 1;
+/// The newest version.
+pub(crate) const VERSION: u32 = 2;
 pub(crate) const HEADER_BYTES: u64 = 16;
 const END_MAGIC: [u8; 8] = *b"TLC-END\n";
 const FOOTER_BYTES: u64 = 80;
-const ENTRY_BYTES: u64 = 48;
+
+/// Bytes of a block's line in the index.
+const fn entry_bytes(version: u32) -> u64 {
+    if version == 1 { 48 } else { 64 }
+}
 
 /// A block is closed at the first document that brings it to this many bytes once decoded
-/// (8 per non-zero, 8 per document, and the bytes of the names).
+/// (8 per non-zero, 8 per document, the bytes of names and labels, and 16 per place).
 pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
 
 /// One block's line in the index.
@@ -37,6 +43,38 @@ pub(crate) struct Entry {
     pub(crate) crc: u32,
     pub(crate) names_bytes: u32,
     pub(crate) names_crc: u32,
+    pub(crate) labels_bytes: u32,
+    pub(crate) labels_crc: u32,
+    pub(crate) places_bytes: u32,
+    pub(crate) places_crc: u32,
+}
+
+impl Entry {
+    /// All bytes of the block.
+    pub(crate) fn length(&self) -> u64 {
+        u64::from(self.bytes) + self.strings()
+    }
+
+    /// The bytes that are not documents: names, labels and places.
+    pub(crate) fn strings(&self) -> u64 {
+        u64::from(self.names_bytes) + u64::from(self.labels_bytes) + u64::from(self.places_bytes)
+    }
+}
+
+/// What a corpus may have besides documents and words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Parts {
+    pub(crate) names: bool,
+    pub(crate) labels: bool,
+    pub(crate) places: bool,
+    pub(crate) about: bool,
+}
+
+impl Parts {
+    /// The lowest version that has them all.
+    pub(crate) fn version(self) -> u32 {
+        if self.labels || self.places || self.about { 2 } else { 1 }
+    }
 }
 
 /// All that is known of a corpus file without reading its blocks.
@@ -44,20 +82,22 @@ pub(crate) struct Entry {
 pub(crate) struct Directory {
     pub(crate) shape: Shape,
     pub(crate) has_vocabulary: bool,
-    pub(crate) has_names: bool,
+    pub(crate) parts: Parts,
     pub(crate) words_offset: u64,
     pub(crate) words_crc: u32,
     pub(crate) vocabulary_bytes: u64,
     pub(crate) vocabulary_crc: u32,
+    pub(crate) about_bytes: u32,
+    pub(crate) about_crc: u32,
     pub(crate) entries: Vec<Entry>,
     /// The footer's checksum, which covers all others: it stands for the whole content.
     pub(crate) fingerprint: u32,
 }
 
-pub(crate) fn header() -> [u8; HEADER_BYTES as usize] {
+pub(crate) fn header(version: u32) -> [u8; HEADER_BYTES as usize] {
     let mut h = [0; HEADER_BYTES as usize];
     h[..8].copy_from_slice(&MAGIC);
-    h[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    h[8..12].copy_from_slice(&version.to_le_bytes());
     let crc = crc32fast::hash(&h[..12]);
     h[12..].copy_from_slice(&crc.to_le_bytes());
     h
@@ -84,13 +124,19 @@ impl Cursor<'_> {
 
 /// The index and the footer, as they stand at the end of the file.
 pub(crate) fn tail(d: &Directory) -> Vec<u8> {
-    let mut out = Vec::with_capacity(d.entries.len() * ENTRY_BYTES as usize + FOOTER_BYTES as usize);
+    let version = d.parts.version();
+    let mut out = Vec::with_capacity(d.entries.len() * entry_bytes(version) as usize + FOOTER_BYTES as usize);
     for e in &d.entries {
         for v in [e.offset, e.first_document, e.tokens] {
             out.extend_from_slice(&v.to_le_bytes());
         }
         for v in [e.documents, e.nonzeros, e.bytes, e.crc, e.names_bytes, e.names_crc] {
             out.extend_from_slice(&v.to_le_bytes());
+        }
+        if version > 1 {
+            for v in [e.labels_bytes, e.labels_crc, e.places_bytes, e.places_crc] {
+                out.extend_from_slice(&v.to_le_bytes());
+            }
         }
     }
     let index_crc = crc32fast::hash(&out);
@@ -99,8 +145,10 @@ pub(crate) fn tail(d: &Directory) -> Vec<u8> {
     for v in [s.documents, s.nonzeros, s.tokens, d.entries.len() as u64, d.vocabulary_bytes] {
         out.extend_from_slice(&v.to_le_bytes());
     }
-    let flags = u32::from(d.has_vocabulary) | u32::from(d.has_names) << 1;
-    for v in [s.words, flags, d.words_crc, d.vocabulary_crc, index_crc, 0, 0] {
+    let p = d.parts;
+    let flags = [d.has_vocabulary, p.names, p.labels, p.places, p.about];
+    let flags = flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag));
+    for v in [s.words, flags, d.words_crc, d.vocabulary_crc, index_crc, d.about_bytes, d.about_crc] {
         out.extend_from_slice(&v.to_le_bytes());
     }
     let crc = crc32fast::hash(&out[footer..]);
@@ -110,7 +158,7 @@ pub(crate) fn tail(d: &Directory) -> Vec<u8> {
 }
 
 /// Checks the first bytes: the right kind of file, whole at that end, of a version that is known.
-fn read_header(file: &File, path: &Path, length: u64) -> Result<()> {
+fn read_header(file: &File, path: &Path, length: u64) -> Result<u32> {
     let damaged = |place, found: &str| Error::damaged_corpus(path, place, found);
     let mut h = [0; HEADER_BYTES as usize];
     let start = length.min(HEADER_BYTES) as usize;
@@ -130,7 +178,7 @@ fn read_header(file: &File, path: &Path, length: u64) -> Result<()> {
     if crc != crc32fast::hash(&h[..12]) {
         return Err(damaged(Place::Byte(8), "the header's checksum is wrong"));
     }
-    if version != VERSION {
+    if version == 0 || version > VERSION {
         return Err(Error::Version {
             path: path.to_path_buf(),
             kind: "corpus",
@@ -138,14 +186,14 @@ fn read_header(file: &File, path: &Path, length: u64) -> Result<()> {
             supported: VERSION,
         });
     }
-    Ok(())
+    Ok(version)
 }
 
 /// Reads and checks header, index and footer of an open file.
 pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let damaged = |place, found: &str| Error::damaged_corpus(path, place, found);
     let length = file.metadata().map_err(Error::io("read", path))?.len();
-    read_header(file, path, length)?;
+    let version = read_header(file, path, length)?;
     let footer_offset = length - FOOTER_BYTES;
     let mut f = [0; FOOTER_BYTES as usize];
     read_at(file, &mut f, footer_offset).map_err(Error::io("read", path))?;
@@ -156,13 +204,20 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let (documents, nonzeros, tokens, blocks, vocabulary_bytes) =
         (c.u64(), c.u64(), c.u64(), c.u64(), c.u64());
     let (words, flags, words_crc, vocabulary_crc, index_crc) = (c.u32(), c.u32(), c.u32(), c.u32(), c.u32());
-    let (reserved_a, reserved_b, fingerprint) = (c.u32(), c.u32(), c.u32());
+    let (about_bytes, about_crc, fingerprint) = (c.u32(), c.u32(), c.u32());
     if fingerprint != crc32fast::hash(&f[..68]) {
         return Err(damaged(Place::Byte(footer_offset), "the footer's checksum is wrong"));
     }
-    if flags > 3
-        || reserved_a != 0
-        || reserved_b != 0
+    let parts = Parts {
+        names: flags & 2 != 0,
+        labels: flags & 4 != 0,
+        places: flags & 8 != 0,
+        about: flags & 16 != 0,
+    };
+    if flags > 31
+        || parts.version() != version
+        || parts.about != (about_bytes != 0)
+        || (!parts.about && about_crc != 0)
         || (flags & 1 == 0 && vocabulary_bytes != 0)
         || words == u32::MAX
     {
@@ -170,9 +225,10 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     }
     let bad_sizes =
         || damaged(Place::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
-    let index_bytes = blocks.checked_mul(ENTRY_BYTES).ok_or_else(bad_sizes)?;
+    let index_bytes = blocks.checked_mul(entry_bytes(version)).ok_or_else(bad_sizes)?;
     let index_offset = footer_offset.checked_sub(index_bytes).ok_or_else(bad_sizes)?;
-    let vocabulary_offset = index_offset.checked_sub(vocabulary_bytes).ok_or_else(bad_sizes)?;
+    let about_offset = index_offset.checked_sub(u64::from(about_bytes)).ok_or_else(bad_sizes)?;
+    let vocabulary_offset = about_offset.checked_sub(vocabulary_bytes).ok_or_else(bad_sizes)?;
     let words_offset = vocabulary_offset.checked_sub(16 * u64::from(words)).ok_or_else(bad_sizes)?;
 
     let mut index = vec![0; usize::try_from(index_bytes).map_err(|_| bad_sizes())?];
@@ -181,6 +237,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         return Err(damaged(Place::Byte(index_offset), "the index's checksum is wrong"));
     }
     let mut c = Cursor(&index);
+    let more = |c: &mut Cursor<'_>| if version > 1 { c.u32() } else { 0 };
     let entries: Vec<Entry> = (0..blocks)
         .map(|_| Entry {
             offset: c.u64(),
@@ -192,18 +249,27 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
             crc: c.u32(),
             names_bytes: c.u32(),
             names_crc: c.u32(),
+            labels_bytes: more(&mut c),
+            labels_crc: more(&mut c),
+            places_bytes: more(&mut c),
+            places_crc: more(&mut c),
         })
         .collect();
     let (mut at, mut first, mut nnz, mut sum) = (HEADER_BYTES, 0u64, 0u64, 0u64);
     for e in &entries {
-        let named = flags & 2 != 0 && e.documents > 0;
-        if e.offset != at || e.first_document != first || named != (e.names_bytes != 0) {
+        let fits = |part: bool, bytes: u32| (part && e.documents > 0) == (bytes != 0);
+        if e.offset != at
+            || e.first_document != first
+            || !fits(parts.names, e.names_bytes)
+            || !fits(parts.labels, e.labels_bytes)
+            || !fits(parts.places, e.places_bytes)
+        {
             return Err(damaged(
                 Place::Byte(index_offset),
                 "the blocks of the index do not follow one another",
             ));
         }
-        at += u64::from(e.bytes) + u64::from(e.names_bytes);
+        at = at.saturating_add(e.length());
         first += u64::from(e.documents);
         nnz += u64::from(e.nonzeros);
         sum = sum.saturating_add(e.tokens);
@@ -214,11 +280,13 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     Ok(Directory {
         shape: Shape { documents, words, nonzeros, tokens },
         has_vocabulary: flags & 1 != 0,
-        has_names: flags & 2 != 0,
+        parts,
         words_offset,
         words_crc,
         vocabulary_bytes,
         vocabulary_crc,
+        about_bytes,
+        about_crc,
         entries,
         fingerprint,
     })

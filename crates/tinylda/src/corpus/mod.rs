@@ -5,16 +5,19 @@
 //! | my data -> a corpus file | `ingest/` |
 //! | what are the bytes of a corpus file? | `format`, `block`, `pack` (and `docs/FORMAT.md`) |
 //! | documents -> a file, a file -> documents | `writer`, `reader` |
+//! | where does a document's text stand, how was the corpus made? | `place`, `about` |
 //! | how long are the documents, how many words never occur? | `stats` |
 //! | a train and a test part | `split` |
 //! | a corpus of any size, out of nothing | `synth` |
 //! | back to UCI text, or into other formats | `uci`, `convert` |
 
+mod about;
 mod block;
 mod convert;
 mod format;
 pub mod ingest;
 mod pack;
+mod place;
 mod reader;
 mod split;
 mod stats;
@@ -23,15 +26,17 @@ mod uci;
 mod vocab;
 mod writer;
 
+pub use about::{About, Source};
 pub use block::{Block, Document};
 pub use convert::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
+pub use place::TextPlace;
 pub use reader::{BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};
 pub use stats::{Lengths, Statistics};
 pub use synth::{Synth, Synthetic};
 pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
-pub use writer::CorpusWriter;
+pub use writer::{CorpusWriter, Details};
 
 pub(crate) use block::Packed;
 pub(crate) use format::MAGIC;

@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use super::about::About;
 use super::block::{Block, decode, pieces};
 use super::format::{self, Directory, Entry};
 use super::pack::unpack_strings;
+use super::place::{self, TextPlace};
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
 use crate::files::read_at;
@@ -56,10 +58,10 @@ impl Corpus {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// The bytes that hold the documents: all but vocabulary and names.
+    /// The bytes that hold the documents: all but vocabulary, names, labels, places and words about the corpus.
     pub fn bytes_without_strings(&self) -> u64 {
-        let names: u64 = self.directory.entries.iter().map(|e| u64::from(e.names_bytes)).sum();
-        self.bytes - self.directory.vocabulary_bytes - names
+        let strings: u64 = self.directory.entries.iter().map(Entry::strings).sum();
+        self.bytes - self.directory.vocabulary_bytes - u64::from(self.directory.about_bytes) - strings
     }
     /// Eight hexadecimal digits that stand for the content.
     pub fn fingerprint(&self) -> String {
@@ -67,7 +69,15 @@ impl Corpus {
     }
     /// Whether the documents have names.
     pub fn has_names(&self) -> bool {
-        self.directory.has_names
+        self.directory.parts.names
+    }
+    /// Whether the documents have labels.
+    pub fn has_labels(&self) -> bool {
+        self.directory.parts.labels
+    }
+    /// Whether it is known where the documents' texts stand.
+    pub fn has_places(&self) -> bool {
+        self.directory.parts.places
     }
     /// Whether the words have names.
     pub fn has_vocabulary(&self) -> bool {
@@ -129,6 +139,20 @@ impl Corpus {
             Error::damaged_corpus(&self.path, Place::Byte(offset), "the vocabulary cannot be read")
         })?;
         Ok(Some(Vocabulary::from_parts(text.into(), ends)))
+    }
+
+    /// How the corpus was made: its words' pipeline, the files of its texts. Nothing where the file does not tell.
+    pub fn about(&self) -> Result<About> {
+        let d = &self.directory;
+        if !d.parts.about {
+            return Ok(About::default());
+        }
+        let offset = d.words_offset + 16 * u64::from(d.shape.words) + d.vocabulary_bytes;
+        let bytes = self.section(u64::from(d.about_bytes), offset, d.about_crc, "how it was made")?;
+        serde_json::from_slice(&bytes).map_err(|e| {
+            let found = format!("how it was made cannot be read ({e})");
+            Error::damaged_corpus(&self.path, Place::Byte(offset), found)
+        })
     }
 
     /// How often each word occurs.
@@ -208,18 +232,40 @@ impl<'a> BlockReader<'a> {
     /// The names of block `i`'s documents; empty where the corpus has none.
     pub fn read_names(&mut self, i: usize) -> Result<Vocabulary> {
         let e = self.entries[i];
-        if e.names_bytes == 0 {
+        self.strings(i, e.offset + u64::from(e.bytes), e.names_bytes, e.names_crc, "names")
+    }
+
+    /// The labels of block `i`'s documents; empty where the corpus has none.
+    pub fn read_labels(&mut self, i: usize) -> Result<Vocabulary> {
+        let e = self.entries[i];
+        let offset = e.offset + u64::from(e.bytes) + u64::from(e.names_bytes);
+        self.strings(i, offset, e.labels_bytes, e.labels_crc, "labels")
+    }
+
+    /// Where the texts of block `i`'s documents stand; empty where that is not known.
+    pub fn read_places(&mut self, i: usize) -> Result<Vec<TextPlace>> {
+        let e = self.entries[i];
+        if e.places_bytes == 0 {
+            return Ok(Vec::new());
+        }
+        let offset = e.offset + e.length() - u64::from(e.places_bytes);
+        self.load(offset, e.places_bytes, e.places_crc, &format!("the places of block {i}"))?;
+        place::unpack_places(&self.buffer, e.documents as usize).ok_or_else(|| {
+            let found = format!("the places of block {i} cannot be read");
+            Error::damaged_corpus(self.path, Place::Byte(offset), found)
+        })
+    }
+
+    fn strings(&mut self, i: usize, offset: u64, bytes: u32, crc: u32, what: &str) -> Result<Vocabulary> {
+        if bytes == 0 {
             return Ok(Vocabulary::new());
         }
-        let offset = e.offset + u64::from(e.bytes);
-        self.load(offset, e.names_bytes, e.names_crc, &format!("the names of block {i}"))?;
-        let (text, ends) = unpack_strings(&self.buffer, e.documents as usize).ok_or_else(|| {
-            Error::damaged_corpus(
-                self.path,
-                Place::Byte(offset),
-                format!("the names of block {i} cannot be read"),
-            )
-        })?;
+        self.load(offset, bytes, crc, &format!("the {what} of block {i}"))?;
+        let (text, ends) =
+            unpack_strings(&self.buffer, self.entries[i].documents as usize).ok_or_else(|| {
+                let found = format!("the {what} of block {i} cannot be read");
+                Error::damaged_corpus(self.path, Place::Byte(offset), found)
+            })?;
         Ok(Vocabulary::from_parts(text.into(), ends))
     }
 }

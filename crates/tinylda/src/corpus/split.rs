@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{Block, Corpus, CorpusWriter, Shape};
+use super::{Block, Corpus, CorpusWriter, Details, Shape};
 use crate::error::{Error, Result};
 use crate::files::same_file;
 use crate::random::{Purpose, Random};
@@ -18,7 +18,7 @@ pub struct Split {
 }
 
 /// Draws round(`share` x documents) documents at random for `test`; the others go to `train`, both in their old order.
-/// Vocabulary and names go along. `progress` is told the blocks done and may ask to stop.
+/// Vocabulary, names, labels, places and the words about the corpus go along. `progress` is told the blocks done and may ask to stop.
 pub fn split(
     corpus: &Corpus,
     share: f64,
@@ -54,20 +54,30 @@ pub fn split(
         });
     }
     let vocabulary = corpus.vocabulary()?;
-    let mut parts =
-        [CorpusWriter::create(train, corpus.has_names())?, CorpusWriter::create(test, corpus.has_names())?];
+    let about = corpus.about()?;
+    let create = |path: &Path| {
+        let (names, labels, places) = (corpus.has_names(), corpus.has_labels(), corpus.has_places());
+        CorpusWriter::create_with(path, names, labels, places, &about)
+    };
+    let mut parts = [create(train)?, create(test)?];
     let mut random = Random::new(seed, Purpose::Split, 0);
     let (mut reader, mut block) = (corpus.reader(), Block::default());
     let mut left = shape.documents;
     for i in 0..corpus.blocks() {
         reader.read(i, &mut block)?;
-        let names = reader.read_names(i)?;
+        let (names, labels) = (reader.read_names(i)?, reader.read_labels(i)?);
+        let places = reader.read_places(i)?;
         for (d, document) in block.iter().enumerate() {
             // Selection sampling (Knuth, algorithm S): exactly `needed` of those that are left, all choices alike.
             let chosen = random.below(left) < needed;
             left -= 1;
             needed -= u64::from(chosen);
-            parts[usize::from(chosen)].push(document.words, document.counts, names.get(d as u32))?;
+            let details = Details {
+                name: names.get(d as u32),
+                label: labels.get(d as u32),
+                place: places.get(d).copied(),
+            };
+            parts[usize::from(chosen)].push_with(document.words, document.counts, details)?;
         }
         if progress(i as u64 + 1, corpus.blocks() as u64).is_break() {
             return Err(Error::Interrupted);

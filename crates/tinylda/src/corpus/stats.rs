@@ -44,6 +44,8 @@ impl Statistics {
         for i in 0..corpus.blocks() {
             reader.read(i, &mut block)?;
             reader.read_names(i)?;
+            reader.read_labels(i)?;
+            reader.read_places(i)?;
             for document in block.iter() {
                 *lengths.entry(document.tokens()).or_default() += 1;
                 for (&w, &x) in document.words.iter().zip(document.counts) {
@@ -56,6 +58,7 @@ impl Statistics {
             }
         }
         corpus.vocabulary()?;
+        corpus.about()?;
         if corpus.word_totals()? != found {
             return Err(Error::damaged_corpus(
                 corpus.path(),

@@ -3,12 +3,25 @@
 
 use std::path::Path;
 
+use super::about::About;
 use super::block::encode;
-use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES};
+use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES, Parts};
 use super::pack::pack_strings;
+use super::place::{TextPlace, pack_places};
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
 use crate::files::AtomicFile;
+
+/// What is known of a document besides its words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Details<'a> {
+    /// What it is called.
+    pub name: Option<&'a str>,
+    /// What class it belongs to.
+    pub label: Option<&'a str>,
+    /// Where its text stands.
+    pub place: Option<TextPlace>,
+}
 
 /// Collects documents and writes a block whenever enough are there.
 #[derive(Debug)]
@@ -23,7 +36,10 @@ pub(crate) struct BlockWriter {
     counts: Vec<u32>,
     tokens: u64,
     names: Vec<String>,
-    names_bytes: u64,
+    labels: Vec<String>,
+    places: Vec<TextPlace>,
+    /// Bytes of names and labels, and 16 per place.
+    details_bytes: u64,
     scratch: Vec<u32>,
     coded: Vec<u8>,
 }
@@ -42,7 +58,9 @@ impl BlockWriter {
             counts: Vec::new(),
             tokens: 0,
             names: Vec::new(),
-            names_bytes: 0,
+            labels: Vec::new(),
+            places: Vec::new(),
+            details_bytes: 0,
             scratch: Vec::new(),
             coded: Vec::new(),
         }
@@ -54,19 +72,25 @@ impl BlockWriter {
     }
 
     /// Adds a document: words strictly ascending, counts at least 1 (the caller has seen to it).
-    pub(crate) fn push(&mut self, words: &[u32], counts: &[u32], name: Option<&str>) -> Result<()> {
+    pub(crate) fn push(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
         debug_assert!(words.windows(2).all(|w| w[0] < w[1]) && counts.iter().all(|&x| x > 0));
         self.words.extend_from_slice(words);
         self.counts.extend_from_slice(counts);
         self.tokens += counts.iter().map(|&x| u64::from(x)).sum::<u64>();
-        if let Some(name) = name {
-            self.names_bytes += name.len() as u64;
-            self.names.push(name.into());
+        for (list, text) in [(&mut self.names, details.name), (&mut self.labels, details.label)] {
+            if let Some(text) = text {
+                self.details_bytes += text.len() as u64;
+                list.push(text.into());
+            }
+        }
+        if let Some(place) = details.place {
+            self.details_bytes += 16;
+            self.places.push(place);
         }
         self.documents += 1;
         let nonzeros = u32::try_from(self.words.len()).map_err(|_| self.too_long())?;
         self.starts.push(nonzeros);
-        if 8 * (u64::from(nonzeros) + self.starts.len() as u64) + self.names_bytes >= BLOCK_BYTES {
+        if 8 * (u64::from(nonzeros) + self.starts.len() as u64) + self.details_bytes >= BLOCK_BYTES {
             self.close_block()?;
         }
         Ok(())
@@ -92,7 +116,14 @@ impl BlockWriter {
         if !self.names.is_empty() {
             pack_strings(self.names.iter().map(String::as_str), &mut self.coded);
         }
-        let (documents, names) = self.coded.split_at(bytes);
+        let names_end = self.coded.len();
+        if !self.labels.is_empty() {
+            pack_strings(self.labels.iter().map(String::as_str), &mut self.coded);
+        }
+        let labels_end = self.coded.len();
+        pack_places(&self.places, &mut self.scratch, &mut self.coded);
+        let (documents, names) = (&self.coded[..bytes], &self.coded[bytes..names_end]);
+        let (labels, places) = (&self.coded[names_end..labels_end], &self.coded[labels_end..]);
         let length = |n: usize| u32::try_from(n).map_err(|_| self.too_long());
         let entry = Entry {
             offset: self.offset,
@@ -104,6 +135,10 @@ impl BlockWriter {
             crc: crc32fast::hash(documents),
             names_bytes: length(names.len())?,
             names_crc: crc32fast::hash(names),
+            labels_bytes: length(labels.len())?,
+            labels_crc: crc32fast::hash(labels),
+            places_bytes: length(places.len())?,
+            places_crc: crc32fast::hash(places),
         };
         self.out.put(&self.coded)?;
         self.offset += self.coded.len() as u64;
@@ -112,8 +147,10 @@ impl BlockWriter {
         self.words.clear();
         self.counts.clear();
         self.names.clear();
+        self.labels.clear();
+        self.places.clear();
         self.tokens = 0;
-        self.names_bytes = 0;
+        self.details_bytes = 0;
         Ok(())
     }
 }
@@ -124,24 +161,49 @@ pub struct CorpusWriter {
     pub(crate) blocks: BlockWriter,
     word_tokens: Vec<u64>,
     word_documents: Vec<u64>,
-    has_names: bool,
+    parts: Parts,
+    about: Vec<u8>,
 }
 
 impl CorpusWriter {
     /// Starts a corpus file at `path`; with `names`, every document must be given one.
     pub fn create(path: &Path, names: bool) -> Result<CorpusWriter> {
+        CorpusWriter::create_with(path, names, false, false, &About::default())
+    }
+
+    /// Starts a corpus file at `path`, whose documents have names, labels or places, all of them or none. `about` says how
+    /// it was made.
+    pub fn create_with(
+        path: &Path,
+        names: bool,
+        labels: bool,
+        places: bool,
+        about: &About,
+    ) -> Result<CorpusWriter> {
+        let about = if *about == About::default() {
+            Vec::new()
+        } else {
+            serde_json::to_vec(about).map_err(|e| Error::io("write", path)(e.into()))?
+        };
+        let parts = Parts { names, labels, places, about: !about.is_empty() };
         let mut out = AtomicFile::create(path)?;
-        out.put(&format::header())?;
+        out.put(&format::header(parts.version()))?;
         Ok(CorpusWriter {
             blocks: BlockWriter::new(out, path, HEADER_BYTES),
             word_tokens: Vec::new(),
             word_documents: Vec::new(),
-            has_names: names,
+            parts,
+            about,
         })
     }
 
     /// Adds a document: word ids strictly ascending, one count of at least 1 for each.
     pub fn push(&mut self, words: &[u32], counts: &[u32], name: Option<&str>) -> Result<()> {
+        self.push_with(words, counts, Details { name, ..Details::default() })
+    }
+
+    /// The same, with its label and its place.
+    pub fn push_with(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
         let sound = words.len() == counts.len()
             && words.windows(2).all(|w| w[0] < w[1])
             && !counts.contains(&0)
@@ -167,7 +229,12 @@ impl CorpusWriter {
             self.word_tokens[w as usize] += u64::from(x);
             self.word_documents[w as usize] += 1;
         }
-        self.blocks.push(words, counts, if self.has_names { Some(name.unwrap_or_default()) } else { None })
+        let details = Details {
+            name: self.parts.names.then(|| details.name.unwrap_or_default()),
+            label: self.parts.labels.then(|| details.label.unwrap_or_default()),
+            place: self.parts.places.then(|| details.place.unwrap_or_default()),
+        };
+        self.blocks.push(words, counts, details)
     }
 
     fn grow_totals(&mut self, words: usize) -> Result<()> {
@@ -223,6 +290,14 @@ impl CorpusWriter {
             pack_strings(v.iter(), &mut text);
         }
         out.put(&text)?;
+        out.put(&self.about)?;
+        let about_bytes = u32::try_from(self.about.len()).map_err(|_| Error::Input {
+            path,
+            place: Place::Whole,
+            found: "more than 4 GiB on how the corpus was made".into(),
+            expected: "less".into(),
+            remedy: "Leave something out.".into(),
+        })?;
         let shape = Shape {
             documents,
             words,
@@ -232,11 +307,13 @@ impl CorpusWriter {
         let tail = format::tail(&Directory {
             shape,
             has_vocabulary: vocabulary.is_some(),
-            has_names: self.has_names,
+            parts: self.parts,
             words_offset: offset,
             words_crc: crc.finalize(),
             vocabulary_bytes: text.len() as u64,
             vocabulary_crc: crc32fast::hash(&text),
+            about_bytes,
+            about_crc: crc32fast::hash(&self.about),
             entries,
             fingerprint: 0,
         });

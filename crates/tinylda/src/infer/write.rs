@@ -100,7 +100,7 @@ impl Proportions {
         let (columns, least) = self.columns(topics);
         if self.format == ProportionsFormat::Npy && columns.is_some() {
             return Err(Error::Setting {
-                option: "--format",
+                option: "--to",
                 found: "npy, with --top or --min-proportion".into(),
                 expected: "all proportions in an npy file".into(),
                 remedy: "Leave the other option out, or write TSV or JSON lines.".into(),
@@ -108,7 +108,7 @@ impl Proportions {
         }
         if self.format == ProportionsFormat::Parquet {
             return Err(Error::Setting {
-                option: "--format",
+                option: "--to",
                 found: "parquet, to a stream".into(),
                 expected: "a file".into(),
                 remedy: "Name a file, or write TSV or JSON lines.".into(),

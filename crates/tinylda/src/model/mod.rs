@@ -11,6 +11,7 @@ pub use words::{Order, RankedWord};
 
 use serde::{Deserialize, Serialize};
 
+use crate::corpus::ingest::words::Pipeline;
 use crate::corpus::{Corpus, Vocabulary, word_name};
 use crate::kernel::flat;
 use crate::topics::Topics;
@@ -44,6 +45,9 @@ pub struct Settings {
     pub history: Vec<(u32, f64)>,
     /// The corpus it was trained on.
     pub corpus: CorpusName,
+    /// What text went through to become the corpus's words, where it came from text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Pipeline>,
 }
 
 /// Which corpus a model comes from.
@@ -130,6 +134,10 @@ impl Model {
     /// How it was made.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+    /// What text went through to become words, where the model comes from text: new text is to go the same way.
+    pub fn pipeline(&self) -> Option<&Pipeline> {
+        self.settings.pipeline.as_ref()
     }
     /// phi\[w,:\]: K counts, not normalised.
     pub fn phi(&self, word: u32) -> &[f32] {

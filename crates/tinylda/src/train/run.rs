@@ -386,7 +386,7 @@ impl<'a> Training<'a> {
         let (seconds, began) = (self.clock.seconds(), Instant::now());
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         let path = folder.join(format!("pass-{pass:05}.model"));
-        let (mut settings, _) = self.end();
+        let (mut settings, _) = self.end()?;
         if settings.history.is_empty() {
             // After the first pass some algorithms know only where it began.
             let tokens = self.corpus.shape().tokens as f64;

@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use tinylda::corpus::Statistics;
+use tinylda::corpus::ingest::words::Pipeline;
+use tinylda::corpus::{About, Details, Source, Statistics, TextPlace};
 use tinylda::{Corpus, CorpusWriter, Event, Vocabulary};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
@@ -33,6 +34,29 @@ pub(crate) fn write_small(path: &Path) {
         let words: Vec<u32> = (0..d % 7).map(|i| i * 13 + d % 5).collect();
         let counts: Vec<u32> = words.iter().map(|&w| if w == 1 { 70_000 } else { 1 + w % 4 }).collect();
         writer.push(&words, &counts, Some(&format!("document-{d}-\u{e9}"))).unwrap();
+    }
+    let mut vocabulary = Vocabulary::new();
+    for w in 0..100 {
+        vocabulary.push(&format!("wört{w}"));
+    }
+    writer.finish(100, Some(&vocabulary)).unwrap();
+}
+
+/// The same with all that version 2 has: labels, places and how it was made.
+pub(crate) fn write_small_with_details(path: &Path) {
+    let pipeline =
+        Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::default() };
+    let sources = vec![Source { path: "texts/ä.csv".into(), format: "csv".into() }];
+    let about = About { pipeline: Some(pipeline), sources };
+    let mut writer = CorpusWriter::create_with(path, true, true, true, &about).unwrap();
+    for d in 0..40u32 {
+        let words: Vec<u32> = (0..d % 7).map(|i| i * 13 + d % 5).collect();
+        let counts: Vec<u32> = words.iter().map(|&w| 1 + w % 4).collect();
+        let (name, label) = (format!("document-{d}"), format!("class {}", d % 3));
+        let place =
+            TextPlace { source: 0, offset: (u64::from(d) << 30) + u64::from(d % 4), length: 1000 + d };
+        let details = Details { name: Some(&name), label: Some(&label), place: Some(place) };
+        writer.push_with(&words, &counts, details).unwrap();
     }
     let mut vocabulary = Vocabulary::new();
     for w in 0..100 {

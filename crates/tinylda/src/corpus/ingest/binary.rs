@@ -8,7 +8,7 @@ use std::path::Path;
 use super::assemble::{Assembler, SortLimits};
 use super::input::Compression;
 use super::matrix::bad;
-use super::{Expect, Format, Import, ImportProgress, Imported, h5ad, npz, parquet};
+use super::{Expect, Format, Import, ImportProgress, Imported, TableColumns, Words, h5ad, npz, parquet};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
 use crate::files::{folder_of, same_file};
@@ -107,7 +107,16 @@ impl Import {
 
     fn check_matrix_options(&self, format: Format) -> Result<()> {
         self.check_table_options(format)?;
+        let parts = &self.parts;
+        let text = !parts.text_columns.is_empty() || parts.label_column.is_some() || parts.of_json();
         let wrong = [
+            ("--text-column", text, "Leave it out: text is not read from such files."),
+            (
+                "an option for words of text",
+                self.words != Words::default() && !self.words_if_text,
+                "Leave it out.",
+            ),
+            ("--id-column", parts.id_column.is_some() && format != Format::Parquet, "Leave it out."),
             ("--first-id", self.first_id.is_some(), "Leave it out."),
             ("--transpose", self.transpose && format != Format::Npz, "Leave it out."),
             (
@@ -168,7 +177,8 @@ impl Import {
         let (assembler, words, vocabulary) = match format {
             Format::Parquet => {
                 let file = parquet::ParquetFile::open(input)?;
-                let form = file.form(&self.columns)?;
+                let id = self.columns.id.clone().or_else(|| self.parts.id_column.clone());
+                let form = file.form(&TableColumns { id, ..self.columns.clone() })?;
                 let named = spool.write(|each| file.names(&form, each))?;
                 let names = named.then(|| spool.0.path());
                 let mut out = Assembler::new(output, input, names, limits)?;
@@ -203,6 +213,6 @@ impl Import {
         let sorted = assembler.sorted();
         let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
         let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
-        Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted })
+        Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted, dropped: None })
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct Input {
     pub(crate) compression: Compression,
     /// The file's size, where there is one.
     pub(crate) total: Option<u64>,
+    /// It is a file that can be opened again.
+    pub(crate) again: bool,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn Read>,
 }
@@ -75,7 +77,7 @@ impl Input {
             return Err(Error::io("read", path)(io::ErrorKind::IsADirectory.into()));
         }
         let total = metadata.is_file().then_some(metadata.len());
-        Input::new(Box::new(file), path, total)
+        Ok(Input { again: total.is_some(), ..Input::new(Box::new(file), path, total)? })
     }
 
     /// From any bytes; errors call them `path`.
@@ -97,7 +99,15 @@ impl Input {
             }
             Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
         };
-        Ok(Input { path: path.to_path_buf(), compression, total, consumed, reader })
+        Ok(Input { path: path.to_path_buf(), compression, total, again: false, consumed, reader })
+    }
+
+    /// From bytes that are not compressed, whatever they look like.
+    pub(crate) fn plain(source: Box<dyn Read>, path: &Path, total: u64) -> Input {
+        let consumed = Arc::new(AtomicU64::new(0));
+        let reader = Box::new(Counted { source, consumed: Arc::clone(&consumed) });
+        let (path, compression) = (path.to_path_buf(), Compression::None);
+        Input { path, compression, total: Some(total), again: false, consumed, reader }
     }
 
     /// How many bytes of the file itself have been read.

@@ -143,6 +143,12 @@ impl<'p> Lines<'p> {
         Ok(&self.buffer[..self.filled])
     }
 
+    /// All bytes from the first, before any line was taken: those that are here, and where the others come from.
+    pub(crate) fn into_parts(mut self) -> (Vec<u8>, Input) {
+        self.buffer.truncate(self.filled);
+        (self.buffer, self.input)
+    }
+
     /// Goes to the next line that is not blank.
     pub(crate) fn advance_to_text(&mut self) -> Result<bool> {
         while self.advance()? {

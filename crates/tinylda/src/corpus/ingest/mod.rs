@@ -1,7 +1,7 @@
 //! Importing: any supported input -> a corpus file.
 //!
 //! `input` opens and decompresses, `lines` cuts, one file per format reads entries, `assemble` brings them in order
-//! and writes the corpus.
+//! and writes the corpus. Raw text goes through `raw` (records, two passes) and `words` (what becomes of a text).
 
 pub(crate) mod assemble;
 mod binary;
@@ -13,19 +13,23 @@ mod mtx;
 mod npz;
 mod pairs;
 mod parquet;
+mod raw;
 mod recognise;
-mod text;
 mod uci;
+pub mod words;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use self::parquet::{ParquetRecords, Record, TableColumns};
 pub use input::Compression;
+pub use raw::{Parts, Words};
 
 use self::assemble::{Assembler, SortLimits};
 use self::input::Input;
 use self::lines::Lines;
+use self::raw::source::{FileSource, FolderSource, TextSource};
+use self::words::Dropped;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
 use crate::files::same_file;
@@ -51,6 +55,16 @@ pub enum Format {
     H5ad,
     /// A Parquet table.
     Parquet,
+    /// A table of rows: CSV, TSV and the like.
+    Csv,
+    /// A JSON object per line.
+    JsonLines,
+    /// MALLET's: name, label and text on a line.
+    Mallet,
+    /// Vowpal Wabbit's: `label 'name |words word word:count`.
+    VowpalWabbit,
+    /// A folder of texts, a document each.
+    Folder,
 }
 
 impl Format {
@@ -65,11 +79,16 @@ impl Format {
             Format::Npz => "npz",
             Format::H5ad => "h5ad",
             Format::Parquet => "parquet",
+            Format::Csv => "csv",
+            Format::JsonLines => "jsonl",
+            Format::Mallet => "mallet",
+            Format::VowpalWabbit => "vw",
+            Format::Folder => "folder",
         }
     }
 
     /// Every format.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 13] = [
         Format::Uci,
         Format::MatrixMarket,
         Format::SvmLight,
@@ -78,7 +97,25 @@ impl Format {
         Format::Npz,
         Format::H5ad,
         Format::Parquet,
+        Format::Csv,
+        Format::JsonLines,
+        Format::Mallet,
+        Format::VowpalWabbit,
+        Format::Folder,
     ];
+
+    /// Whether it is text whose words are still to be found.
+    pub fn is_raw(self) -> bool {
+        matches!(
+            self,
+            Format::Text
+                | Format::Csv
+                | Format::JsonLines
+                | Format::Mallet
+                | Format::VowpalWabbit
+                | Format::Folder
+        )
+    }
 }
 
 /// How to import.
@@ -100,6 +137,16 @@ pub struct Import {
     pub layer: Option<String>,
     /// Parquet: which columns to read.
     pub columns: TableColumns,
+    /// Raw text: which parts of the input are what.
+    pub parts: Parts,
+    /// Raw text: what becomes of it.
+    pub words: Words,
+    /// What becomes of text is said for the case that it is text: with bags of words it is passed over.
+    pub words_if_text: bool,
+    /// Raw text: how many threads cut it into words; 0 for all cores. The corpus does not depend on it.
+    pub threads: usize,
+    /// Raw text: the most bytes of memory to use; a gigabyte where it is not given.
+    pub memory: Option<u64>,
 }
 
 /// What an import is doing.
@@ -134,6 +181,8 @@ pub struct Imported {
     pub empty_documents: u64,
     /// Whether the input was out of order and had to be sorted through temporary files.
     pub sorted: bool,
+    /// Raw text: what was left out.
+    pub dropped: Option<Dropped>,
 }
 
 /// What the readers must know of the options.
@@ -191,7 +240,64 @@ impl Import {
         if let Some(format) = self.binary_format(input)? {
             return self.run_binary(format, input, output, SortLimits::default(), progress);
         }
+        if input != Path::new("-") && input.is_dir() {
+            return self.run_on_folder(input, output, progress);
+        }
+        if self.format == Some(Format::Folder) {
+            return Err(Error::Setting {
+                option: "--format",
+                found: "folder".into(),
+                expected: "a folder as the input".into(),
+                remedy: "Name another --format, or a folder.".into(),
+            });
+        }
         self.run_with(Input::open(input)?, output, SortLimits::default(), progress)
+    }
+
+    /// Text files, a document each.
+    fn run_on_folder(
+        &self,
+        input: &Path,
+        output: &Path,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        self.check_options(self.format.filter(|&f| f != Format::Folder).unwrap_or(Format::Folder))?;
+        if let Some(format) = self.format.filter(|&format| format != Format::Folder) {
+            return Err(Error::Setting {
+                option: "--format",
+                found: format!("{} with a folder", format.name()),
+                expected: "folder".into(),
+                remedy: "A folder is read as texts, a document in each file: leave --format out.".into(),
+            });
+        }
+        let mut source = FolderSource::new(input, self.parts.glob.as_deref())?;
+        self.run_raw(&mut source, raw::records::Shape::Lines, Format::Folder, input, output, progress)
+    }
+
+    /// Text, from a source of any kind.
+    fn run_raw(
+        &self,
+        source: &mut dyn TextSource,
+        shape: raw::records::Shape,
+        format: Format,
+        input: &Path,
+        output: &Path,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let job = raw::Job {
+            reader: raw::records::Reader { path: input.to_path_buf(), shape, strict: self.parts.strict },
+            format,
+            words: &self.words,
+            names: self.names.as_deref(),
+            output,
+            origin: source.again().then(|| input.to_string_lossy().into_owned()),
+            threads: if self.threads == 0 { cores() } else { self.threads },
+            memory: self.memory,
+        };
+        let compression = source.compression();
+        let (shape, empty_documents, dropped) = job.run(source, progress)?;
+        Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })
     }
 
     /// Imports bytes that are already here; errors call them `name`.
@@ -223,9 +329,24 @@ impl Import {
         let compression = input.compression;
         // Read before the corpus: a wrong vocabulary should not cost the time of the whole import.
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
+        // A file can be read again; what is no file must be put aside.
+        let again = input.again;
         let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
         let mut lines = Lines::with_progress(input, &mut reading);
-        let format = self.check_start(&mut lines)?;
+        let (format, shape) = self.check_start(&mut lines)?;
+        if let Some(shape) = shape {
+            let ends =
+                raw::records::Reader { path: source.clone(), shape: shape.clone(), strict: false }.ends();
+            let spool = if again {
+                None
+            } else {
+                let (start, mut rest) = lines.into_parts();
+                Some(raw::source::spool(&crate::files::folder_of(output), &start, &mut rest)?)
+            };
+            let mut text = FileSource::new(&source, &source, spool, ends)?;
+            let done = self.run_raw(&mut text, shape, format, &source, output, progress)?;
+            return Ok(Imported { compression, ..done });
+        }
         let mut assembler = Assembler::new(output, &source, self.names.as_deref(), limits)?;
         let out = &mut assembler;
         let expect = Expect {
@@ -241,7 +362,6 @@ impl Import {
             Format::LdaC => {
                 pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), &expect, out)?
             }
-            Format::Text => text::read(&mut lines, out)?,
             Format::Npz | Format::H5ad | Format::Parquet => {
                 return Err(lines.bad_file(
                     format!("{} data from a stream, or compressed", format.name()),
@@ -249,6 +369,8 @@ impl Import {
                     "It is read from several places at once: save it to a file, uncompressed.",
                 ));
             }
+            // Raw text went another way, above.
+            _ => Declared::default(),
         };
         if assembler.entries() == 0 {
             return Err(lines.bad_file(
@@ -267,28 +389,61 @@ impl Import {
         let sorted = assembler.sorted();
         let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
         let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
-        Ok(Imported { shape, format, compression, empty_documents, sorted })
+        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
     }
 
-    /// Looks at the first lines: which format they are in, and whether the options fit it.
-    fn check_start(&self, lines: &mut Lines<'_>) -> Result<Format> {
+    /// Looks at the first lines: which format they are in, how records of raw text are read, and whether the options fit.
+    fn check_start(&self, lines: &mut Lines<'_>) -> Result<(Format, Option<raw::records::Shape>)> {
+        let path = lines.path().to_path_buf();
         let start = lines.peek()?;
-        let format = self.format.unwrap_or_else(|| recognise::recognise(start));
+        let mut parts = self.parts.clone();
+        let format = self.format.unwrap_or_else(|| {
+            if parts.of_json() {
+                return Format::JsonLines;
+            }
+            if parts.of_table() {
+                return Format::Csv;
+            }
+            match recognise::recognise(start) {
+                Format::Text => match raw::records::recognise(start) {
+                    Some((Format::Csv, delimiter)) => {
+                        parts.delimiter = Some(delimiter);
+                        Format::Csv
+                    }
+                    Some((format, _)) => format,
+                    None => Format::Text,
+                },
+                format => format,
+            }
+        });
         let refusal = if start.trim_ascii().is_empty() {
             Some(("an empty file", "Give a file with documents in it."))
         } else if start.starts_with(&super::MAGIC) {
             Some(("a corpus file", "It is imported already: use it as it is."))
+        } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+            Some(("text in UTF-16", "Convert it, for instance with `iconv -f utf-16 -t utf-8`."))
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
             Some((
                 "a binary file",
-                "Give UCI, Matrix Market, SVMlight, LDA-C or plain text, compressed or not; or npz, h5ad or Parquet as a file.",
+                "Give text, CSV, JSON lines, UCI, Matrix Market, SVMlight or LDA-C, compressed or not; or npz, h5ad or Parquet as a file.",
             ))
+        } else {
+            None
+        };
+        let shape = if format.is_raw() && refusal.is_none() {
+            Some(raw::shape(format, &parts, start, &path)?)
         } else {
             None
         };
         if let Some((found, remedy)) = refusal {
             return Err(lines.bad_file(found.into(), "documents to import".into(), remedy));
         }
+        self.check_options(format)?;
+        Ok((format, shape))
+    }
+
+    /// Whether the options fit the format.
+    fn check_options(&self, format: Format) -> Result<()> {
         let fits = |option, given: bool, fitting: &[Format], remedy: &str| {
             if given && !fitting.contains(&format) {
                 return Err(Error::Setting {
@@ -304,20 +459,27 @@ impl Import {
             Ok(())
         };
         self.check_table_options(format)?;
-        fits("--transpose", self.transpose, &[Format::MatrixMarket], "Leave it out, or name the --format.")?;
-        fits(
-            "--first-id",
-            self.first_id.is_some(),
-            &[Format::SvmLight, Format::LdaC],
-            "Leave it out, or name the --format.",
-        )?;
+        let another = "Leave it out, or name the --format.";
+        fits("--transpose", self.transpose, &[Format::MatrixMarket], another)?;
+        fits("--first-id", self.first_id.is_some(), &[Format::SvmLight, Format::LdaC], another)?;
+        fits("--glob", self.parts.glob.is_some(), &[Format::Folder], "Leave it out, or give a folder.")?;
+        fits("--text-column", self.parts.of_table(), &[Format::Csv], another)?;
+        fits("--text-field", self.parts.of_json(), &[Format::JsonLines], another)?;
+        let words = self.words != Words::default() && !self.words_if_text;
+        if !format.is_raw() && (words || self.parts.strict) {
+            return Err(Error::Setting {
+                option: "an option for words of text",
+                found: format!("given with {} input", format.name()),
+                expected: "it only with raw text".into(),
+                remedy: "The words of this input are made already: leave --stop-words, --min-docs and the like out.".into(),
+            });
+        }
         fits(
             "--vocab",
             self.vocabulary.is_some(),
             &[Format::Uci, Format::MatrixMarket, Format::SvmLight, Format::LdaC],
-            "Plain text brings its own words: leave it out, or name the --format.",
-        )?;
-        Ok(format)
+            "Text brings its own words: leave it out, or say --vocabulary to put it on the words of a file.",
+        )
     }
 }
 

@@ -15,7 +15,7 @@ use crate::train::{Event, Summary, Trained};
 
 impl Training<'_> {
     /// What is known of the training at its end.
-    pub(super) fn end(&self) -> (Settings, Summary) {
+    pub(super) fn end(&self) -> Result<(Settings, Summary)> {
         let Training { trainer, position, .. } = self;
         let train_perplexity = position.history.last().map_or(f64::NAN, |&(_, p)| p);
         let small = trainer.algorithm.small_messages();
@@ -32,6 +32,7 @@ impl Training<'_> {
             train_perplexity,
             history: position.history.clone(),
             corpus: CorpusName::of(self.corpus),
+            pipeline: self.corpus.about()?.pipeline,
         };
         let summary = Summary {
             passes: position.pass,
@@ -41,12 +42,12 @@ impl Training<'_> {
             message_bytes: position.message_bytes,
             stop: self.stop,
         };
-        (settings, summary)
+        Ok((settings, summary))
     }
 
     /// The model in memory.
     pub(in super::super) fn into_model(mut self, keep_theta: bool) -> Result<Trained> {
-        let (settings, summary) = self.end();
+        let (settings, summary) = self.end()?;
         let (corpus, alpha) = (self.corpus, self.trainer.alphas());
         let theta = if keep_theta {
             Some(collect_theta(&mut self.store, corpus, self.trainer.topics)?)
@@ -84,7 +85,7 @@ impl Training<'_> {
 
     /// The model in a file. Where it cannot be written the training is kept in a checkpoint.
     pub(in super::super) fn into_file(mut self, path: &Path, each: &mut Each<'_>) -> Result<Summary> {
-        let (settings, summary) = self.end();
+        let (settings, summary) = self.end()?;
         self.sweep.finish();
         let _ = each(Event::Writing(path));
         if let Err(error) = self.write(path, &settings) {

@@ -1,0 +1,413 @@
+//! Raw text -> a corpus file, in two passes and bounded memory.
+//!
+//! The first pass counts words and the documents they are in; what does not fit goes to disk in sorted runs. Then the words
+//! are chosen, and the second pass writes the documents. With phrases there is a pass before, and with a given vocabulary
+//! only the last. One thread reads and writes, the others cut texts; batches are written in the order they were read, and
+//! counts are sums, so nothing depends on the number of threads.
+
+mod passes;
+pub(crate) mod records;
+pub(crate) mod source;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use self::passes::{Counter, Filled, Filler, drive};
+use self::records::{Json, Reader, Shape as RecordShape, Table};
+use self::source::{Batch, TextSource};
+use super::lines::Lines;
+use super::words::{Choice, Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
+use super::{Format, ImportProgress};
+use crate::corpus::{About, CorpusWriter, Details, Shape, Source, Vocabulary};
+use crate::error::{Error, Place, Result};
+use crate::files::folder_of;
+
+/// Which parts of a raw input are what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// CSV: the columns with text, by name or number from 1.
+    pub text_columns: Vec<String>,
+    /// CSV: the column with the documents' names.
+    pub id_column: Option<String>,
+    /// CSV: the column with their labels.
+    pub label_column: Option<String>,
+    /// CSV: what stands between columns; recognised where not given.
+    pub delimiter: Option<u8>,
+    /// CSV: whether the first row names the columns; told by the rows where not given.
+    pub header: Option<bool>,
+    /// CSV: quotes mean nothing.
+    pub no_quotes: bool,
+    /// JSON lines: the fields with text, with dots into objects.
+    pub text_fields: Vec<String>,
+    /// JSON lines: the field with the documents' names.
+    pub id_field: Option<String>,
+    /// JSON lines: the field with their labels.
+    pub label_field: Option<String>,
+    /// Folders: only files whose name or path in the folder is like this.
+    pub glob: Option<String>,
+    /// Bytes that are not UTF-8 are an error.
+    pub strict: bool,
+}
+
+impl Parts {
+    /// Whether a table is meant.
+    pub(crate) fn of_table(&self) -> bool {
+        !self.text_columns.is_empty()
+            || self.id_column.is_some()
+            || self.label_column.is_some()
+            || self.delimiter.is_some()
+            || self.header.is_some()
+            || self.no_quotes
+    }
+
+    /// Whether JSON lines are meant.
+    pub(crate) fn of_json(&self) -> bool {
+        !self.text_fields.is_empty() || self.id_field.is_some() || self.label_field.is_some()
+    }
+}
+
+/// What becomes of text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Words {
+    /// From text to words. Its stop words and phrases are found by the import, unless `stop` says that they are given.
+    pub pipeline: Pipeline,
+    /// Which words are left out.
+    pub stop: StopWords,
+    /// Which words are kept.
+    pub choice: Choice,
+    /// The words, where they are given: all others are counted and left out.
+    pub vocabulary: Option<Vocabulary>,
+}
+
+/// A raw input, and where its corpus goes.
+pub(crate) struct Job<'a> {
+    pub(crate) reader: Reader,
+    pub(crate) format: Format,
+    /// Folders have names of documents, whatever the reader says.
+    pub(crate) words: &'a Words,
+    pub(crate) names: Option<&'a Path>,
+    pub(crate) output: &'a Path,
+    /// The input's path, where it can be opened again.
+    pub(crate) origin: Option<String>,
+    pub(crate) threads: usize,
+    pub(crate) memory: Option<u64>,
+}
+
+/// What an import of text takes besides the words it counts: batches on their way, buffers of runs.
+const BESIDES: u64 = 24 << 20;
+/// Without a ceiling.
+const USUAL: u64 = 1 << 30;
+
+impl Job<'_> {
+    fn memory(&self) -> u64 {
+        let batches = self.threads as u64 * 6 * (source::BATCH as u64);
+        self.memory.unwrap_or(USUAL).saturating_sub(BESIDES + batches).max(16 << 20)
+    }
+
+    /// Finds the stop words.
+    fn pipeline(&self, source: &mut dyn TextSource) -> Result<Pipeline> {
+        let mut pipeline = self.words.pipeline.clone();
+        if self.words.stop == StopWords::Given {
+            return Ok(pipeline);
+        }
+        if self.format == Format::VowpalWabbit && pipeline.tokens == Tokens::Unicode {
+            pipeline.tokens = Tokens::Blanks;
+        }
+        let (codes, mut words) = match &self.words.stop {
+            StopWords::Auto => match self.language(source)? {
+                Some(code) => StopWords::Of(vec![code.into()]).resolve()?,
+                None => (Vec::new(), Vec::new()),
+            },
+            other => other.resolve()?,
+        };
+        words.sort_unstable();
+        words.dedup();
+        (pipeline.stop_languages, pipeline.stop_words) = (codes, words);
+        Ok(pipeline)
+    }
+
+    /// The language of the first texts.
+    fn language(&self, source: &mut dyn TextSource) -> Result<Option<&'static str>> {
+        let mut batch = Batch::default();
+        let mut sample = String::new();
+        if source.next(&mut batch)? {
+            for piece in &batch.pieces {
+                self.reader.each(&batch.bytes[piece.bytes.clone()], piece, &mut |record, _| {
+                    if sample.len() < source::BATCH {
+                        sample.push_str(&record.text);
+                        sample.push('\n');
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        source.rewind()?;
+        Ok(guess(&sample))
+    }
+
+    /// Reads the source and writes the corpus.
+    pub(crate) fn run(
+        &self,
+        source: &mut dyn TextSource,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<(Shape, u64, Dropped)> {
+        let mut pipeline = self.pipeline(source)?;
+        let mut dropped = Dropped::default();
+        let passes = match (&self.words.vocabulary, self.words.choice.phrases) {
+            (Some(_), _) => 1,
+            (None, None) => 2,
+            (None, Some(_)) => 3,
+        };
+        let mut pass = 0;
+        // The bar goes once from end to end, however often the input is read.
+        let mut tell = |(bytes, total): (u64, Option<u64>), pass: u64| {
+            let bytes = total.map_or(bytes, |total| (pass * total + bytes.min(total)) / passes);
+            progress(ImportProgress::Reading { bytes, total })
+        };
+        let chosen;
+        let vocabulary = if let Some(given) = &self.words.vocabulary {
+            given
+        } else {
+            if let Some(score) = self.words.choice.phrases {
+                let tokenizer = Tokenizer::new(&pipeline)?;
+                let (chooser, mut runs) =
+                    self.count(source, &tokenizer, true, &mut Dropped::default(), &mut |at| tell(at, pass))?;
+                pipeline.phrases = chooser.phrases(&mut runs, score)?;
+                dropped.phrases = pipeline.phrases.len() as u64;
+                source.rewind()?;
+                pass += 1;
+            }
+            let tokenizer = Tokenizer::new(&pipeline)?;
+            let (chooser, mut runs) =
+                self.count(source, &tokenizer, false, &mut dropped, &mut |at| tell(at, pass))?;
+            chosen = chooser.words(&mut runs, &mut dropped)?;
+            dropped.spilled = runs.spilled();
+            source.rewind()?;
+            pass += 1;
+            if chosen.is_empty() {
+                return Err(self.no_words(chooser.documents, &dropped));
+            }
+            &chosen
+        };
+        let tokenizer = Tokenizer::new(&pipeline)?;
+        let (shape, empty) =
+            self.fill(source, &tokenizer, pipeline, vocabulary, &mut dropped, &mut |at| tell(at, pass))?;
+        Ok((shape, empty, dropped))
+    }
+
+    fn no_words(&self, documents: u64, dropped: &Dropped) -> Error {
+        let (found, remedy) = if documents == 0 {
+            ("no documents".to_string(), "Check that this is the right file or folder, and its --format.")
+        } else if dropped.tokens == 0 {
+            (
+                format!("{documents} documents without a single word"),
+                "Check the input, its --format and columns.",
+            )
+        } else {
+            (
+                format!("{documents} documents, and no word that is kept"),
+                "Keep more words: a smaller --min-docs, a larger --max-docs, other --stop-words or --min-length.",
+            )
+        };
+        Error::Input {
+            path: self.reader.path.clone(),
+            place: Place::Whole,
+            found,
+            expected: "at least one document with a word".into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// Counts words, and pairs of them where `pairs` is set.
+    fn count(
+        &self,
+        source: &mut dyn TextSource,
+        tokenizer: &Tokenizer,
+        pairs: bool,
+        dropped: &mut Dropped,
+        tell: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
+    ) -> Result<(Chooser, Runs)> {
+        let memory = self.memory();
+        let limit = (memory / 2 / self.threads as u64).clamp(2 << 20, 2 << 30) as usize;
+        let runs = std::sync::Mutex::new(Runs::new(&folder_of(self.output)));
+        let counters = (0..self.threads).map(|_| Counter::new(pairs, limit)).collect();
+        let work =
+            |counter: &mut Counter, batch: &Batch| counter.batch(batch, &self.reader, tokenizer, &runs);
+        let counters = drive(source, counters, &work, tell, &mut |()| Ok(()))?;
+        let mut runs = runs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut documents = 0;
+        for counter in counters {
+            documents += counter.documents;
+            counter.finish(&mut runs, dropped)?;
+        }
+        Ok((Chooser { choice: self.words.choice, documents, memory: memory / 2 }, runs))
+    }
+
+    /// Writes the documents.
+    fn fill(
+        &self,
+        source: &mut dyn TextSource,
+        tokenizer: &Tokenizer,
+        pipeline: Pipeline,
+        vocabulary: &Vocabulary,
+        dropped: &mut Dropped,
+        tell: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
+    ) -> Result<(Shape, u64)> {
+        let fixed = self.words.vocabulary.is_some();
+        let lexicon = Lexicon::new(vocabulary);
+        let (mut named, labelled) = self.reader.details();
+        let mut names = self
+            .names
+            .map(|path| Ok::<_, Error>(Lines::new(super::input::Input::open(path)?)))
+            .transpose()?;
+        named |= self.format == Format::Folder || names.is_some();
+        let places = self.origin.is_some();
+        let sources =
+            self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });
+        let about = About { pipeline: Some(pipeline), sources: sources.collect() };
+        let mut writer = CorpusWriter::create_with(self.output, named, labelled, places, &about)?;
+        let fillers = (0..self.threads).map(|_| Filler::new(fixed)).collect();
+        let work =
+            |filler: &mut Filler, batch: &Batch| filler.batch(batch, &self.reader, tokenizer, &lexicon);
+        let (mut empty, mut documents) = (0, 0u64);
+        drive(source, fillers, &work, tell, &mut |filled: Filled| {
+            if fixed {
+                filled.add_to(dropped);
+            }
+            for i in 0..filled.documents() {
+                let (words, counts) = filled.document(i);
+                empty += u64::from(words.is_empty());
+                documents += 1;
+                let mut details = Details {
+                    name: filled.names.get(i as u32),
+                    label: filled.labels.get(i as u32),
+                    place: filled.places.get(i).copied(),
+                };
+                if let Some(lines) = &mut names {
+                    if !lines.advance()? {
+                        return Err(names_do_not_fit(lines, documents));
+                    }
+                    details.name = Some(lines.utf8()?);
+                }
+                writer.push_with(words, counts, details)?;
+            }
+            Ok(())
+        })?;
+        if let Some(lines) = &mut names
+            && lines.advance()?
+        {
+            return Err(names_do_not_fit(lines, documents));
+        }
+        if documents == 0 || (fixed && empty == documents) {
+            return Err(Error::Input {
+                path: self.reader.path.clone(),
+                place: Place::Whole,
+                found: format!("{documents} documents, and none with a word of the vocabulary"),
+                expected: "at least one document with a word".into(),
+                remedy: "Check that the vocabulary belongs to this text, and that the text is in the right column or field.".into(),
+            });
+        }
+        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?, empty))
+    }
+}
+
+fn names_do_not_fit(lines: &Lines<'_>, documents: u64) -> Error {
+    lines.bad_file(
+        format!("{} names, and at least {documents} documents", lines.number()),
+        "a name for every document".into(),
+        "Give one name per line, in the order of the documents.",
+    )
+}
+
+/// How records are read in a format, from the first bytes of the input.
+pub(crate) fn shape(format: Format, parts: &Parts, start: &[u8], path: &Path) -> Result<RecordShape> {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    Ok(match format {
+        Format::Csv => RecordShape::Table(table(parts, start, path)?),
+        Format::JsonLines => {
+            let text =
+                if parts.text_fields.is_empty() { vec!["text".into()] } else { parts.text_fields.clone() };
+            RecordShape::Json(Json { text, id: parts.id_field.clone(), label: parts.label_field.clone() })
+        }
+        Format::Mallet => RecordShape::Mallet,
+        Format::VowpalWabbit => RecordShape::Vowpal,
+        _ => RecordShape::Lines,
+    })
+}
+
+/// The columns of a table.
+fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
+    let delimiter = parts.delimiter.unwrap_or_else(|| records::delimiter(start));
+    let quotes = !parts.no_quotes;
+    let first = records::first_row(start, delimiter, quotes);
+    let wanted = || parts.text_columns.iter().chain(&parts.id_column).chain(&parts.label_column);
+    let number = |name: &str| name.parse::<usize>().ok().filter(|&n| n > 0);
+    let same = |a: &str, b: &str| a == b || a.eq_ignore_ascii_case(b);
+    let named = |name: &str| first.iter().position(|column| same(column, name));
+    let header = parts.header.unwrap_or_else(|| {
+        wanted().any(|name| number(name).is_none())
+            || first.iter().any(|name| records::is_text_name(name))
+            || first.len() > 1 && first.iter().all(|name| looks_like_a_name(name))
+    });
+    let missing = |option: &'static str, name: &str| Error::Setting {
+        option,
+        found: format!("{name:?}, which {} does not have", path.display()),
+        expected: if header {
+            format!(
+                "one of {}",
+                first.iter().take(40).map(|c| format!("{c:?}")).collect::<Vec<_>>().join(", ")
+            )
+        } else {
+            format!("a number from 1 to {}", first.len())
+        },
+        remedy: "Name a column, or give its number from 1; if it is not cut right, say --delimiter.".into(),
+    };
+    let find = |option: &'static str, name: &str| {
+        let by_name = if header { named(name) } else { None };
+        let by_number = || number(name).map(|n| n - 1).filter(|&n| n < first.len());
+        by_name.or_else(by_number).ok_or_else(|| missing(option, name))
+    };
+    let text = if parts.text_columns.is_empty() {
+        let usual = first.iter().position(|name| header && records::is_text_name(name));
+        // A table of one column has its text there.
+        let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| Error::Setting {
+            option: "--text-column",
+            found: "not given".into(),
+            expected: format!(
+                "the column with the text: {}",
+                first
+                    .iter()
+                    .zip(1..)
+                    .take(40)
+                    .map(|(c, n)| {
+                        let short: String = c.chars().take(30).collect();
+                        format!("{n} ({short:?})")
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            remedy:
+                "Give its name or number; if this is no table, say --format text for a document per line."
+                    .into(),
+        })?;
+        vec![column]
+    } else {
+        parts.text_columns.iter().map(|name| find("--text-column", name)).collect::<Result<_>>()?
+    };
+    let id = parts.id_column.as_deref().map(|name| find("--id-column", name)).transpose()?;
+    let label = parts.label_column.as_deref().map(|name| find("--label-column", name)).transpose()?;
+    Ok(Table { delimiter, quotes, header, columns: first.len(), text, id, label })
+}
+
+/// Short, of letters, and not a sentence: what columns are called.
+fn looks_like_a_name(name: &str) -> bool {
+    let name = name.trim_matches('"');
+    !name.is_empty()
+        && name.len() <= 30
+        && name.starts_with(char::is_alphabetic)
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ' ' || c == '-')
+        && !name.chars().any(|c| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,605 @@
+//! Bytes -> records: a document's text, its name and its label, in each of the formats of raw text.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use super::source::{Kind, Piece};
+use crate::corpus::TextPlace;
+use crate::corpus::ingest::Format;
+use crate::corpus::ingest::lines::shown;
+use crate::error::{Error, Place, Result};
+
+/// A document as it stands in the input.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) name: Option<Cow<'a, str>>,
+    pub(crate) label: Option<Cow<'a, str>>,
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) place: TextPlace,
+}
+
+/// Where records end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// With a line.
+    Lines,
+    /// With a line that ends outside of quotes.
+    Quoted { delimiter: u8 },
+}
+
+impl Ends {
+    /// Behind the last record that is whole.
+    pub(crate) fn last(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Ends::Lines => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
+            Ends::Quoted { delimiter } => {
+                // Most files have few quotes: without any, the last line end will do.
+                memchr::memchr(b'"', bytes).map_or(Ends::Lines.last(bytes), |_| {
+                    let (mut at, mut last) = (0, None);
+                    while let Some(next) = row(&bytes[at..], delimiter, true, &mut |_, _| {}) {
+                        if !next.complete {
+                            break;
+                        }
+                        at += next.bytes;
+                        last = Some(at);
+                    }
+                    last
+                })
+            }
+        }
+    }
+
+    /// What can be done about a record without an end.
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            Ends::Lines => "Check that the file has line ends, a document on each.",
+            Ends::Quoted { .. } => {
+                "A quote may have been opened and never closed: mend it, or say --quotes no where quotes mean nothing."
+            }
+        }
+    }
+}
+
+/// A row of a table.
+struct Row {
+    bytes: usize,
+    /// Whether it has its line end.
+    complete: bool,
+    /// Whether a quote was left open.
+    open: bool,
+    lines: u64,
+}
+
+/// Reads a row, calling `each` with every field as it stands, and whether it is quoted. Nothing where there are no bytes.
+/// A quote counts at the beginning of a field only; two in a quoted field are one.
+fn row<'a>(
+    bytes: &'a [u8],
+    delimiter: u8,
+    quotes: bool,
+    each: &mut dyn FnMut(&'a [u8], bool),
+) -> Option<Row> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let (mut at, mut lines) = (0, 0);
+    loop {
+        let mut start = at;
+        let mut quoted = None;
+        if quotes && bytes.get(at) == Some(&b'"') {
+            let mut from = at + 1;
+            loop {
+                match memchr::memchr(b'"', &bytes[from..]) {
+                    None => return Some(Row { bytes: bytes.len(), complete: false, open: true, lines }),
+                    Some(found) if bytes.get(from + found + 1) == Some(&b'"') => from += found + 2,
+                    Some(found) => {
+                        at = from + found + 1;
+                        quoted = Some(start + 1..from + found);
+                        break;
+                    }
+                }
+            }
+            lines += memchr::memchr_iter(b'\n', &bytes[start..at]).count() as u64;
+        }
+        let end = memchr::memchr2(delimiter, b'\n', &bytes[at..]).map(|found| at + found);
+        let stop = end.unwrap_or(bytes.len());
+        let line_end = end.is_none_or(|end| bytes[end] == b'\n');
+        let mut field_end = stop;
+        if line_end && field_end > at && bytes[field_end - 1] == b'\r' {
+            field_end -= 1;
+        }
+        match quoted {
+            // What stands behind the closing quote makes it no quoted field after all.
+            Some(inside) if bytes[at..field_end].trim_ascii().is_empty() => each(&bytes[inside], true),
+            _ => {
+                start = start.min(field_end);
+                each(&bytes[start..field_end], false);
+            }
+        }
+        if line_end {
+            lines += u64::from(end.is_some());
+            return Some(Row {
+                bytes: end.map_or(stop, |end| end + 1),
+                complete: end.is_some(),
+                open: false,
+                lines,
+            });
+        }
+        at = stop + 1;
+    }
+}
+
+/// A table: which columns are what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) delimiter: u8,
+    pub(crate) quotes: bool,
+    pub(crate) header: bool,
+    pub(crate) columns: usize,
+    pub(crate) text: Vec<usize>,
+    pub(crate) id: Option<usize>,
+    pub(crate) label: Option<usize>,
+}
+
+/// The fields of a first row.
+pub(crate) fn first_row(start: &[u8], delimiter: u8, quotes: bool) -> Vec<String> {
+    let mut fields = Vec::new();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    row(start, delimiter, quotes, &mut |field, _| {
+        fields.push(String::from_utf8_lossy(field).trim().to_string())
+    });
+    fields
+}
+
+/// The numbers of fields of the first rows that are whole.
+pub(crate) fn widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
+    let (mut at, mut all) = (0, Vec::new());
+    while all.len() < most {
+        let mut fields = 0;
+        match row(&start[at..], delimiter, true, &mut |_, _| fields += 1) {
+            Some(row) if row.complete => {
+                at += row.bytes;
+                all.push(fields);
+            }
+            _ => break,
+        }
+    }
+    all
+}
+
+/// JSON lines: paths to what is what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Json {
+    pub(crate) text: Vec<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) label: Option<String>,
+}
+
+/// How records are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A line is a text.
+    Lines,
+    Table(Table),
+    Json(Json),
+    /// A name, a label, the text, with blanks between.
+    Mallet,
+    /// `label 'name |namespace word word:count`.
+    Vowpal,
+}
+
+/// Reads records.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader {
+    /// Errors call the source so.
+    pub(crate) path: PathBuf,
+    pub(crate) shape: Shape,
+    /// Bytes that are not UTF-8 are refused, not replaced.
+    pub(crate) strict: bool,
+}
+
+impl Reader {
+    /// Whether records have names and labels.
+    pub(crate) fn details(&self) -> (bool, bool) {
+        match &self.shape {
+            Shape::Lines => (false, false),
+            Shape::Table(table) => (table.id.is_some(), table.label.is_some()),
+            Shape::Json(json) => (json.id.is_some(), json.label.is_some()),
+            Shape::Mallet | Shape::Vowpal => (true, true),
+        }
+    }
+
+    /// Where records end.
+    pub(crate) fn ends(&self) -> Ends {
+        match &self.shape {
+            Shape::Table(table) if table.quotes => Ends::Quoted { delimiter: table.delimiter },
+            _ => Ends::Lines,
+        }
+    }
+
+    fn bad(&self, line: u64, found: String, expected: String, remedy: impl Into<String>) -> Error {
+        Error::Input {
+            path: self.path.clone(),
+            place: Place::Line(line),
+            found,
+            expected,
+            remedy: remedy.into(),
+        }
+    }
+
+    /// Bytes as text; `replaced` is set where some had to be.
+    fn text<'a>(&self, bytes: &'a [u8], line: u64, replaced: &mut bool) -> Result<Cow<'a, str>> {
+        if memchr::memchr(0, bytes).is_some() {
+            let remedy = "This seems to be a binary file, or text in UTF-16: give text in UTF-8.";
+            return Err(self.bad(line, "a zero byte".into(), "text".into(), remedy));
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(text.into()),
+            Err(e) if self.strict => Err(self.bad(
+                line,
+                format!("bytes that are not UTF-8: {}", shown(&bytes[e.valid_up_to()..])),
+                "UTF-8 text".into(),
+                "Convert the file, for instance with `iconv -f latin1 -t utf-8`, or leave --strict out to replace them.",
+            )),
+            Err(_) => {
+                *replaced = true;
+                Ok(String::from_utf8_lossy(bytes))
+            }
+        }
+    }
+
+    /// Calls `each` with every record of a piece. The second argument says whether bytes had to be replaced.
+    pub(crate) fn each(
+        &self,
+        bytes: &[u8],
+        piece: &Piece,
+        each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
+    ) -> Result<()> {
+        if let Kind::Text { name, label } = &piece.kind {
+            let mut replaced = false;
+            let named = Reader {
+                path: name.as_ref().map_or(self.path.clone(), |n| self.path.join(n)),
+                ..self.clone()
+            };
+            let text = named.text(bytes, 1, &mut replaced)?;
+            let place = TextPlace { source: piece.source, offset: piece.offset, length: bytes.len() as u32 };
+            let record = Record {
+                name: name.as_deref().map(Into::into),
+                label: label.as_deref().map(Into::into),
+                text,
+                place,
+            };
+            return each(record, replaced);
+        }
+        if let Shape::Table(table) = &self.shape {
+            return self.rows(table, bytes, piece, each);
+        }
+        let (mut at, mut line) = (0, piece.line);
+        while at < bytes.len() {
+            let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |found| at + found);
+            let whole = &bytes[at..end];
+            let whole = whole.strip_suffix(b"\r").unwrap_or(whole);
+            let mut replaced = false;
+            // The part of a line that is the text.
+            let place = |part: &[u8]| TextPlace {
+                source: piece.source,
+                offset: piece.offset + at as u64 + (part.as_ptr() as usize - whole.as_ptr() as usize) as u64,
+                length: part.len() as u32,
+            };
+            let record = match &self.shape {
+                Shape::Lines | Shape::Table(_) => {
+                    let text = self.text(whole, line, &mut replaced)?;
+                    Some(Record { name: None, label: None, text, place: place(whole) })
+                }
+                _ if whole.trim_ascii().is_empty() => None,
+                Shape::Json(json) => Some(self.json(json, whole, line, place(whole), &mut replaced)?),
+                Shape::Mallet => {
+                    let (name, rest) = field(whole);
+                    let (label, text) = field(rest);
+                    Some(Record {
+                        name: Some(self.text(name, line, &mut replaced)?),
+                        label: Some(self.text(label, line, &mut replaced)?),
+                        text: self.text(text, line, &mut replaced)?,
+                        place: place(text),
+                    })
+                }
+                Shape::Vowpal => Some(self.vowpal(whole, line, place(whole), &mut replaced)?),
+            };
+            if let Some(record) = record {
+                each(record, replaced)?;
+            }
+            line += 1;
+            at = end + 1;
+        }
+        Ok(())
+    }
+
+    fn rows(
+        &self,
+        table: &Table,
+        bytes: &[u8],
+        piece: &Piece,
+        each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
+    ) -> Result<()> {
+        let (mut at, mut line) = (0, piece.line);
+        let mut fields: Vec<(&[u8], bool)> = Vec::new();
+        let mut head = table.header && piece.line == 1;
+        loop {
+            fields.clear();
+            let found = row(&bytes[at..], table.delimiter, table.quotes, &mut |field, quoted| {
+                fields.push((field, quoted))
+            });
+            let Some(found) = found else { return Ok(()) };
+            if found.open {
+                let remedy = Ends::Quoted { delimiter: table.delimiter }.remedy();
+                return Err(self.bad(
+                    line,
+                    "a quote that is opened and never closed".into(),
+                    "a closing quote".into(),
+                    remedy,
+                ));
+            }
+            let start = at;
+            at += found.bytes;
+            let first = line;
+            line += found.lines;
+            if std::mem::take(&mut head) {
+                continue;
+            }
+            if fields.len() == 1 && fields[0].0.trim_ascii().is_empty() && table.columns > 1 {
+                continue;
+            }
+            if fields.len() != table.columns {
+                return Err(self.bad(
+                    first,
+                    format!("{} columns", fields.len()),
+                    format!("{}, as the first row has", table.columns),
+                    "Mend the row: put text with delimiters in quotes, or say another --delimiter.",
+                ));
+            }
+            let mut replaced = false;
+            let mut cell = |column: usize| {
+                let (field, quoted) = fields[column];
+                let text = self.text(field, first, &mut replaced)?;
+                Ok::<_, Error>(if quoted && text.contains("\"\"") {
+                    text.replace("\"\"", "\"").into()
+                } else {
+                    text
+                })
+            };
+            let (text, part) = if let [column] = table.text[..] {
+                (cell(column)?, fields[column].0)
+            } else {
+                let mut all = String::new();
+                for &column in &table.text {
+                    if !all.is_empty() {
+                        all.push(' ');
+                    }
+                    all.push_str(&cell(column)?);
+                }
+                (all.into(), &bytes[start..at])
+            };
+            let place = TextPlace {
+                source: piece.source,
+                offset: piece.offset + (part.as_ptr() as usize - bytes.as_ptr() as usize) as u64,
+                length: part.len() as u32,
+            };
+            let (name, label) =
+                (table.id.map(&mut cell).transpose()?, table.label.map(&mut cell).transpose()?);
+            each(Record { name, label, text, place }, replaced)?;
+        }
+    }
+
+    fn json<'a>(
+        &self,
+        json: &Json,
+        line_bytes: &'a [u8],
+        line: u64,
+        place: TextPlace,
+        replaced: &mut bool,
+    ) -> Result<Record<'a>> {
+        let text = self.text(line_bytes, line, replaced)?;
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| {
+            let remedy = "Give one whole object per line; `jq -c .` and `jq -c '.[]'` make such lines.";
+            self.bad(line, format!("{} ({e})", shown(line_bytes)), "a JSON object".into(), remedy)
+        })?;
+        let find = |path: &str| {
+            path.split('.').try_fold(&value, |at, key| match at {
+                serde_json::Value::Array(list) => key.parse().ok().and_then(|i: usize| list.get(i)),
+                other => other.get(key),
+            })
+        };
+        let mut all = String::new();
+        for path in &json.text {
+            let found = find(path).ok_or_else(|| {
+                let names = match &value {
+                    serde_json::Value::Object(map) => {
+                        map.keys().take(40).map(String::as_str).collect::<Vec<_>>().join(", ")
+                    }
+                    _ => "no fields".into(),
+                };
+                let remedy =
+                    "Name the field that has the text with --text-field; a dot leads into an object.";
+                self.bad(line, format!("no field {path:?}"), format!("it among {names}"), remedy)
+            })?;
+            if !all.is_empty() {
+                all.push(' ');
+            }
+            if !push_text(found, &mut all) {
+                return Err(self.bad(
+                    line,
+                    format!("an object in the field {path:?}"),
+                    "text, or a list of texts".into(),
+                    format!("Go on into the object with a dot: --text-field {path}.NAME."),
+                ));
+            }
+        }
+        let short = |path: &Option<String>| {
+            path.as_deref().map(|path| {
+                let mut out = String::new();
+                if let Some(found) = find(path) {
+                    push_text(found, &mut out);
+                }
+                Cow::Owned(out)
+            })
+        };
+        Ok(Record { name: short(&json.id), label: short(&json.label), text: all.into(), place })
+    }
+
+    fn vowpal<'a>(
+        &self,
+        whole: &'a [u8],
+        line: u64,
+        place: TextPlace,
+        replaced: &mut bool,
+    ) -> Result<Record<'a>> {
+        let text = self.text(whole, line, replaced)?;
+        let Some(bar) = text.find('|') else {
+            return Err(self.bad(
+                line,
+                shown(whole),
+                "label 'name |words word word:count".into(),
+                "Put a | before the words, or name another --format.",
+            ));
+        };
+        let (mut name, mut label) = (String::new(), String::new());
+        for (i, part) in text[..bar].split_ascii_whitespace().enumerate() {
+            if let Some(tag) = part.strip_prefix('\'') {
+                name = tag.into();
+            } else if i == 0 {
+                label = part.into();
+            } else if part.parse::<f64>().is_err() {
+                name = part.into();
+            }
+        }
+        let mut all = String::with_capacity(text.len());
+        for space in text[bar + 1..].split('|') {
+            // What stands next to the bar is the namespace.
+            let words = if space.starts_with(|c: char| c.is_ascii_whitespace()) {
+                space
+            } else {
+                space.split_once(|c: char| c.is_ascii_whitespace()).map_or("", |(_, words)| words)
+            };
+            for feature in words.split_ascii_whitespace() {
+                let (word, count) = match feature.rsplit_once(':') {
+                    Some((word, value)) => (word, value.parse::<f64>().ok()),
+                    None => (feature, Some(1.0)),
+                };
+                let whole_count = count.filter(|v| v.fract() == 0.0 && (0.0..=65_535.0).contains(v));
+                let Some(count) = whole_count else {
+                    return Err(self.bad(
+                        line,
+                        format!("the feature {feature:?}"),
+                        "word, or word:count with a whole count up to 65535".into(),
+                        "Topic models count words: give counts, not weights.",
+                    ));
+                };
+                for _ in 0..count as u32 {
+                    all.push_str(word);
+                    all.push(' ');
+                }
+                if all.len() > super::source::LONGEST {
+                    return Err(self.bad(
+                        line,
+                        "more than 64 MiB of words".into(),
+                        "a document".into(),
+                        "Cut it into parts.",
+                    ));
+                }
+            }
+        }
+        Ok(Record { name: Some(name.into()), label: Some(label.into()), text: all.into(), place })
+    }
+}
+
+/// Text, numbers, lists of them; nothing for null. False for objects.
+fn push_text(value: &serde_json::Value, out: &mut String) -> bool {
+    use serde_json::Value;
+    match value {
+        Value::Null => {}
+        Value::String(text) => out.push_str(text),
+        Value::Array(list) => {
+            for (i, item) in list.iter().enumerate() {
+                if i > 0 {
+                    out.push(' ');
+                }
+                if !push_text(item, out) {
+                    return false;
+                }
+            }
+        }
+        Value::Object(_) => return false,
+        other => out.push_str(&other.to_string()),
+    }
+    true
+}
+
+/// The first field of a line, and what follows the blanks behind it.
+fn field(line: &[u8]) -> (&[u8], &[u8]) {
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    (&line[..end], line[end..].trim_ascii_start())
+}
+
+/// The format that lines of text seem to have, where it is not a document per line.
+pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let lines: Vec<&[u8]> = start
+        .split_inclusive(|&b| b == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty())
+        .take(20)
+        .collect();
+    // The last may be cut.
+    let lines = if lines.len() > 1
+        && lines.len() < 20
+        && !lines[lines.len() - 1].ends_with(b"\n")
+        && start.len() > 1 << 16
+    {
+        &lines[..lines.len() - 1]
+    } else {
+        &lines[..]
+    };
+    let all =
+        |test: &dyn Fn(&[u8]) -> bool| !lines.is_empty() && lines.iter().all(|line| test(line.trim_ascii()));
+    if all(&|line| line.starts_with(b"{") && line.ends_with(b"}")) {
+        return Some((Format::JsonLines, 0));
+    }
+    let vowpal = |line: &[u8]| {
+        memchr::memchr(b'|', line).is_some_and(|bar| {
+            let head = &line[..bar];
+            head.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty()).all(|part| {
+                part.starts_with(b"'")
+                    || std::str::from_utf8(part).is_ok_and(|text| text.parse::<f64>().is_ok())
+            })
+        })
+    };
+    if all(&vowpal) {
+        return Some((Format::VowpalWabbit, 0));
+    }
+    let even = |delimiter: u8| {
+        let widths = widths(start, delimiter, 20);
+        widths.len() > 1 && widths[0] > 1 && widths.iter().all(|&width| width == widths[0])
+    };
+    if even(b'\t') {
+        return Some((Format::Csv, b'\t'));
+    }
+    // Commas are in any text: only a header that names the text makes a table.
+    [b',', b';'].into_iter().find_map(|delimiter| {
+        let named = first_row(start, delimiter, true).iter().any(|name| is_text_name(name));
+        (named && even(delimiter)).then_some((Format::Csv, delimiter))
+    })
+}
+
+/// What columns of text are usually called.
+pub(crate) fn is_text_name(name: &str) -> bool {
+    const NAMES: [&str; 7] = ["text", "body", "content", "abstract", "document", "message", "description"];
+    NAMES.contains(&name.trim_matches('"').to_lowercase().as_str())
+}
+
+/// The delimiter of a first line: what it has most of.
+pub(crate) fn delimiter(start: &[u8]) -> u8 {
+    let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
+    if line.contains(&b'\t') {
+        return b'\t';
+    }
+    let count = |d: u8| memchr::memchr_iter(d, line).count();
+    if count(b';') > count(b',') { b';' } else { b',' }
+}

@@ -1,0 +1,350 @@
+//! Text in batches: whole records, about a megabyte at a time, from a file or a folder, as often as is asked.
+
+use std::fs::File;
+use std::io::{Cursor, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::records::Ends;
+use crate::corpus::ingest::input::{Compression, Input};
+use crate::error::{Error, Place, Result};
+
+/// A batch has at least so many bytes, where there are that many.
+pub(crate) const BATCH: usize = 1 << 20;
+/// A record must fit in memory several times over.
+pub(crate) const LONGEST: usize = 64 << 20;
+/// So much of a compressed file is kept for the next pass.
+const UNPACKED: usize = 16 << 20;
+
+/// What a piece of a batch is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Records of the source's format, whole ones.
+    Records,
+    /// One document's text, with what is known of it: what a reader of another kind of file hands over.
+    Text {
+        /// Its name.
+        name: Option<String>,
+        /// Its label.
+        label: Option<String>,
+    },
+}
+
+/// Some bytes of a batch that stand together in a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Where in the batch.
+    pub(crate) bytes: Range<usize>,
+    /// Which source, from 0.
+    pub(crate) source: u32,
+    /// Where in the unpacked source.
+    pub(crate) offset: u64,
+    /// The number of its first line, from 1.
+    pub(crate) line: u64,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What a thread works on at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.pieces.clear();
+    }
+}
+
+/// Where text comes from. It is read twice, or three times.
+pub(crate) trait TextSource {
+    /// Goes back to the beginning.
+    fn rewind(&mut self) -> Result<()>;
+    /// Fills a batch, which is empty; false where nothing is left.
+    fn next(&mut self, batch: &mut Batch) -> Result<bool>;
+    /// Bytes read since the beginning, and how many there are, where it is known.
+    fn progress(&self) -> (u64, Option<u64>);
+    /// Whether its path will lead to the texts later, too.
+    fn again(&self) -> bool {
+        true
+    }
+    /// How it is compressed.
+    fn compression(&self) -> Compression {
+        Compression::None
+    }
+}
+
+/// A file of records.
+pub(crate) struct FileSource {
+    path: PathBuf,
+    /// Errors call it so.
+    shown: PathBuf,
+    /// The bytes where there is no file of that name any more: standard input, put aside.
+    spool: Option<File>,
+    ends: Ends,
+    input: Input,
+    compression: Compression,
+    /// What was unpacked so far, while it is little: unpacking twice takes longer than all the rest.
+    unpacked: Option<Vec<u8>>,
+    /// The same, whole.
+    whole: Option<Arc<[u8]>>,
+    /// The beginning of a record whose end was not there yet.
+    rest: Vec<u8>,
+    offset: u64,
+    line: u64,
+    at_end: bool,
+}
+
+impl FileSource {
+    pub(crate) fn new(path: &Path, shown: &Path, spool: Option<File>, ends: Ends) -> Result<FileSource> {
+        let input = open(path, shown, spool.as_ref())?;
+        Ok(FileSource {
+            path: path.to_path_buf(),
+            shown: shown.to_path_buf(),
+            spool,
+            ends,
+            compression: input.compression,
+            unpacked: (input.compression != Compression::None).then(Vec::new),
+            whole: None,
+            input,
+            rest: Vec::new(),
+            offset: 0,
+            line: 1,
+            at_end: false,
+        })
+    }
+}
+
+/// Opens a file, or what was put aside of standard input.
+pub(crate) fn open(path: &Path, shown: &Path, spool: Option<&File>) -> Result<Input> {
+    let Some(file) = spool else { return Input::open(path) };
+    let attempt = || {
+        let mut file = file.try_clone()?;
+        file.seek(SeekFrom::Start(0))?;
+        let total = file.metadata()?.len();
+        Ok((file, total))
+    };
+    let (file, total) = attempt().map_err(Error::io("read", shown))?;
+    Ok(Input::plain(Box::new(file), shown, total))
+}
+
+impl TextSource for FileSource {
+    fn rewind(&mut self) -> Result<()> {
+        if self.at_end && self.whole.is_none() {
+            self.whole = self.unpacked.take().map(Into::into);
+        }
+        if let Some(whole) = &self.whole {
+            let total = whole.len() as u64;
+            self.input = Input::plain(Box::new(Cursor::new(Arc::clone(whole))), &self.shown, total);
+        } else {
+            self.input = open(&self.path, &self.shown, self.spool.as_ref())?;
+            self.unpacked = (self.compression != Compression::None).then(Vec::new);
+        }
+        self.rest.clear();
+        (self.offset, self.line, self.at_end) = (0, 1, false);
+        Ok(())
+    }
+
+    fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        std::mem::swap(&mut batch.bytes, &mut self.rest);
+        self.rest.clear();
+        let mut want = BATCH;
+        let end = loop {
+            while !self.at_end && batch.bytes.len() < want {
+                let filled = batch.bytes.len();
+                batch.bytes.resize(want, 0);
+                let n = self.input.read(&mut batch.bytes[filled..])?;
+                batch.bytes.truncate(filled + n);
+                self.at_end = n == 0;
+                self.unpacked =
+                    self.unpacked.take().filter(|kept| kept.len() + n <= UNPACKED).map(|mut kept| {
+                        kept.extend_from_slice(&batch.bytes[filled..]);
+                        kept
+                    });
+            }
+            if self.at_end {
+                break batch.bytes.len();
+            }
+            if let Some(end) = self.ends.last(&batch.bytes) {
+                break end;
+            }
+            if batch.bytes.len() >= LONGEST {
+                return Err(Error::Input {
+                    path: self.shown.clone(),
+                    place: Place::Line(self.line),
+                    found: "a document longer than 64 MiB".into(),
+                    expected: "documents with an end".into(),
+                    remedy: self.ends.remedy().into(),
+                });
+            }
+            want = 2 * batch.bytes.len();
+        };
+        if end == 0 {
+            return Ok(false);
+        }
+        self.rest.extend_from_slice(&batch.bytes[end..]);
+        batch.bytes.truncate(end);
+        let mut start = 0;
+        if self.offset == 0 && batch.bytes.starts_with(b"\xef\xbb\xbf") {
+            start = 3;
+        }
+        batch.pieces.push(Piece {
+            bytes: start..end,
+            source: 0,
+            offset: self.offset + start as u64,
+            line: self.line,
+            kind: Kind::Records,
+        });
+        self.offset += end as u64;
+        self.line += memchr::memchr_iter(b'\n', &batch.bytes).count() as u64;
+        Ok(true)
+    }
+
+    fn progress(&self) -> (u64, Option<u64>) {
+        (self.input.consumed(), self.input.total)
+    }
+
+    fn again(&self) -> bool {
+        self.spool.is_none()
+    }
+
+    fn compression(&self) -> Compression {
+        self.compression
+    }
+}
+
+/// The files of a folder, a document each, in the order of their names. Only the names on the way from the folder to the
+/// present file are held.
+pub(crate) struct FolderSource {
+    root: PathBuf,
+    glob: Option<globset::GlobMatcher>,
+    /// What is still to be visited, the next last: folders (true) and files.
+    waiting: Vec<(PathBuf, bool)>,
+    read: u64,
+}
+
+impl FolderSource {
+    pub(crate) fn new(root: &Path, glob: Option<&str>) -> Result<FolderSource> {
+        let glob = glob
+            .map(|pattern| {
+                globset::GlobBuilder::new(pattern)
+                    .literal_separator(false)
+                    .build()
+                    .map(|g| g.compile_matcher())
+            })
+            .transpose()
+            .map_err(|e| Error::Setting {
+                option: "--glob",
+                found: e.glob().unwrap_or_default().into(),
+                expected: "a pattern such as *.txt".into(),
+                remedy: format!("It cannot be read: {}.", e.kind()),
+            })?;
+        let mut source = FolderSource { root: root.to_path_buf(), glob, waiting: Vec::new(), read: 0 };
+        source.rewind()?;
+        Ok(source)
+    }
+
+    /// The name of a file as a document: its path in the folder, with slashes.
+    fn name(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        let parts: Vec<_> = inside.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+        parts.join("/")
+    }
+
+    /// Puts what is in a folder on the list.
+    fn enter(&mut self, folder: &Path) -> Result<()> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
+            let path = entry.map_err(Error::io("read", folder))?.path();
+            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            let link = path.is_symlink();
+            // A link to a folder could lead round in a circle.
+            let is_folder = path.is_dir();
+            if !hidden && (is_folder && !link || path.is_file()) {
+                found.push((path, is_folder));
+            }
+        }
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        self.waiting.extend(found);
+        Ok(())
+    }
+}
+
+impl TextSource for FolderSource {
+    fn rewind(&mut self) -> Result<()> {
+        self.waiting = vec![(self.root.clone(), true)];
+        self.read = 0;
+        Ok(())
+    }
+
+    fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        while batch.bytes.len() < BATCH {
+            let Some((path, is_folder)) = self.waiting.pop() else { break };
+            if is_folder {
+                self.enter(&path)?;
+                continue;
+            }
+            let name = self.name(&path);
+            let file_name = path.file_name().unwrap_or_default();
+            if self.glob.as_ref().is_some_and(|glob| !glob.is_match(&name) && !glob.is_match(file_name)) {
+                continue;
+            }
+            let mut input = Input::open(&path)?;
+            let start = batch.bytes.len();
+            loop {
+                let filled = batch.bytes.len();
+                batch.bytes.resize(filled + (1 << 16), 0);
+                let n = input.read(&mut batch.bytes[filled..])?;
+                batch.bytes.truncate(filled + n);
+                if n == 0 {
+                    break;
+                }
+                if batch.bytes.len() - start > LONGEST {
+                    return Err(Error::Input {
+                        path,
+                        place: Place::Whole,
+                        found: "a document longer than 64 MiB".into(),
+                        expected: "a folder of texts, a document each".into(),
+                        remedy: "Cut it into documents, or leave it out with --glob.".into(),
+                    });
+                }
+            }
+            let mark = if batch.bytes[start..].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+            self.read += (batch.bytes.len() - start) as u64;
+            batch.pieces.push(Piece {
+                bytes: start + mark..batch.bytes.len(),
+                source: 0,
+                offset: mark as u64,
+                line: 1,
+                kind: Kind::Text { name: Some(name), label: None },
+            });
+        }
+        Ok(!batch.pieces.is_empty())
+    }
+
+    fn progress(&self) -> (u64, Option<u64>) {
+        (self.read, None)
+    }
+}
+
+/// Puts standard input aside in a file without a name, since it is read more than once.
+pub(crate) fn spool(folder: &Path, start: &[u8], rest: &mut Input) -> Result<File> {
+    use std::io::Write;
+    let failed = || Error::io("put standard input aside in", folder);
+    let mut file = tempfile::tempfile_in(folder).map_err(failed())?;
+    file.write_all(start).map_err(failed())?;
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        let n = rest.read(&mut buffer)?;
+        if n == 0 {
+            return Ok(file);
+        }
+        file.write_all(&buffer[..n]).map_err(failed())?;
+    }
+}

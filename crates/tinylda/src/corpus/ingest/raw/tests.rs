@@ -1,0 +1,288 @@
+//! Raw text in every format: good, odd and bad.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::corpus::ingest::words::{Choice, Pipeline, StopWords, Tokens};
+use crate::corpus::ingest::{Format, Import, Imported, Parts, Words};
+use crate::corpus::{Block, Corpus, Vocabulary};
+use crate::error::Result;
+
+/// All words are kept.
+fn every_word() -> Import {
+    let words = Words { stop: StopWords::None, ..Words::default() };
+    Import { words, threads: 2, ..Import::default() }
+}
+
+/// A corpus as people would write it: name, label and words of every document; and the bytes of its text.
+type Documents = Vec<(String, String, Vec<String>, String)>;
+
+fn documents(path: &Path) -> Documents {
+    let corpus = Corpus::open(path).unwrap();
+    let (vocabulary, about) = (corpus.vocabulary().unwrap().unwrap(), corpus.about().unwrap());
+    let (mut reader, mut block, mut all) = (corpus.reader(), Block::default(), Vec::new());
+    for i in 0..corpus.blocks() {
+        reader.read(i, &mut block).unwrap();
+        let (names, labels) = (reader.read_names(i).unwrap(), reader.read_labels(i).unwrap());
+        let places = reader.read_places(i).unwrap();
+        for (d, document) in block.iter().enumerate() {
+            let words = document.words.iter().zip(document.counts).map(|(&w, &x)| {
+                let word = vocabulary.get(w).unwrap();
+                if x == 1 { word.to_string() } else { format!("{word}*{x}") }
+            });
+            let text = |list: &Vocabulary| list.get(d as u32).unwrap_or_default().to_string();
+            let shown = places.get(d).map_or_else(String::new, |place| {
+                let mut file = std::path::PathBuf::from(&about.sources[place.source as usize].path);
+                if file.is_dir() {
+                    file.push(text(&names));
+                }
+                let bytes = std::fs::read(file).unwrap();
+                let from = place.offset as usize;
+                String::from_utf8_lossy(&bytes[from..from + place.length as usize]).into_owned()
+            });
+            all.push((text(&names), text(&labels), words.collect(), shown));
+        }
+    }
+    all
+}
+
+fn run(import: &Import, bytes: &[u8]) -> Result<(Imported, Documents)> {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
+    std::fs::write(&input, bytes).unwrap();
+    let imported = import.run(&input, &output, &mut |_| ControlFlow::Continue(()))?;
+    let all = documents(&output);
+    // What comes in a stream is put aside, and gives the same but for the places.
+    let again = folder.path().join("again.tlc");
+    import.run_on_bytes(bytes.to_vec(), "stream", &again)?;
+    let others = documents(&again);
+    assert!(all.iter().zip(&others).all(|(a, b)| (&a.0, &a.1, &a.2) == (&b.0, &b.1, &b.2)));
+    Ok((imported, all))
+}
+
+fn refuses(import: &Import, bytes: &[u8], parts: &[&str]) {
+    let text = run(import, bytes).unwrap_err().to_string();
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is missing in: {text}");
+    }
+}
+
+fn document(name: &str, label: &str, words: &[&str], text: &str) -> (String, String, Vec<String>, String) {
+    (name.into(), label.into(), words.iter().map(|&w| w.into()).collect(), text.into())
+}
+
+fn table(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
+    let parts = Parts {
+        text_columns: text.iter().map(|&t| t.into()).collect(),
+        id_column: id.map(Into::into),
+        label_column: label.map(Into::into),
+        ..Parts::default()
+    };
+    Import { parts, ..every_word() }
+}
+
+#[test]
+fn lines() {
+    let (imported, all) = run(&every_word(), b"\xef\xbb\xbfa b a\r\n\nb").unwrap();
+    assert_eq!((imported.format, imported.empty_documents), (Format::Text, 1));
+    assert_eq!(
+        all,
+        [document("", "", &["a*2", "b"], "a b a"), document("", "", &[], ""), document("", "", &["b"], "b")]
+    );
+}
+
+#[test]
+fn tables() {
+    let csv = b"id,Class,text\n1,x,\"a, \"\"b\"\"\nc\"\n2,y,d e\n\n";
+    let expected =
+        [document("1", "x", &["a", "b", "c"], "a, \"\"b\"\"\nc"), document("2", "y", &["d", "e"], "d e")];
+    assert_eq!(run(&table(&["text"], Some("ID"), Some("class")), csv).unwrap().1, expected);
+    // The text's column has a name that is known.
+    let (imported, all) = run(&every_word(), csv).unwrap();
+    assert_eq!((imported.format, all.len()), (Format::Csv, 2));
+    let tsv = b"d1\tC01\tone two\nd2\tC02\tit's \"three\"\n";
+    let expected = [
+        document("d1", "C01", &["one", "two"], "one two"),
+        document("d2", "C02", &["it's", "three"], "it's \"three\""),
+    ];
+    assert_eq!(run(&table(&["3"], Some("1"), Some("2")), tsv).unwrap().1, expected);
+    let both = run(&table(&["2", "3"], None, None), tsv).unwrap().1;
+    assert_eq!(both[0].2, ["c01", "one", "two"]);
+    let semicolons = run(&table(&["text"], None, None), b"n;text\n1;a,b\n").unwrap().1;
+    assert_eq!(semicolons[0].2, ["a", "b"]);
+
+    refuses(
+        &table(&["body"], None, None),
+        b"id,text\n1,a\n",
+        &["--text-column", "\"body\"", "\"id\", \"text\""],
+    );
+    refuses(&table(&["3"], None, None), b"1,a\n", &["--text-column", "a number from 1 to 2"]);
+    refuses(&table(&["text"], None, None), b"id,text\n1,a\n2,b,c\n", &["line 3", "3 columns", "expected 2"]);
+    refuses(
+        &table(&["text"], None, None),
+        b"id,text\n1,a\n2,\"b\n3,c\n",
+        &["line 3", "never closed", "--quotes no"],
+    );
+    refuses(&every_word(), b"a1\tb b\nc1\td d\n", &["--text-column", "not given", "--format text"]);
+}
+
+#[test]
+fn json_lines() {
+    let json =
+        b"{\"id\":7,\"a\":{\"b\":\"one \\u00e9\"},\"tags\":[\"x\",\"y\"]}\n\n{\"id\":8,\"a\":{\"b\":null}}\n";
+    let parts = Parts {
+        text_fields: vec!["a.b".into()],
+        id_field: Some("id".into()),
+        label_field: Some("tags".into()),
+        ..Parts::default()
+    };
+    let import = Import { parts, ..every_word() };
+    let all = run(&import, json).unwrap().1;
+    assert_eq!(
+        (&all[0].0[..], &all[0].1[..], &all[0].2[..]),
+        ("7", "x y", &["one".to_string(), "é".to_string()][..])
+    );
+    assert!(all[0].3.starts_with("{\"id\":7"));
+    assert!(all[1].2.is_empty());
+    assert_eq!(run(&every_word(), b"{\"text\":\"a b\"}\n").unwrap().0.format, Format::JsonLines);
+    refuses(&every_word(), b"{\"body\":\"a b\"}\n", &["line 1", "no field \"text\"", "body", "--text-field"]);
+    refuses(&import, b"{\"a\":{\"b\":\"x\"}}\n{\"a\":\n", &["line 2", "JSON"]);
+    refuses(&import, b"{\"a\":{\"b\":{\"c\":1}}}\n", &["--text-field a.b.NAME"]);
+}
+
+#[test]
+fn mallet_and_vowpal_wabbit() {
+    let import = Import { format: Some(Format::Mallet), ..every_word() };
+    let all = run(&import, b"d1 en one two\nd2\tde\tdrei\n").unwrap().1;
+    assert_eq!(
+        all,
+        [document("d1", "en", &["one", "two"], "one two"), document("d2", "de", &["drei"], "drei")]
+    );
+    let (imported, all) = run(&every_word(), b"1 'd1 |t c++:2 new_york |u b\n-1 0.5 'd2|t x\n").unwrap();
+    assert_eq!(imported.format, Format::VowpalWabbit);
+    assert_eq!(
+        (&all[0].0[..], &all[0].1[..], &all[0].2[..]),
+        ("d1", "1", &["b".into(), "c++*2".into(), "new_york".to_string()][..])
+    );
+    assert_eq!((&all[1].0[..], &all[1].1[..]), ("d2", "-1"));
+    refuses(&every_word(), b"1 |t a:0.5\n", &["line 1", "weights"]);
+}
+
+#[test]
+fn folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("texts");
+    std::fs::create_dir_all(root.join("b/deep")).unwrap();
+    for (name, text) in
+        [("z.txt", "last"), ("b/deep/x.txt", "deep\nwater"), ("a.md", "mark"), (".hidden", "no")]
+    {
+        std::fs::write(root.join(name), text).unwrap();
+    }
+    let output = folder.path().join("out.tlc");
+    let go = |import: &Import| import.run(&root, &output, &mut |_| ControlFlow::Continue(()));
+    assert_eq!(go(&every_word()).unwrap().format, Format::Folder);
+    let expected = [
+        document("a.md", "", &["mark"], "mark"),
+        document("b/deep/x.txt", "", &["deep", "water"], "deep\nwater"),
+        document("z.txt", "", &["last"], "last"),
+    ];
+    assert_eq!(documents(&output), expected);
+    let only =
+        |glob: &str| Import { parts: Parts { glob: Some(glob.into()), ..Parts::default() }, ..every_word() };
+    go(&only("*.txt")).unwrap();
+    assert_eq!(documents(&output), expected[1..]);
+    assert!(go(&only("*.pdf")).unwrap_err().to_string().contains("no documents"));
+    assert!(go(&only("[")).unwrap_err().to_string().contains("--glob"));
+    std::fs::write(root.join("picture"), b"\x89P\0G").unwrap();
+    let text = go(&every_word()).unwrap_err().to_string();
+    assert!(text.contains("picture") && text.contains("zero byte"), "{text}");
+}
+
+#[test]
+fn bad_bytes() {
+    let (imported, all) = run(&every_word(), b"caf\xe9 noir\nplain\n").unwrap();
+    assert_eq!(imported.dropped.unwrap().replaced, 1);
+    assert_eq!(all[0].2, ["caf", "noir"]);
+    let strict = Import { parts: Parts { strict: true, ..Parts::default() }, ..every_word() };
+    refuses(&strict, b"plain\ncaf\xe9 noir\n", &["line 2", "UTF-8", "iconv"]);
+    refuses(&every_word(), b"a\nb\0c\n", &["binary"]);
+    refuses(&Import { format: Some(Format::Text), ..every_word() }, b"a\nb\0c\n", &["line 2", "zero byte"]);
+    refuses(&every_word(), b"\xff\xfea\0b\0", &["UTF-16"]);
+    refuses(&every_word(), b" \n", &["an empty file"]);
+}
+
+#[test]
+fn words_are_chosen_and_the_rest_is_told() {
+    let text = "the cat sat 12\nthe dog sat\nthe new york cat\n".repeat(10);
+    let words = Words {
+        stop: StopWords::Of(vec!["en".into()]),
+        choice: Choice { min_docs: Some(11), ..Choice::default() },
+        ..Words::default()
+    };
+    let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
+    let dropped = imported.dropped.unwrap();
+    assert_eq!((dropped.tokens, dropped.stop, dropped.numbers), (110, 40, 10));
+    assert_eq!((dropped.rare, imported.shape.words), ((2, 20), 2));
+    assert_eq!(all[0].2, ["cat", "sat"]);
+    // A given vocabulary keeps its order.
+    let mut vocabulary = Vocabulary::new();
+    ["york", "cat"].iter().for_each(|w| vocabulary.push(w));
+    let words = Words { stop: StopWords::None, vocabulary: Some(vocabulary), ..Words::default() };
+    let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
+    assert_eq!((imported.shape.words, imported.dropped.unwrap().unknown), (2, 70));
+    assert_eq!(all[2].2, ["york", "cat"]);
+}
+
+#[test]
+fn phrases_and_stems() {
+    let text = "new york streets\nnew ideas\ncar of york\n".repeat(20);
+    let pipeline = Pipeline { stem: Some("en".into()), ..Pipeline::default() };
+    let choice = Choice { phrases: Some(0.2), ..Choice::default() };
+    let words = Words { stop: StopWords::None, pipeline, choice, ..Words::default() };
+    let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
+    assert!(imported.dropped.unwrap().phrases > 0);
+    assert_eq!(all[0].2, ["new_york", "street"], "{all:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Threads, memory and the number of batches do not show; and the counts are those of a plain loop.
+    #[test]
+    fn the_same_corpus_however_it_is_made(list in prop::collection::vec("[a-e \u{e9}]{0,12}", 1..400), stem in any::<bool>()) {
+        let mut text: String = list.join("\n") + "\n";
+        // More than one batch.
+        while text.len() < 2 << 20 {
+            text.push_str(&text.clone());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("in");
+        std::fs::write(&input, &text).unwrap();
+        let pipeline = Pipeline { tokens: Tokens::Pattern(r"\w+".into()), stem: stem.then(|| "en".into()), ..Pipeline::default() };
+        let words = Words { stop: StopWords::None, pipeline, choice: Choice { min_docs: Some(1), ..Choice::default() }, ..Words::default() };
+        let mut first = None;
+        for threads in [1, 3] {
+            let output = folder.path().join("out.tlc");
+            let import = Import { format: Some(Format::Text), words: words.clone(), threads, memory: Some(1), ..Import::default() };
+            match import.run(&input, &output, &mut |_| ControlFlow::Continue(())) {
+                Ok(done) => {
+                    let tokens: usize = text.lines().map(|line| line.split_ascii_whitespace().count()).sum();
+                    prop_assert_eq!(done.shape.tokens, tokens as u64);
+                    let bytes = std::fs::read(&output).unwrap();
+                    prop_assert!(first.get_or_insert_with(|| bytes.clone()) == &bytes);
+                }
+                Err(e) => prop_assert!(text.trim().is_empty(), "{e}"),
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop_oneof![Just(b'"'), Just(b'\n'), Just(b','), Just(b'|'), Just(b'{'), any::<u8>()], 0..120)) {
+        for format in [Format::Text, Format::Csv, Format::JsonLines, Format::Mallet, Format::VowpalWabbit] {
+            let _ = run(&Import { format: Some(format), ..every_word() }, &bytes);
+            let _ = run(&Import { format: Some(Format::Csv), ..table(&["1"], Some("2"), None) }, &bytes);
+        }
+    }
+}
