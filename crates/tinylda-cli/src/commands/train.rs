@@ -11,7 +11,8 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::ingest::{Import, ImportProgress};
 use tinylda::{
-    Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Stop, Summary, Trainer, human_bytes,
+    Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer,
+    human_bytes,
 };
 
 use super::{ceiling, check_output, grouped, print, shape_line, shown, usage};
@@ -46,7 +47,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
             return Err(usage(option, found, "it only with --algorithm tbp", "Leave it out, or choose tbp."));
         }
     }
-    let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref()];
+    let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref(), a.seeds.as_deref()];
     if !a.plan {
         check_output("-o", a.output(), &inputs)?;
     }
@@ -82,6 +83,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         ui.say(&format!("no checkpoint in {}: beginning with the first pass", folder.display()));
     }
     announce(a, &corpus, &plan, ui);
+    warn_of_seeds(a, &corpus, ui)?;
     let mut log = Log::new(a)?;
     let summary = train(a, &trainer, &corpus, &mut log, ui)?;
     let ended = match summary.stop {
@@ -138,6 +140,23 @@ fn from_stream(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         let _ = std::fs::remove_file(&corpus);
     }
     result
+}
+
+/// Seed words that the corpus does not have are left out, and said.
+fn warn_of_seeds(a: &args::Train, corpus: &Corpus, ui: Ui) -> anyhow::Result<()> {
+    /// More would not be read.
+    const MOST: usize = 20;
+    let (Some(path), Some(vocabulary)) = (&a.seeds, corpus.vocabulary()?) else { return Ok(()) };
+    let seeds = Seeds::read(path)?;
+    let unknown = seeds.unknown(&vocabulary);
+    if !unknown.is_empty() {
+        let mut list: Vec<String> = unknown.iter().take(MOST).map(|word| super::visible(word)).collect();
+        if unknown.len() > MOST {
+            list.push(format!("and {} more", unknown.len() - MOST));
+        }
+        ui.say(&format!("seed words that are not in the corpus are left out: {}", list.join(", ")));
+    }
+    Ok(())
 }
 
 /// Says what is about to be done.
@@ -285,6 +304,7 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     let mut trainer = Trainer::new(a.topics)
         .algorithm(a.algorithm)
         .beta(a.beta)
+        .optimize(a.optimize)
         .passes(a.passes)
         .threads(threads(a))
         .exclude(a.exclude != Some(args::Exclude::None))
@@ -326,6 +346,12 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     }
     if let Some(alpha) = a.alpha.or(a.alpha_sum.map(|sum| sum / f64::from(a.topics))) {
         trainer = trainer.alpha(alpha);
+    }
+    if let Some(path) = &a.seeds {
+        trainer = trainer.seeds(Seeds::read(path)?);
+    }
+    if let Some(weight) = a.seed_weight {
+        trainer = trainer.seed_weight(weight);
     }
     if let Some(path) = &a.start {
         trainer = trainer.start(numbers(path)?);
