@@ -196,7 +196,7 @@ mod tests {
         assert!(edge(EDGES - 1) > u64::from(u32::MAX));
         for count in (0..100_000u64).chain((0..32).map(|power| (1 << power) + 1)) {
             let (i, parts) = between(count as f64);
-            assert!(edge(i) <= count && count < edge(i + 1) && parts < WHOLE, "{count}");
+            assert!(edge(i) <= count && count < edge(i + 1) && parts <= WHOLE, "{count}");
             if count < EXACT {
                 assert_eq!((i as u64, parts), (count, 0));
             }

@@ -1,5 +1,5 @@
 //! alpha and beta: are they learned, do seeds hold their topics, and what is refused?
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::float_cmp, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
 
