@@ -30,8 +30,11 @@ const STEPS: u32 = 50;
 
 /// alpha of a topic that documents do not use is this share of what it began with: the topic can come back.
 const LEAST_ALPHA: f64 = 0.01;
-/// Within these the update of messages stays inside the range of 32-bit floats.
-const ALPHA: (f64, f64) = (1e-8, 1e4);
+/// Never less than this: the update of messages stays inside the range of 32-bit floats.
+const ALPHA: f64 = 1e-8;
+/// Nor more than this, or what it began with. Where documents do not tell topics apart theta is even, which calls for a larger alpha,
+/// which makes theta even: without an end it would grow from pass to pass.
+const MOST_ALPHA: f64 = 1.0;
 const BETA: (f64, f64) = (1e-6, 10.0);
 
 /// The first passes find topics: there is nothing to learn from yet.
@@ -142,7 +145,7 @@ impl Documents {
 
     /// alpha, from what it is; `start` is what every topic began with.
     pub(crate) fn learn(&self, alpha: &mut [f32], start: f64) {
-        let least = (LEAST_ALPHA * start).clamp(ALPHA.0, ALPHA.1);
+        let (least, most) = ((LEAST_ALPHA * start).max(ALPHA), start.max(MOST_ALPHA));
         let mut now: Vec<f64> = alpha.iter().map(|&a| f64::from(a)).collect();
         for _ in 0..STEPS {
             let below = self.lengths.sum(now.iter().sum());
@@ -151,7 +154,7 @@ impl Documents {
             }
             let mut changed = 0f64;
             for (a, topic) in now.iter_mut().zip(&self.topics) {
-                let new = (*a * topic.sum(*a) / below).clamp(least, ALPHA.1);
+                let new = (*a * topic.sum(*a) / below).clamp(least, most);
                 changed = changed.max((new - *a).abs() / *a);
                 *a = new;
             }
