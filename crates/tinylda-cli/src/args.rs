@@ -377,6 +377,16 @@ pub(crate) struct Train {
     /// Dirichlet parameter of a topic's words, per word
     #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = tinylda::DEFAULT_BETA)]
     pub(crate) beta: f64,
+    /// tbp: seed words of topics, a line for each: `topic: word word …`, topics as numbers from 0 or as names. The words keep
+    /// drawing their topic in every pass
+    #[arg(long, value_name = "FILE")]
+    pub(crate) seeds: Option<PathBuf>,
+    /// How much a seed word weighs in its topic: so many times what it occurs in the corpus [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = positive, requires = "seeds")]
+    pub(crate) seed_weight: Option<f64>,
+    /// Learn alpha (one for each topic) and beta from the documents; --alpha and --beta are where they begin
+    #[arg(long)]
+    pub(crate) optimize: bool,
     /// The most passes over the corpus
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), default_value_t = tinylda::DEFAULT_PASSES)]
     pub(crate) passes: u32,

@@ -15,11 +15,12 @@ use crate::checkpoint::{In, Out};
 use crate::corpus::{Block, Document};
 use crate::counts::{Counts, Room, Slot};
 use crate::error::Result;
-use crate::kernel::{Kernel, Lanes, Manner, flat, flat_mut};
+use crate::kernel::{Change, Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
 use crate::messages::{Kept, Messages, UNITS};
 use crate::phases;
 use crate::random::{Purpose, Random};
+use crate::seeds::Seed;
 use crate::store::{Run, Visited};
 use crate::topics::{Topics, stride};
 
@@ -39,6 +40,8 @@ pub(crate) struct Rules {
     pub(crate) room: Room,
     /// Whether nothing is kept of documents: at each visit they begin anew.
     pub(crate) anew: bool,
+    /// Words that belong to a topic, in their order.
+    pub(crate) seeds: Vec<Seed>,
 }
 
 /// The engine, with its buffers.
@@ -61,6 +64,8 @@ pub(crate) struct Engine {
     /// In units; see [`tbp::MOST_SMOOTHING`].
     beta: f64,
     settling: bool,
+    /// Units of each seed that are in phi and lambda now.
+    sown: Vec<i64>,
 }
 
 /// See [`Engine`].
@@ -76,6 +81,7 @@ impl Engine {
     pub(crate) fn new(rules: Rules, topics: &Topics, word_tokens: &[u64]) -> Result<Engine> {
         let threads = rules.threads.max(1);
         let pool = phases::pool(threads)?;
+        let sown = vec![0; rules.seeds.len()];
         Ok(Engine {
             pool,
             counts: Counts::new(word_tokens, topics.count, UNITS, &rules.room)?,
@@ -102,6 +108,7 @@ impl Engine {
             round: 0,
             beta: 0.0,
             settling: false,
+            sown,
         })
     }
 
@@ -123,10 +130,44 @@ impl Engine {
         self.rules.growing && self.round == 1
     }
 
+    /// Units that documents have brought.
+    fn entered(&self) -> i64 {
+        self.lambda.iter().sum::<i64>() - self.sown.iter().sum::<i64>()
+    }
+
+    /// Brings the units of seeds in phi and lambda to what the documents that are there call for: all of them would weigh more than a
+    /// topic has while most documents are missing, and no other word would join it.
+    fn sow(&mut self) -> Result<()> {
+        if self.rules.seeds.is_empty() {
+            return Ok(());
+        }
+        let all = self.rules.tokens as f64 * f64::from(UNITS);
+        let share = (self.entered() as f64 / all.max(1.0)).clamp(0.0, 1.0);
+        let mut changes: Vec<Vec<Change>> = vec![Vec::new(); self.counts.buckets()];
+        for (seed, sown) in self.rules.seeds.iter().zip(&mut self.sown) {
+            let wanted = (f64::from(seed.units) * share).round() as i64;
+            let more = wanted - *sown;
+            let place = self.counts.place(seed.word);
+            let change = Change { cell: place.cell + seed.topic, units: more as i32 };
+            changes[place.bucket as usize].push(change);
+            self.lambda[seed.topic as usize] += more;
+            *sown = wanted;
+        }
+        let Engine { pool, counts, .. } = self;
+        pool.install(|| counts.change(|bucket| changes[bucket].iter()))
+    }
+
+    /// The topics that words are seeds of.
+    fn seeds_of(&self, word: u32) -> impl Iterator<Item = (u32, i64)> {
+        let from = self.rules.seeds.partition_point(|seed| seed.word < word);
+        let both = self.rules.seeds[from..].iter().zip(&self.sown[from..]);
+        both.take_while(move |(seed, _)| seed.word == word).map(|(seed, &sown)| (seed.topic, sown))
+    }
+
     /// Sets beta, inverse and factors from lambda.
     fn invert(&mut self, topics: &Topics) {
         let units = f64::from(UNITS);
-        let entered = self.lambda.iter().sum::<i64>() as f64 / units;
+        let entered = self.entered() as f64 / units;
         self.beta = if entered < self.rules.tokens as f64 {
             let most = tbp::MOST_SMOOTHING * entered.max(1.0) / f64::from(topics.count);
             f64::from(topics.beta) * (most / topics.beta_sum()).min(1.0)
@@ -165,6 +206,7 @@ impl Engine {
             factors: &self.factors,
             alpha: &topics.alpha,
             alpha_sum: topics.alpha_sum,
+            seeds: &self.rules.seeds,
             manner: Manner {
                 beta: self.beta as f32,
                 grain: self.grain(),
@@ -253,6 +295,7 @@ impl Sweep for Engine {
         self.turn()?;
         self.round += 1;
         if !self.at_random() {
+            self.sow()?;
             self.invert(topics);
             self.weigh()?;
         }
@@ -332,7 +375,12 @@ impl Sweep for Engine {
     }
 
     fn phi(&self, _: &Topics, word: u32, slot: &mut Slot, to: &mut [f32]) -> Result<()> {
-        self.counts.fill(word, UNITS, slot, to)
+        self.counts.fill(word, UNITS, slot, to)?;
+        for (k, units) in self.seeds_of(word) {
+            let n = &mut to[k as usize];
+            *n = (*n - units as f32 / UNITS as f32).max(0.0);
+        }
+        Ok(())
     }
 
     fn own_phi(&self) -> bool {
@@ -342,6 +390,7 @@ impl Sweep for Engine {
     fn save(&self, _: &Topics, out: &mut Out) -> Result<()> {
         out.numbers(&[self.round, u32::from(self.settling)])?;
         out.numbers(&self.lambda)?;
+        out.numbers(&self.sown)?;
         self.counts.save(out)?;
         let Some(next) = &self.next else { return Ok(()) };
         out.numbers(&[next.active.0, next.active.1])?;
@@ -354,6 +403,8 @@ impl Sweep for Engine {
         from.numbers(2, &mut numbers)?;
         (self.round, self.settling) = (numbers[0], numbers[1] != 0);
         from.numbers(self.lambda.len(), &mut self.lambda)?;
+        let seeds = self.sown.len();
+        from.numbers(seeds, &mut self.sown)?;
         self.counts.restore(self.lambda.len() as u32, from)?;
         let Some(next) = &mut self.next else { return Ok(()) };
         let mut active: Vec<u64> = Vec::new();

@@ -44,7 +44,9 @@ pub mod model;
 mod numbers;
 mod phases;
 mod plan;
+mod priors;
 mod random;
+mod seeds;
 mod store;
 pub mod table;
 mod topics;
@@ -63,6 +65,7 @@ pub use kernel::Instructions;
 pub use memory::one_heap;
 pub use model::Model;
 pub use plan::{Plan, human_bytes};
+pub use seeds::{DEFAULT_SEED_WEIGHT, Seeds};
 pub use train::{
     DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, Event, LEAST_PASSES, PassReport,
     Progress, Resume, Stop, Summary, Trained, Trainer,

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Halves, LANES, Lanes};
 use crate::messages::{MOST_TOPICS, UNITS};
 use crate::phases;
+use crate::priors::EDGES;
 use crate::store::{Keep, OPEN_NONZERO, ROUND};
 
 /// The program itself, and each of its threads.
@@ -55,6 +56,8 @@ pub(crate) struct Needs {
     pub(crate) model: bool,
     /// Matrices of W x K besides those that the algorithm always has.
     pub(crate) matrices: u64,
+    /// Histograms of counts, where alpha is learned.
+    pub(crate) histograms: u64,
     /// Whether there is a folder for what does not fit; not every algorithm can use it.
     pub(crate) disk: bool,
 }
@@ -213,6 +216,7 @@ impl Plan {
                 row.saturating_mul(8),
                 changes,
                 at_work,
+                needs.histograms.saturating_mul(8 * EDGES as u64),
                 if small { row.saturating_mul(2).saturating_mul((nonzeros / 512).clamp(1, 128)) } else { 0 },
             ])
             .max(model)
@@ -346,6 +350,7 @@ mod tests {
             kept: true,
             model: false,
             matrices: 0,
+            histograms: 0,
             tokens: 300_000,
             heavy: 0,
             snapshots: false,

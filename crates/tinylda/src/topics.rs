@@ -160,6 +160,13 @@ impl Topics {
         }
     }
 
+    /// alpha and beta as they were learned.
+    pub(crate) fn set_priors(&mut self, alpha: &[f32], beta: f32) {
+        flat_mut(&mut self.alpha)[..alpha.len()].copy_from_slice(alpha);
+        self.alpha_sum = alpha.iter().map(|&a| f64::from(a)).sum();
+        self.beta = beta;
+    }
+
     pub(crate) fn words(&self) -> u32 {
         self.words
     }

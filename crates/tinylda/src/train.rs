@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Instructions, Kernel};
 use crate::model::Model;
 use crate::plan::Plan;
+use crate::seeds::{DEFAULT_SEED_WEIGHT, Seed, Seeds};
 use crate::store::Keep;
 use run::Training;
 
@@ -52,6 +53,9 @@ pub struct Trainer {
     recompute: bool,
     special: Special,
     snapshots: Option<(Vec<u32>, PathBuf)>,
+    optimize: bool,
+    seeds: Option<Seeds>,
+    seed_weight: f64,
 }
 
 /// What to do about a checkpoint that is there.
@@ -201,6 +205,9 @@ impl Trainer {
             recompute: false,
             special: Special::default(),
             snapshots: None,
+            optimize: false,
+            seeds: None,
+            seed_weight: DEFAULT_SEED_WEIGHT,
         }
     }
     /// Which update rule.
@@ -217,6 +224,24 @@ impl Trainer {
     #[must_use]
     pub fn beta(self, beta: f64) -> Trainer {
         Trainer { beta, ..self }
+    }
+    /// Whether alpha (one for each topic) and beta are learned from the documents; what is set, or the default, is where they
+    /// begin. Not with `vb`, `ovb`, `nmf`, or where nothing is kept of documents.
+    #[must_use]
+    pub fn optimize(self, optimize: bool) -> Trainer {
+        Trainer { optimize, ..self }
+    }
+    /// With `tbp`: words that belong to topics. A seed word counts as if it occurred more often, all of that in its topic, in every
+    /// update; see [`seed_weight`](Trainer::seed_weight). phi of the model has only what documents have. Words that the corpus does not
+    /// have are left out ([`Seeds::unknown`] lists them); a topic without any word that it has is an error.
+    #[must_use]
+    pub fn seeds(self, seeds: Seeds) -> Trainer {
+        Trainer { seeds: Some(seeds), ..self }
+    }
+    /// How much seeds weigh: so many times what the word has in the corpus; [`DEFAULT_SEED_WEIGHT`] where not set.
+    #[must_use]
+    pub fn seed_weight(self, weight: f64) -> Trainer {
+        Trainer { seed_weight: weight, ..self }
     }
     /// The most passes over the corpus.
     #[must_use]
@@ -371,6 +396,13 @@ impl Trainer {
         self.tolerance.unwrap_or(usual)
     }
 
+    /// The seeds by number for a corpus.
+    fn sown(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<Vec<Seed>> {
+        let Some(seeds) = &self.seeds else { return Ok(Vec::new()) };
+        let most = self.algorithm.facts().most_tokens.unwrap_or(u64::from(u32::MAX));
+        seeds.of_corpus(corpus, self.topics, word_tokens, (self.seed_weight, most))
+    }
+
     fn alpha_value(&self) -> f64 {
         self.alpha.unwrap_or(2.0 / f64::from(self.topics.max(1)))
     }
@@ -413,7 +445,7 @@ impl Trainer {
 
     /// What [`train_to`](Trainer::train_to) would take, without doing it.
     pub fn plan(&self, corpus: &Corpus) -> Result<Plan> {
-        let word_tokens = self.check_settings(corpus)?;
+        let (word_tokens, _) = self.check_settings(corpus)?;
         Plan::new(&self.needs(corpus, &word_tokens, false), self.topics, self.memory)
     }
 

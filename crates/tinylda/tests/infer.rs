@@ -109,7 +109,9 @@ fn strangers(folder: &Path, model: &Model) -> Corpus {
     writer.push(&[0, 2], &[1, 3], Some("none")).unwrap();
     writer.push(&[], &[], Some("empty")).unwrap();
     let mut words = Vocabulary::new();
-    ["strange", model.vocabulary().unwrap().get(7).unwrap(), "unheard"].iter().for_each(|w| words.push(w));
+    for word in ["strange", model.vocabulary().unwrap().get(7).unwrap(), "unheard"] {
+        words.push(word);
+    }
     writer.finish(3, Some(&words)).unwrap();
     Corpus::open(&path).unwrap()
 }

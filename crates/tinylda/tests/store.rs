@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::go_on;
 use tinylda::corpus::Synth;
-use tinylda::{Algorithm, Corpus, Error, Event, Model, Resume, Trainer};
+use tinylda::{Algorithm, Corpus, Error, Event, Model, Resume, Seeds, Trainer};
 
 /// Several blocks, each in several pieces.
 fn corpus(folder: &Path, seed: u64) -> Corpus {
@@ -34,6 +34,14 @@ enum Leaves {
     Phi,
 }
 
+/// Of two topics, one with a name.
+fn seeds() -> Seeds {
+    let words = Synth { words: 900, ..Synth::default() }.vocabulary();
+    let some = |from: u32| (from..from + 4).map(|w| words.get(w).unwrap()).collect::<Vec<_>>().join(" ");
+    let text = format!("first: {}\n7: {}\n", some(0), some(30));
+    Seeds::of_bytes(text.into_bytes(), Path::new("seeds")).unwrap()
+}
+
 /// Every algorithm, few topics and many, long enough that messages settle.
 fn trainers() -> Vec<(Trainer, Leaves)> {
     let tbp = |topics, passes| Trainer::new(topics).passes(passes).tolerance(0.0);
@@ -42,6 +50,7 @@ fn trainers() -> Vec<(Trainer, Leaves)> {
         (tbp(20, 10), Leaves::Phi),
         (tbp(150, 6).threads(2), Leaves::Phi),
         (tbp(20, 6).recompute(true), Leaves::Phi),
+        (tbp(20, 16).optimize(true).seeds(seeds()).threads(2), Leaves::Phi),
         (other(Algorithm::Stbp), Leaves::Documents),
         (other(Algorithm::Atbp), Leaves::Documents),
         (other(Algorithm::Bp), Leaves::Nothing),
@@ -52,6 +61,8 @@ fn trainers() -> Vec<(Trainer, Leaves)> {
         (other(Algorithm::Vb).digamma_of_both(true).inner(3), Leaves::Documents),
         (other(Algorithm::Ovb).batch(500).inner(10), Leaves::Documents),
         (other(Algorithm::Nmf), Leaves::Documents),
+        (other(Algorithm::Gibbs).passes(12).optimize(true), Leaves::Documents),
+        (other(Algorithm::Atbp).passes(12).optimize(true), Leaves::Documents),
     ]
 }
 

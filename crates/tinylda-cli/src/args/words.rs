@@ -34,6 +34,7 @@ pub(crate) enum Numbers {
 /// How raw text is read, and what becomes of its words.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Text")]
+#[allow(clippy::struct_field_names, reason = "fields are named as the options")]
 pub(crate) struct Words {
     /// The data's format; recognised from its first lines where not given
     #[arg(long, value_enum)]

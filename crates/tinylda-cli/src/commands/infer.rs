@@ -140,7 +140,7 @@ impl Input {
                 ("--names", a.names.is_some()),
                 ("an option for text", a.words.given()),
             ];
-            for (option, _) in given.iter().filter(|(_, given)| *given) {
+            if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(usage(
                     option,
                     "given with a corpus file".into(),

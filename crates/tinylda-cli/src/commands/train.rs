@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use serde_json::json;
 use tinylda::{
-    Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Stop, Summary, Trainer, human_bytes,
+    Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer,
+    human_bytes,
 };
 
 use super::{ceiling, check_output, grouped, print, shape_line, shown, usage};
@@ -22,21 +23,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     if !super::input::is_corpus(&a.corpus)? {
         return from_data(a, ui);
     }
-    let unused = [
-        ("--vocab", a.vocab.is_some()),
-        ("--keep-corpus", a.keep_corpus.is_some()),
-        ("an option for text", a.words.given()),
-    ];
-    for (option, given) in unused {
-        if given {
-            return Err(usage(
-                option,
-                "given with a corpus file".into(),
-                "it only with data to import",
-                "A corpus has its words in it: give it to `tinylda import`.",
-            ));
-        }
-    }
+    nothing_to_import(a)?;
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
     if a.json && log_to_stdout {
         return Err(super::export::both_to_stdout("--log -"));
@@ -52,7 +39,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
             return Err(usage(option, found, "it only with --algorithm tbp", "Leave it out, or choose tbp."));
         }
     }
-    let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref()];
+    let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref(), a.seeds.as_deref()];
     if !a.plan {
         check_output("-o", a.output(), &inputs)?;
     }
@@ -88,6 +75,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         ui.say(&format!("no checkpoint in {}: beginning with the first pass", folder.display()));
     }
     announce(a, &corpus, &plan, ui);
+    warn_of_seeds(a, &corpus, ui)?;
     let mut log = Log::new(a)?;
     let summary = train(a, &trainer, &corpus, &mut log, ui)?;
     let ended = match summary.stop {
@@ -120,6 +108,26 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         return Ok(());
     }
     print(a.json, &value, &format!("{line}\n"))
+}
+
+/// Refuses options for data to import.
+fn nothing_to_import(a: &args::Train) -> anyhow::Result<()> {
+    let unused = [
+        ("--vocab", a.vocab.is_some()),
+        ("--keep-corpus", a.keep_corpus.is_some()),
+        ("an option for text", a.words.given()),
+    ];
+    for (option, given) in unused {
+        if given {
+            return Err(usage(
+                option,
+                "given with a corpus file".into(),
+                "it only with data to import",
+                "A corpus has its words in it: give it to `tinylda import`.",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Data of any kind, standard input too: packed into a corpus beside the model, two bytes or so a word, which goes when the model is
@@ -157,6 +165,23 @@ fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         opened.done();
     }
     result
+}
+
+/// Seed words that the corpus does not have are left out, and said.
+fn warn_of_seeds(a: &args::Train, corpus: &Corpus, ui: Ui) -> anyhow::Result<()> {
+    /// More would not be read.
+    const MOST: usize = 20;
+    let (Some(path), Some(vocabulary)) = (&a.seeds, corpus.vocabulary()?) else { return Ok(()) };
+    let seeds = Seeds::read(path)?;
+    let unknown = seeds.unknown(&vocabulary);
+    if !unknown.is_empty() {
+        let mut list: Vec<String> = unknown.iter().take(MOST).map(|word| super::visible(word)).collect();
+        if unknown.len() > MOST {
+            list.push(format!("and {} more", unknown.len() - MOST));
+        }
+        ui.say(&format!("seed words that are not in the corpus are left out: {}", list.join(", ")));
+    }
+    Ok(())
 }
 
 /// Says what is about to be done.
@@ -304,6 +329,7 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     let mut trainer = Trainer::new(a.topics)
         .algorithm(a.algorithm)
         .beta(a.beta)
+        .optimize(a.optimize)
         .passes(a.passes)
         .threads(threads(a))
         .exclude(a.exclude != Some(args::Exclude::None))
@@ -345,6 +371,12 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     }
     if let Some(alpha) = a.alpha.or(a.alpha_sum.map(|sum| sum / f64::from(a.topics))) {
         trainer = trainer.alpha(alpha);
+    }
+    if let Some(path) = &a.seeds {
+        trainer = trainer.seeds(Seeds::read(path)?);
+    }
+    if let Some(weight) = a.seed_weight {
+        trainer = trainer.seed_weight(weight);
     }
     if let Some(path) = &a.start {
         trainer = trainer.start(numbers(path)?);

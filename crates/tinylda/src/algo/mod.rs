@@ -171,6 +171,8 @@ pub(crate) struct Facts {
     pub(crate) own_start: bool,
     /// Whether what it keeps may be in files.
     pub(crate) disk: bool,
+    /// Whether alpha and beta are counts beside theta and phi, and can be learned from them.
+    pub(crate) learns: bool,
     /// Options of its own.
     pub(crate) options: &'static [&'static str],
     /// The most tokens of a word, and the most topics.
@@ -190,6 +192,7 @@ impl Facts {
         on_the_way: false,
         own_start: false,
         disk: true,
+        learns: true,
         options: &[],
         most_tokens: None,
         most_topics: None,

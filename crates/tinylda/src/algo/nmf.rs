@@ -33,6 +33,7 @@ pub(super) const FACTS: Facts = Facts {
     about: "Non-negative matrix factorisation with the KL divergence",
     matrices: 2,
     keep: Keep::Theta,
+    learns: false,
     ..Facts::PLAIN
 };
 

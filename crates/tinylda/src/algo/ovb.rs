@@ -41,6 +41,7 @@ pub(super) const FACTS: Facts = Facts {
     own_start: true,
     on_the_way: true,
     options: &["--inner", "--batch", "--tau0", "--kappa"],
+    learns: false,
     ..Facts::PLAIN
 };
 

@@ -27,6 +27,7 @@ use crate::counts::{Counts, Slot};
 use crate::kernel::{Change, Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut};
 use crate::messages::{Kept, MOST_TOPICS, Messages, Part, UNITS};
 use crate::random::Random;
+use crate::seeds::Seed;
 use crate::topics::stride;
 
 /// Units of a grain when topics settle.
@@ -109,6 +110,8 @@ pub(crate) struct Work<'a> {
     pub(crate) alpha: &'a [Lanes],
     pub(crate) alpha_sum: f64,
     pub(crate) manner: Manner,
+    /// Words that belong to a topic, in their order.
+    pub(crate) seeds: &'a [Seed],
     /// Whether a message is taken out before it is renewed.
     pub(crate) exclude: bool,
     /// The most topics of a document.
@@ -337,6 +340,7 @@ impl Work<'_> {
         each.fill(0.0);
         match random {
             None => each[..count].fill((document.tokens() as f64 * f64::from(UNITS) / count as f64) as f32),
+            Some(random) if !self.seeds.is_empty() => self.seeded_start(document, random, each, count),
             Some(random) => {
                 for &x in document.counts {
                     each[random.below(count as u64) as usize] += x as f32 * UNITS as f32;
@@ -390,6 +394,25 @@ impl Work<'_> {
             }
         }
         Ok(log.value() - self.norm(document))
+    }
+
+    /// The start of a document at random, where there are seeds: they begin in their topics, and so does half of what stands beside
+    /// them. In a topic of seeds alone no other word would ever join.
+    fn seeded_start(self, document: Document<'_>, random: &mut Random, each: &mut [f32], count: usize) {
+        let of = |w: u32| {
+            let from = self.seeds.partition_point(|seed| seed.word < w);
+            self.seeds[from..].iter().take_while(move |seed| seed.word == w).map(|seed| seed.topic)
+        };
+        let here: Vec<u32> = document.words.iter().flat_map(|&w| of(w)).collect();
+        for (&w, &x) in document.words.iter().zip(document.counts) {
+            let mut k = random.below(count as u64) as usize;
+            let own: Vec<u32> = of(w).collect();
+            let choice = if own.is_empty() && random.unit() < 0.5 { &here } else { &own };
+            if !choice.is_empty() {
+                k = choice[random.below(choice.len() as u64) as usize] as usize;
+            }
+            each[k] += x as f32 * UNITS as f32;
+        }
     }
 
     /// Puts the topics of a new document on the desk, the strongest where it may not use them all.

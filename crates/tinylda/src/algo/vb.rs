@@ -29,6 +29,7 @@ pub(super) const FACTS: Facts = Facts {
     about: "Variational Bayes",
     matrices: 2,
     options: &["--inner", "--digamma"],
+    learns: false,
     ..Facts::PLAIN
 };
 

@@ -63,6 +63,7 @@ impl Entry {
 
 /// What a corpus may have besides documents and words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a part of the file that is there or not")]
 pub(crate) struct Parts {
     pub(crate) names: bool,
     pub(crate) labels: bool,

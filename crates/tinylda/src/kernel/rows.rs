@@ -307,7 +307,7 @@ impl<V: Vector> Same<V> {
 
     /// Whether all were near, of the largest 1 + q^2.
     #[inline(always)]
-    unsafe fn near(self, largest: V) -> bool {
+    unsafe fn near(largest: V) -> bool {
         // SAFETY: see `dot`.
         unsafe { largest.more_than(V::splat(1.0 + SMALL * SMALL)) == 0 }
     }
@@ -345,7 +345,7 @@ pub(super) unsafe fn exclude<V: Vector>(
             value.store(&mut eta[i]);
             sums[i % 4] = sums[i % 4].add(value);
         }
-        if same.near(largest) {
+        if Same::near(largest) {
             return sum_of_four(sums);
         }
         // A message that is a good part of its topic.
@@ -479,7 +479,7 @@ unsafe fn renew_few<V: Vector, const N: usize>(rows: Renewed<'_>) -> Result<(), 
                 eta[c] = above.mul(inverse);
                 sums[c % 4] = if c < 4 { eta[c] } else { sums[c % 4].add(eta[c]) };
             }
-            if !same.near(largest) {
+            if !Same::near(largest) {
                 let least = V::splat(rows.least);
                 sums = [V::zero(); 4];
                 for c in 0..N {

@@ -100,7 +100,7 @@ impl Vector for Avx2 {
     unsafe fn shorten(self) -> Self {
         // SAFETY: see `zero`.
         unsafe {
-            let (half, kept) = (_mm256_set1_epi32(HALF as i32), _mm256_set1_epi32(KEPT as i32));
+            let (half, kept) = (_mm256_set1_epi32(HALF.cast_signed()), _mm256_set1_epi32(KEPT.cast_signed()));
             let short = |v| {
                 _mm256_castsi256_ps(_mm256_and_si256(_mm256_add_epi32(_mm256_castps_si256(v), half), kept))
             };
@@ -268,8 +268,8 @@ impl Vector for Avx512 {
     unsafe fn shorten(self) -> Self {
         // SAFETY: see `zero`.
         unsafe {
-            let up = _mm512_add_epi32(_mm512_castps_si512(self.0), _mm512_set1_epi32(HALF as i32));
-            Avx512(_mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(KEPT as i32))))
+            let up = _mm512_add_epi32(_mm512_castps_si512(self.0), _mm512_set1_epi32(HALF.cast_signed()));
+            Avx512(_mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(KEPT.cast_signed()))))
         }
     }
     #[inline(always)]

@@ -33,6 +33,15 @@ pub struct Settings {
     /// `recompute` where nothing was kept of documents between two visits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theta: Option<String>,
+    /// Whether alpha and beta were learned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optimize: bool,
+    /// Names of topics that had seed words, by their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topic_names: Vec<(u32, String)>,
+    /// How much seed words weighed, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_weight: Option<f64>,
     /// The seed.
     pub seed: u64,
     /// Passes done.
@@ -160,6 +169,10 @@ impl Model {
     /// What a word is called.
     pub fn word_name(&self, word: u32) -> std::borrow::Cow<'_, str> {
         word_name(self.vocabulary.as_ref(), word)
+    }
+    /// What a topic is called, where it was trained from seed words under a name.
+    pub fn topic_name(&self, k: u32) -> Option<&str> {
+        self.settings.topic_names.iter().find(|&&(topic, _)| topic == k).map(|(_, name)| name.as_str())
     }
     /// The share of all tokens that belong to topic k.
     pub fn share(&self, k: u32) -> f64 {

@@ -216,7 +216,9 @@ impl Piece {
                 Kept::Theta(theta) => numbers::put(theta, out),
                 Kept::Messages(theta, messages) => {
                     numbers::put(theta, out);
-                    messages.iter().for_each(|row| numbers::put(&row.0.map(f16::to_bits), out));
+                    for row in messages {
+                        numbers::put(&row.0.map(f16::to_bits), out);
+                    }
                 }
                 Kept::Labels(labels) => numbers::put(labels, out),
             },

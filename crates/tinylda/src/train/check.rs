@@ -4,7 +4,9 @@ use super::Trainer;
 use crate::algo::Algorithm;
 use crate::corpus::{Corpus, Shape, word_name};
 use crate::error::{Error, Result};
+use crate::messages::UNITS;
 use crate::plan::Needs;
+use crate::seeds::Seed;
 use crate::store::Keep;
 use crate::topics::heavy_words;
 
@@ -14,8 +16,8 @@ impl Trainer {
         self.plan(corpus).map(|_| ())
     }
 
-    /// The same without the memory; the tokens of every word come with it.
-    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<Vec<u64>> {
+    /// The same without the memory; the tokens of every word come with it, those that seeds add among them, and the seeds.
+    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<(Vec<u64>, Vec<Seed>)> {
         let shape = corpus.shape();
         if self.topics == 0 {
             return bad("-k", "0".into(), "at least 1 topic", "100 is a good first choice.");
@@ -53,6 +55,8 @@ impl Trainer {
             return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
         }
         self.check_special()?;
+        self.check_optimize()?;
+        self.check_seeds()?;
         if self.recompute && self.snapshots.is_some() {
             return bad(
                 "--snapshots",
@@ -62,7 +66,7 @@ impl Trainer {
             );
         }
         self.check_given(shape)?;
-        let word_tokens = corpus.word_totals()?.tokens;
+        let mut word_tokens = corpus.word_totals()?.tokens;
         if let Some(most) = self.algorithm.facts().most_tokens
             && let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most)
         {
@@ -90,7 +94,11 @@ impl Trainer {
                 "Use --algorithm tbp or atbp.",
             );
         }
-        Ok(word_tokens)
+        let seeds = self.sown(corpus, &word_tokens)?;
+        for seed in &seeds {
+            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS));
+        }
+        Ok((word_tokens, seeds))
     }
 
     /// What memory and disk are planned for; `model`: it is wanted in memory, and not just in a file.
@@ -137,6 +145,7 @@ impl Trainer {
             kept: !self.recompute,
             model,
             matrices: self.special.matrices(),
+            histograms: if self.optimize { u64::from(self.topics) } else { 0 },
             // Documents in an order of the user's own are all over the corpus.
             disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
         }
@@ -195,6 +204,56 @@ impl Trainer {
         if let Some(most) = facts.most_topics.filter(|&most| self.topics > most) {
             let expected = format!("at most {most} topics with --algorithm {}", facts.name);
             return bad("-k", self.topics.to_string(), &expected, "Choose fewer, or --algorithm tbp.");
+        }
+        Ok(())
+    }
+
+    /// The same of alpha and beta that are to be learned.
+    fn check_optimize(&self) -> Result<()> {
+        if !self.optimize {
+            return Ok(());
+        }
+        let can = |algorithm: Algorithm| algorithm.facts().learns;
+        if !can(self.algorithm) {
+            let with: Vec<&str> =
+                Algorithm::ALL.into_iter().filter(|&a| can(a)).map(Algorithm::name).collect();
+            return bad(
+                "--optimize",
+                format!("given with --algorithm {}", self.algorithm.name()),
+                &format!("it only with --algorithm {}", with.join(", ")),
+                "Leave one of the two out.",
+            );
+        }
+        if self.recompute {
+            return bad(
+                "--optimize",
+                "given with --theta recompute".into(),
+                "only one of the two",
+                "Leave one of them out: alpha is learned from what is kept of documents.",
+            );
+        }
+        Ok(())
+    }
+
+    /// The same of seeds, without the corpus.
+    fn check_seeds(&self) -> Result<()> {
+        // Within these the numbers of a row stay in range for all but the largest corpora, which are asked one by one.
+        if !(1e-6..=1e6).contains(&self.seed_weight) {
+            return bad(
+                "--seed-weight",
+                format!("{:?}", self.seed_weight),
+                "a number from 0.000001 to 1000000",
+                "1 doubles what a seed word weighs, and is usually enough.",
+            );
+        }
+        if self.seeds.is_some() && (self.recompute || !self.algorithm.small_messages()) {
+            let with = if self.recompute { "--theta recompute" } else { "one of the paper's algorithms" };
+            return bad(
+                "--seeds",
+                format!("given with {with}"),
+                "it only with --algorithm tbp, and messages that are kept",
+                "Leave one of the two out.",
+            );
         }
         Ok(())
     }

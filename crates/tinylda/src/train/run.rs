@@ -1,6 +1,7 @@
 //! The only loop over passes and documents, and its checkpoints. What comes after the last pass is in `end`.
 
 mod end;
+mod learn;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ enum Left {
 impl<'a> Training<'a> {
     /// Everything made ready: checked, planned, and started or taken up from a checkpoint. `model`: it is wanted in memory.
     pub(super) fn new(trainer: &'a Trainer, corpus: &'a Corpus, model: bool) -> Result<Training<'a>> {
-        let word_tokens = trainer.check_settings(corpus)?;
+        let (word_tokens, seeds) = trainer.check_settings(corpus)?;
         let needs = trainer.needs(corpus, &word_tokens, model);
         let plan = Plan::new(&needs, trainer.topics, trainer.memory)?;
         let kernel = trainer.kernel()?;
@@ -152,6 +153,9 @@ impl<'a> Training<'a> {
             if !trainer.possible(&position, &store, order.as_ref(), shape.tokens) {
                 return Err(opened.rest.damaged("it says that it is where no training can be"));
             }
+            if let Some((alpha, beta)) = &position.learned {
+                topics.set_priors(alpha, *beta);
+            }
             store.restore(opened.records, (position.active, position.documents, position.messages))?;
             rest = Some(opened.rest);
         } else {
@@ -164,7 +168,7 @@ impl<'a> Training<'a> {
                 trainer.scatter(&mut topics, &mut store, &word_tokens)?;
             }
         }
-        let rules = trainer.rules(kernel, shape.tokens, &plan, scratch.clone());
+        let rules = trainer.rules(kernel, shape.tokens, (&plan, scratch.clone()), seeds);
         let setup = Setup {
             rules,
             word_tokens,
@@ -222,6 +226,7 @@ impl<'a> Training<'a> {
                 let before = self.position.pass;
                 self.after_round(each)?;
                 if self.position.pass > before {
+                    self.learn()?;
                     self.snapshot(each)?;
                 }
             }

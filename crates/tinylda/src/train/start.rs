@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, flat_mut};
 use crate::plan::Plan;
 use crate::random::{Purpose, Random};
+use crate::seeds::{Seed, Seeds};
 use crate::store::{self, Order, Store, Visit, Which};
 use crate::topics::{Topics, heavy_words};
 
@@ -43,6 +44,8 @@ pub(super) struct Position {
     /// Bytes of messages or labels, of the round so far and after the last pass.
     pub(super) messages: u64,
     pub(super) message_bytes: u64,
+    /// alpha and beta, where they were learned.
+    pub(super) learned: Option<(Vec<f32>, f32)>,
 }
 
 impl Trainer {
@@ -78,6 +81,10 @@ impl Trainer {
             && at.history.iter().zip(1..).all(|(&(pass, p), n)| pass == n && p.is_finite())
             && at.passes.len() <= at.pass as usize + 1
             && at.seconds.is_finite()
+            && at.learned.as_ref().is_none_or(|(alpha, beta)| {
+                let sound = |&value: &f32| value > 0.0 && value.is_finite();
+                self.optimize && alpha.len() == self.topics as usize && alpha.iter().chain([beta]).all(sound)
+            })
     }
 
     pub(super) fn alphas(&self) -> Vec<f32> {
@@ -134,6 +141,11 @@ impl Trainer {
         add("-k", self.topics.into());
         add("--alpha", self.alpha_value().into());
         add("--beta", self.beta.into());
+        add("--optimize", self.optimize.into());
+        add("--seeds (their checksum)", self.seeds.as_ref().map(Seeds::sum).into());
+        if self.seeds.is_some() {
+            add("--seed-weight", self.seed_weight.into());
+        }
         add("--seed", self.seed.into());
         add("--passes", self.passes.into());
         add("--tol", self.tolerance.map_or("of its own".into(), Into::into));
@@ -152,7 +164,13 @@ impl Trainer {
         all
     }
 
-    pub(super) fn rules(&self, kernel: Kernel, tokens: u64, plan: &Plan, scratch: Option<PathBuf>) -> Rules {
+    pub(super) fn rules(
+        &self,
+        kernel: Kernel,
+        tokens: u64,
+        (plan, scratch): (&Plan, Option<PathBuf>),
+        seeds: Vec<Seed>,
+    ) -> Rules {
         Rules {
             threads: self.threads,
             kernel,
@@ -162,6 +180,7 @@ impl Trainer {
             tokens,
             growing: self.start.is_none(),
             anew: self.recompute,
+            seeds,
             room: counts::Room {
                 memory: if plan.phi_on_disk > 0 {
                     plan.phi / if self.recompute { 2 } else { 1 }

@@ -67,7 +67,7 @@ pub(super) fn run(a: &args::Export, target: Target, path: &Path, ui: Ui) -> anyh
     let value = json!({
         "files": sizes.iter().map(|(file, bytes)| json!({ "file": shown(file), "bytes": bytes })).collect::<Vec<_>>(),
     });
-    let lines: String =
+    let lines: Vec<String> =
         sizes.iter().map(|(file, bytes)| format!("{}: {}\n", file.display(), human_bytes(*bytes))).collect();
-    print(a.json, &value, &lines)
+    print(a.json, &value, &lines.concat())
 }

@@ -153,7 +153,6 @@ fn empty_and_foreign_files() {
     refuses(None, b" \n\n ", &["an empty file"]);
     refuses(None, b"\x89TLC\r\n\x1a\nabc", &["imported already"]);
     refuses(None, b"abc\0def", &["binary file"]);
-    refuses(None, b"caf\xe9 au lait\n", &["line 1", "not UTF-8", "iconv"]);
 }
 
 #[test]

@@ -26,6 +26,12 @@ impl Training<'_> {
             active: (small && trainer.active != Active::Auto).then(|| trainer.active.to_string()),
             digamma: (trainer.special.digamma_of_both == Some(true)).then(|| "both".into()),
             theta: trainer.recompute.then(|| "recompute".into()),
+            optimize: trainer.optimize,
+            topic_names: trainer
+                .seeds
+                .as_ref()
+                .map_or_else(Vec::new, |seeds| seeds.names().map(|(k, name)| (k, name.to_owned())).collect()),
+            seed_weight: trainer.seeds.as_ref().map(|_| trainer.seed_weight),
             seed: trainer.seed,
             passes: position.pass,
             tolerance: trainer.tolerance_at(train_perplexity),
@@ -48,7 +54,7 @@ impl Training<'_> {
     /// The model in memory.
     pub(in super::super) fn into_model(mut self, keep_theta: bool) -> Result<Trained> {
         let (settings, summary) = self.end()?;
-        let (corpus, alpha) = (self.corpus, self.trainer.alphas());
+        let (corpus, (alpha, beta)) = (self.corpus, self.priors());
         let theta = if keep_theta {
             Some(collect_theta(&mut self.store, corpus, self.trainer.topics)?)
         } else {
@@ -73,7 +79,7 @@ impl Training<'_> {
         }
         drop(sweep);
         // A sweep may have done without alpha and beta.
-        let mut whole = Topics::without_phi(topics.words(), topics.count, &alpha, self.trainer.beta as f32);
+        let mut whole = Topics::without_phi(topics.words(), topics.count, &alpha, beta);
         whole.phi = topics.phi;
         let model = Model::new(whole, alpha, corpus.vocabulary()?, settings);
         store.let_go();
@@ -102,10 +108,11 @@ impl Training<'_> {
 
     pub(super) fn write(&self, path: &Path, settings: &Settings) -> Result<()> {
         let vocabulary = self.corpus.vocabulary()?;
+        let (alpha, beta) = self.priors();
         let frame = Frame {
             words: self.topics.words(),
-            alpha: &self.trainer.alphas(),
-            beta: self.trainer.beta as f32,
+            alpha: &alpha,
+            beta,
             vocabulary: vocabulary.as_ref(),
             settings,
         };

@@ -145,7 +145,7 @@ pub(crate) fn first_row(start: &[u8], delimiter: u8, quotes: bool) -> Vec<String
     let mut fields = Vec::new();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     row(start, delimiter, quotes, &mut |field, _| {
-        fields.push(String::from_utf8_lossy(field).trim().to_string())
+        fields.push(String::from_utf8_lossy(field).trim().to_string());
     });
     fields
 }
@@ -157,8 +157,11 @@ pub(crate) fn widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
         let mut fields = 0;
         match row(&start[at..], delimiter, true, &mut |_, _| fields += 1) {
             Some(row) if row.complete => {
+                // A blank line is no row.
+                if !start[at..at + row.bytes].trim_ascii().is_empty() {
+                    all.push(fields);
+                }
                 at += row.bytes;
-                all.push(fields);
             }
             _ => break,
         }
@@ -326,7 +329,7 @@ impl Reader {
         loop {
             fields.clear();
             let found = row(&bytes[at..], table.delimiter, table.quotes, &mut |field, quoted| {
-                fields.push((field, quoted))
+                fields.push((field, quoted));
             });
             let Some(found) = found else { return Ok(()) };
             if found.open {

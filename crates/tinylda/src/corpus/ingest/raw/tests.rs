@@ -228,7 +228,9 @@ fn words_are_chosen_and_the_rest_is_told() {
     assert_eq!(all[0].2, ["cat", "sat"]);
     // A given vocabulary keeps its order.
     let mut vocabulary = Vocabulary::new();
-    ["york", "cat"].iter().for_each(|w| vocabulary.push(w));
+    for w in ["york", "cat"] {
+        vocabulary.push(w);
+    }
     let words = Words { stop: StopWords::None, vocabulary: Some(vocabulary), ..Words::default() };
     let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
     assert_eq!((imported.shape.words, imported.dropped.unwrap().unknown), (2, 70));

@@ -164,7 +164,9 @@ mod tests {
         table.clear();
         assert_eq!(table.number(b"x", || 1), 0);
         let mut vocabulary = Vocabulary::new();
-        ["a", "b", "ab"].iter().for_each(|w| vocabulary.push(w));
+        for w in ["a", "b", "ab"] {
+            vocabulary.push(w);
+        }
         let lexicon = Lexicon::new(&vocabulary);
         assert_eq!((lexicon.id(b"ab"), lexicon.id(b"c")), (Some(2), None));
     }
