@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn whole_counts_add_up_to_the_sum() {
-        assert_eq!(whole(&[0.4, 2.3, 0.0, 1.3]), [(1, 2), (3, 1), (0, 1)]);
+        assert_eq!(whole(&[0.4, 2.3, 0.0, 1.3]), [(1, 2), (0, 1), (3, 1)]);
         assert_eq!(whole(&[0.0, 5.0]), [(1, 5)]);
         assert_eq!(whole(&[0.0, 0.0]), []);
         for phi in [vec![0.3f32; 10], vec![1.5, 2.5, 3.5], vec![1e6 + 0.25, 0.75]] {
