@@ -80,7 +80,7 @@ fn unknown_words_are_told() {
     std::fs::write(f.join("new.txt"), "rain storm aliens\naliens martians\n").unwrap();
     let output = run(f, "infer text.model new.txt --top 1");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("2 words (3 tokens of 5) are not in the model"), "{said}");
+    assert!(said.contains("left out: 3 that the vocabulary does not have"), "{said}");
     assert!(
         said.contains("1 documents have no word that the model knows, and get the prior's proportions: 2"),
         "{said}"

@@ -429,6 +429,7 @@ fn failures_are_1_and_say_what_to_do() {
     let f = folder.path();
     good(f, "import docword.small.txt --vocab vocab.txt -o small.tlc");
     good(f, "train small.tlc -k 3 --passes 2 -o small.model");
+    std::fs::create_dir(f.join("nothing")).unwrap();
     std::fs::write(f.join("empty"), "").unwrap();
     std::fs::write(f.join("short-vocab.txt"), "one\ntwo\n").unwrap();
     std::fs::write(f.join("bad-start.txt"), "0\n1\nx\n").unwrap();
@@ -436,7 +437,7 @@ fn failures_are_1_and_say_what_to_do() {
     let before = files(f);
     for (arguments, parts) in [
         ("import missing.txt -o x.tlc", vec!["missing.txt", "Check the name"]),
-        ("import . -o x.tlc", vec!["folder"]),
+        ("import nothing -o x.tlc", vec!["nothing", "no documents"]),
         ("import empty -o x.tlc", vec!["empty file"]),
         (
             "import docword.small.txt --vocab short-vocab.txt -o x.tlc",
@@ -449,7 +450,7 @@ fn failures_are_1_and_say_what_to_do() {
         ("info empty", vec!["not a tinylda corpus or model file", "empty"]),
         ("info cut.tlc", vec!["cut.tlc", "damaged", "cut short"]),
         ("info missing.tlc", vec!["missing.tlc"]),
-        ("train docword.small.txt -k 3 -o m", vec!["tinylda import"]),
+        ("train nothing -k 3 -o m", vec!["nothing", "no documents"]),
         ("train small.model -k 3 -o m", vec!["looks like a model"]),
         ("train small.tlc -k 3 -o no/such/m", vec!["no/such/m", "folder exists"]),
         ("train small.tlc -k 3 --start bad-start.txt -o m", vec!["bad-start.txt", "line 3", "\"x\""]),

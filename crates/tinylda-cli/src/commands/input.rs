@@ -214,6 +214,11 @@ impl Opening<'_> {
             }
             return Ok(Opened { path: self.input.to_path_buf(), made: false, imported: None });
         }
+        if self.input != Path::new("-") && !self.input.is_dir() && kind_of_file(self.input)? == Some("model")
+        {
+            // It says what is wrong.
+            Corpus::open(self.input)?;
+        }
         check_output("-o", self.beside, &[Some(self.input), self.vocab])?;
         let mut import = import(self.words, self.model)?;
         import.vocabulary = self.vocab.map(Path::to_path_buf);

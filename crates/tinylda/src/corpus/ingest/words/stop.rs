@@ -60,6 +60,9 @@ impl StopWords {
 /// At least this share of a text are stop words of its language: it is about half in most.
 const SHARE: f64 = 0.25;
 
+/// And this many different ones: a few may be words of another language.
+const DIFFERENT: u64 = 6;
+
 /// The language whose stop words make up the most of a text, if they are many.
 pub(crate) fn guess(sample: &str) -> Option<&'static str> {
     let plain = Pipeline { keep_numbers: true, ..Pipeline::default() };
@@ -73,13 +76,15 @@ pub(crate) fn guess(sample: &str) -> Option<&'static str> {
     let hits = |code: &str| -> u64 {
         let list = stop_words::lookup(code).unwrap_or_default();
         // Letters alone are in some lists and stand in texts of all languages.
-        list.iter().filter(|word| word.len() > 1).filter_map(|word| counts.get(word.as_bytes())).sum()
+        let found = list.iter().filter(|word| word.len() > 1).filter_map(|word| counts.get(word.as_bytes()));
+        let (hits, different) = found.fold((0, 0), |(hits, different), n| (hits + n, different + 1));
+        if different >= DIFFERENT { hits } else { 0 }
     };
     let best = languages()
         .iter()
         .map(|&code| (hits(code), code))
         .max_by_key(|&(hits, code)| (hits, std::cmp::Reverse(code)))?;
-    (best.0 as f64 >= SHARE * total as f64 && total > 0).then_some(best.1)
+    (best.0 > 0 && best.0 as f64 >= SHARE * total as f64).then_some(best.1)
 }
 
 #[cfg(test)]
