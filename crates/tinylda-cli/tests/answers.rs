@@ -1,32 +1,13 @@
 //! What the user sees of `infer`, `documents` and `export --to`: the forms, what is said of unknown words, and wrong usage.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::io::Read;
-use std::path::Path;
-use std::process::Output;
+mod common;
 
-use assert_cmd::Command;
+use std::io::Read;
+
 use serde_json::Value;
 
-fn run(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::cargo_bin("tinylda").unwrap();
-    command.current_dir(folder).args(arguments.split_ascii_whitespace()).output().unwrap()
-}
-
-fn good(folder: &Path, arguments: &str) -> String {
-    let output = run(folder, arguments);
-    assert!(output.status.success(), "tinylda {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
-    let output = run(folder, arguments);
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "tinylda {arguments}: {text}");
-    for part in parts {
-        assert!(text.contains(part), "tinylda {arguments}: {part:?} is missing in: {text}");
-    }
-}
+use common::{bad, good, run};
 
 /// A folder with 60 documents about two things, as text with names, a corpus, and a model of 4 topics.
 fn folder() -> tempfile::TempDir {

@@ -1,31 +1,13 @@
 //! Matrices and tables at the command line: what the user sees, and whether other tools read what was written.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::path::Path;
-use std::process::Output;
+mod common;
 
-use assert_cmd::Command;
+use std::path::Path;
+
 use serde_json::Value;
 
-fn run(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::cargo_bin("tinylda").unwrap();
-    command.current_dir(folder).args(arguments.split_ascii_whitespace()).output().unwrap()
-}
-
-fn good(folder: &Path, arguments: &str) -> String {
-    let output = run(folder, arguments);
-    assert!(output.status.success(), "tinylda {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
-    let output = run(folder, arguments);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "tinylda {arguments}: {text}");
-    for part in parts {
-        assert!(text.contains(part), "tinylda {arguments}: {part:?} is missing in: {text}");
-    }
-}
+use common::{bad, good};
 
 /// A folder with tables of others in it.
 fn folder() -> tempfile::TempDir {

@@ -1,36 +1,17 @@
 //! What the user sees of topics' words: `topics` in every order, `eval --coherence`, and what they say when something is wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod common;
+
 use std::fmt::Write;
 use std::path::Path;
-use std::process::Output;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
-fn run(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::cargo_bin("tinylda").unwrap();
-    command.current_dir(folder).args(arguments.split_ascii_whitespace()).output().unwrap()
-}
-
-fn good(folder: &Path, arguments: &str) -> String {
-    let output = run(folder, arguments);
-    assert!(output.status.success(), "tinylda {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use common::{bad, good};
 
 fn json(folder: &Path, arguments: &str) -> Value {
     serde_json::from_str(&good(folder, arguments)).unwrap()
-}
-
-fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
-    let output = run(folder, arguments);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "tinylda {arguments}: {text}");
-    for part in parts {
-        assert!(text.contains(part), "tinylda {arguments}: {part:?} is missing in: {text}");
-    }
-    assert!(output.stdout.is_empty() && !text.contains("panicked"), "{text}");
 }
 
 /// A text, its corpus and a model of two topics that anyone can see in it.

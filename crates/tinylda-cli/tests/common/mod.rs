@@ -1,0 +1,30 @@
+//! The program, run as a user runs it.
+#![allow(dead_code, reason = "not every test needs all")]
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+
+pub fn run(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::cargo_bin("tinylda").unwrap();
+    command.current_dir(folder).args(arguments.split_ascii_whitespace()).output().unwrap()
+}
+
+/// Standard output of what must go well.
+pub fn good(folder: &Path, arguments: &str) -> String {
+    let output = run(folder, arguments);
+    assert!(output.status.success(), "tinylda {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Fails with this exit code, prints nothing on standard output, and says all of `parts`.
+pub fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
+    let output = run(folder, arguments);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "tinylda {arguments}: {text}");
+    for part in parts {
+        assert!(text.contains(part), "tinylda {arguments}: {part:?} is missing in: {text}");
+    }
+    assert!(output.stdout.is_empty() && !text.contains("panicked"), "tinylda {arguments}: {text}");
+}
