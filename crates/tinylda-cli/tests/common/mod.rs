@@ -6,20 +6,20 @@ use std::process::Output;
 
 use assert_cmd::Command;
 
-pub fn run(folder: &Path, arguments: &str) -> Output {
+pub(crate) fn run(folder: &Path, arguments: &str) -> Output {
     let mut command = Command::cargo_bin("tinylda").unwrap();
     command.current_dir(folder).args(arguments.split_ascii_whitespace()).output().unwrap()
 }
 
 /// Standard output of what must go well.
-pub fn good(folder: &Path, arguments: &str) -> String {
+pub(crate) fn good(folder: &Path, arguments: &str) -> String {
     let output = run(folder, arguments);
     assert!(output.status.success(), "tinylda {arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Fails with this exit code, prints nothing on standard output, and says all of `parts`.
-pub fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
+pub(crate) fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
     let output = run(folder, arguments);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "tinylda {arguments}: {text}");
