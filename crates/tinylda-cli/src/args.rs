@@ -1,10 +1,11 @@
 //! The command line, as data: names, help and checks of single values. Nothing is opened or run here.
 
 mod answers;
+mod paper;
+mod train;
 pub(crate) mod words;
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -12,6 +13,8 @@ use tinylda::Algorithm;
 use tinylda::eval::Measure;
 
 pub(crate) use answers::{Documents, Infer, InferFormat, Target};
+pub(crate) use paper::Paper;
+pub(crate) use train::{Digamma, Exclude, Instructions, Theta, Train};
 
 pub(crate) use words::Words;
 
@@ -241,54 +244,11 @@ pub(crate) fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Digamma {
-    /// A document's topics, as in the paper
-    Theta,
-    /// And the words of topics, as in Blei's and Hoffman's variational Bayes
-    Both,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Inference {
     /// TBP's update for every model, so that figures compare the topics alone
     Same,
     /// The update of the algorithm that the model was trained with
     Own,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Exclude {
-    /// The word's own message, as belief propagation has it
-    Own,
-    /// Nothing, as the paper's TBP has it
-    None,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Theta {
-    /// Its messages
-    Keep,
-    /// Nothing: it begins anew each time
-    Recompute,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Instructions {
-    Plain,
-    Avx2,
-    Avx512,
-}
-
-/// How many topics a document may use.
-fn active(text: &str) -> Result<tinylda::Active, String> {
-    match text {
-        "auto" => Ok(tinylda::Active::Auto),
-        "all" => Ok(tinylda::Active::All),
-        number => match number.parse() {
-            Ok(n) if n > 0 => Ok(tinylda::Active::AtMost(n)),
-            _ => Err("expected auto, all or a whole number from 1".into()),
-        },
-    }
 }
 
 /// Memory, as it was asked for.
@@ -323,166 +283,6 @@ fn size(text: &str) -> Result<Size, String> {
     let found = UNITS.iter().find_map(|&(unit, bytes)| Some((lower.strip_suffix(unit)?, bytes)));
     let (number, unit) = found.ok_or_else(|| format!("{}, with its unit", wrong()))?;
     amount(number).map(|v| Size::Bytes((v * unit as f64) as u64)).ok_or_else(wrong)
-}
-
-/// 30s, 10m, 2h, 0.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "expected a time such as 30s, 10m or 2h, or 0".to_owned();
-    let seconds = match text.char_indices().last() {
-        Some((at, unit @ ('s' | 'm' | 'h'))) => {
-            let factor = [('s', 1.0), ('m', 60.0), ('h', 3600.0)].into_iter().find(|(u, _)| *u == unit);
-            factor.zip(text[..at].trim().parse::<f64>().ok()).map(|((_, factor), number)| number * factor)
-        }
-        _ => text.trim().parse::<f64>().ok().filter(|v| *v == 0.0),
-    };
-    let seconds = seconds.filter(|v| v.is_finite() && *v >= 0.0).ok_or_else(wrong)?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
-}
-
-/// Find topics in a corpus
-///
-/// The same seed gives the same model file, byte for byte: on any number of threads, from memory or from disk, straight through
-/// or stopped and resumed.
-#[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
-    tinylda train abstracts.tsv.xz --text-column 3 --label-column 2 -k 25 -o abstracts.model\n  \
-    tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
-    tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
-    tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
-    tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model\n  \
-    zcat docword.nyt.txt.gz | tinylda train - --vocab vocab.nyt.txt -k 100 --algorithm ovb --passes 1 -o nyt.model\n  \
-    tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Train {
-    /// A corpus file, or any data that `import` knows: a file or a folder; - for standard input
-    pub(crate) corpus: PathBuf,
-    /// With a bag of words: the words, one per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) vocab: Option<PathBuf>,
-    /// With data: write its corpus to this file and keep it [default: it goes when the model is there]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) keep_corpus: Option<PathBuf>,
-    /// K, the number of topics
-    #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) topics: u32,
-    /// How topics are found
-    #[arg(long, value_parser = algorithm(), default_value = "tbp")]
-    pub(crate) algorithm: Algorithm,
-    /// Dirichlet parameter of a document's topics, per topic [default: 2/K]
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, conflicts_with = "alpha_sum")]
-    pub(crate) alpha: Option<f64>,
-    /// The same as a sum over topics, as MALLET has it: alpha is this divided by K
-    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
-    pub(crate) alpha_sum: Option<f64>,
-    /// Dirichlet parameter of a topic's words, per word
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = tinylda::DEFAULT_BETA)]
-    pub(crate) beta: f64,
-    /// tbp: seed words of topics, a line for each: `topic: word word …`, topics as numbers from 0 or as names. The words keep
-    /// drawing their topic in every pass
-    #[arg(long, value_name = "FILE")]
-    pub(crate) seeds: Option<PathBuf>,
-    /// How much a seed word weighs in its topic: so many times what it occurs in the corpus [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = positive, requires = "seeds")]
-    pub(crate) seed_weight: Option<f64>,
-    /// Learn alpha (one for each topic) and beta from the documents; --alpha and --beta are where they begin
-    #[arg(long)]
-    pub(crate) optimize: bool,
-    /// The most passes over the corpus
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), default_value_t = tinylda::DEFAULT_PASSES)]
-    pub(crate) passes: u32,
-    /// Stop when a pass changes the training perplexity by less than this (not before pass 10); 0: never [default: a
-    /// twenty-thousandth of it with tbp, else 1]
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative)]
-    pub(crate) tol: Option<f64>,
-    /// How many threads; the result does not depend on it. atbp and abp use one, by their definition [default: all cores]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) threads: Option<u16>,
-    /// tbp: what is taken out of the messages to a document [default: own]
-    #[arg(long, value_enum)]
-    pub(crate) exclude: Option<Exclude>,
-    /// tbp: how many topics a document may use: auto, all or a number [default: auto]
-    #[arg(long, value_name = "auto|all|N", value_parser = active)]
-    pub(crate) active: Option<tinylda::Active>,
-    /// vb, ovb: how often a document is renewed at the most before the topics learn from it [default: 1; 100 with ovb and --digamma both]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) inner: Option<u32>,
-    /// vb: what is weighed by the digamma function: a document's topics, or those and the topics' words [default: theta]
-    #[arg(long, value_enum)]
-    pub(crate) digamma: Option<Digamma>,
-    /// ovb: documents of a batch [default: 1024]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) batch: Option<u64>,
-    /// ovb: the learning rate is (tau0 + batches)^-kappa [default: 1024]
-    #[arg(long, value_parser = not_negative)]
-    pub(crate) tau0: Option<f64>,
-    /// ovb: see --tau0 [default: 0.5]
-    #[arg(long, value_parser = not_negative)]
-    pub(crate) kappa: Option<f64>,
-    /// gibbs: passes before the first sample [default: half of --passes]
-    #[arg(long, value_name = "N")]
-    pub(crate) burn_in: Option<u32>,
-    /// gibbs: the topics are the mean of so many samples, taken evenly after the burn-in; more than one makes all passes
-    /// [default: 1, the last]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) samples: Option<u32>,
-    /// Use these instructions in place of the best that the processor has; the result does not depend on them
-    #[arg(long, value_enum, hide = true)]
-    pub(crate) instructions: Option<Instructions>,
-    /// The same seed gives the same topics
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Start from these topics: a number from 0 per line, one for each non-zero in the corpus's order
-    #[arg(long, value_name = "FILE")]
-    pub(crate) start: Option<PathBuf>,
-    /// atbp, abp: visit the documents in this order, a number from 0 per line, in place of a random one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) order: Option<PathBuf>,
-    /// The most memory to use, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<Size>,
-    /// Print what memory and disk would be used for, and do nothing
-    #[arg(long, conflicts_with_all = ["resume", "restart"])]
-    pub(crate) plan: bool,
-    /// tbp: what is kept of documents between two passes; recompute needs little disk, and costs accuracy [default: keep]
-    #[arg(long, value_enum)]
-    pub(crate) theta: Option<Theta>,
-    /// A folder for what does not fit in memory [default: that of the checkpoints]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) scratch: Option<PathBuf>,
-    /// A folder for checkpoints; it goes when the model is written [default: the model's name and .checkpoint]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) checkpoint: Option<PathBuf>,
-    /// Write a checkpoint so often, such as 30s, 10m or 2h; 0: only when stopped
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
-    pub(crate) checkpoint_every: Duration,
-    /// Go on where a checkpoint has left off: the model will be the same as if training had never stopped
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// Throw an earlier checkpoint away and begin anew
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) restart: bool,
-    /// Write the model as it is after these passes too, such as 1,10,100: to OUTPUT.snapshots/pass-00010.model and so on
-    #[arg(long, value_name = "PASSES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) snapshots: Vec<u32>,
-    /// Write a line of JSON per pass to this file; - for standard output [default: the model's name and .log.jsonl, where training
-    /// takes more than a minute]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-    /// The model file to write
-    #[arg(short, long, value_name = "FILE", required_unless_present = "plan")]
-    output: Option<PathBuf>,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) words: Words,
-}
-
-impl Train {
-    /// The model file; only a plan can do without.
-    pub(crate) fn output(&self) -> &Path {
-        self.output.as_deref().unwrap_or(Path::new("model"))
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -732,62 +532,6 @@ pub(crate) struct Synth {
     pub(crate) json: bool,
 }
 
-/// Run the experiments of the TBP paper again, and write a report
-///
-/// Every corpus is divided into halves; every algorithm is trained on one with every number of topics and measured on the other.
-/// Runs that are done are not done again: stopped with Ctrl-C, the same command goes on with those that are left.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda paper --quick --corpus nyt.tlc -o quick/\n  \
-    tinylda paper --corpus enron.tlc --corpus nyt.tlc -o paper/ --jobs 2 --estimate\n  \
-    tinylda paper --corpus enron.tlc --corpus nyt.tlc -o paper/ --jobs 2")]
-pub(crate) struct Paper {
-    /// A corpus file; may be given more than once
-    #[arg(long, value_name = "FILE", required = true)]
-    pub(crate) corpus: Vec<PathBuf>,
-    /// Numbers of topics [default: 100,300,500,700,900, or 20,50 with --quick]
-    #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) topics: Vec<u32>,
-    /// Algorithms [default: all]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = algorithm())]
-    pub(crate) algorithms: Vec<tinylda::Algorithm>,
-    /// In minutes: small parts of the corpora, few topics, few passes
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// The most passes over a corpus; a tenth of them for ovb, whose passes take much longer [default: 500, or 30 with --quick]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) passes: Option<u32>,
-    /// Stop when a pass changes the training perplexity by less than this; tbp stops by its own rule
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = tinylda::DEFAULT_TOLERANCE)]
-    pub(crate) tol: f64,
-    /// The same seed gives the same halves and the same topics
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// How many threads in all [default: all cores]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) threads: Option<u16>,
-    /// Runs at once, which share threads and memory; times are measured one at a time in any case
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..), default_value_t = 1)]
-    pub(crate) jobs: u16,
-    /// The most memory of all runs at once; one that needs more than its part is left out [default: nine tenths of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<Size>,
-    /// The corpus of the comparison with online learning [default: the largest of the others]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) online_corpus: Option<PathBuf>,
-    /// The most passes of that comparison, which begins with the first [default: 30, or as many as --passes where that is less]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) online_passes: Option<u32>,
-    /// Say what there is to do and how long it will take about, and do nothing else but divide the corpora
-    #[arg(long)]
-    pub(crate) estimate: bool,
-    /// The folder for halves, runs, figures and the report
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) output: PathBuf,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 /// Print a completion script for your shell
 #[derive(Debug, Args)]
 #[command(
@@ -834,7 +578,8 @@ mod tests {
 
     #[test]
     fn sizes_and_times() {
-        use super::{Size, duration, size};
+        use super::train::duration;
+        use super::{Size, size};
         for (text, bytes) in
             [("512MiB", 512 << 20), ("2GiB", 2 << 30), ("1.5 gb", 1_500_000_000), ("64m", 64 << 20)]
         {

@@ -7,8 +7,8 @@
 //! abp: phi[w,:], theta[d,:], lambda += x*(mu_new - mu), at once; documents in a random order drawn once
 //! ```
 //! Bytes: a message of K numbers, two bytes each, for every non-zero, in memory; phi once (abp) or twice (bp); theta.
-//! Cost: about fifteen operations per (non-zero, topic), without a division where a message is a small part of its topic; and messages
-//! are read and written, which takes as long.
+//! Cost: about twenty-five operations per (non-zero, topic), without a division where a message is a small part of its topic. What takes the
+//! time is the chain from one word's message to the next one's: the sum over topics, and what changes of theta.
 //!
 //! Messages change by little against lambda, so lambda is in f64 between documents: a document changes it by what its theta
 //! changes.
@@ -137,15 +137,11 @@ impl Bp {
         let n = document.tokens() as f64;
         Ok(log_sum.total() - n * libm::log(n + topics.alpha_sum))
     }
-
-    fn invert(&mut self, topics: &Topics) {
-        totals(topics, &mut self.less, &mut self.inverse);
-    }
 }
 
 impl Sweep for Bp {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
-        self.invert(topics);
+        totals(topics, &mut self.less, &mut self.inverse);
         self.sums.clear(&self.phases);
         Ok(())
     }
@@ -209,7 +205,7 @@ impl Sweep for Bp {
     fn restore(&mut self, topics: &mut Topics, from: &mut In) -> Result<()> {
         topics.restore(from)?;
         self.sums.restore(from)?;
-        self.invert(topics);
+        totals(topics, &mut self.less, &mut self.inverse);
         Ok(())
     }
 }

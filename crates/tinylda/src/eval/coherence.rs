@@ -19,8 +19,9 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::reference::{Batches, each_word};
+use super::reference::Batches;
 use super::windows::{Counts, OTHER, Slider, Watched};
+use crate::corpus::ingest::words::{Cut, Pipeline, Tokenizer};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Place, Result};
 use crate::infer::Known;
@@ -182,7 +183,8 @@ impl Coherence {
         self.finish(&counting, &counted, corpus.path())
     }
 
-    /// From texts in a file: a document per line, its words as `import` finds them, compressed or not.
+    /// From texts in a file: a document per line, compressed or not. They become words as the model's own texts did (stop words are
+    /// no part of a window then), or by `import`'s rules where that is not known.
     ///
     /// `topics` are lists of the model's words, the best first. `progress` is told bytes.
     pub fn of_text_file(
@@ -202,19 +204,25 @@ impl Coherence {
         };
         let counting = self.counting(topics, |measure| self.window_of(measure))?;
         let words = &counting.watched.words;
-        let slots: HashMap<&str, u32> =
-            words.iter().zip(0..).filter_map(|(&w, slot)| Some((vocabulary.get(w)?, slot))).collect();
+        let slots: HashMap<&[u8], u32> = words
+            .iter()
+            .zip(0..)
+            .filter_map(|(&w, slot)| Some((vocabulary.get(w)?.as_bytes(), slot)))
+            .collect();
         let mut reading = |bytes, total: Option<u64>| progress(bytes, total.unwrap_or(0));
         let mut batches = Batches::open(path, &mut reading)?;
-        let desk = || (Vec::new(), String::new());
+        let plain = Pipeline::default();
+        let tokenizer = Tokenizer::new(model.pipeline().unwrap_or(&plain))?;
+        let desk = || (Vec::new(), Cut::default());
         let counted = counting.run(
             self.threads,
             desk,
             || batches.next(),
-            |(text, lower), batch, tally| {
+            |(text, cut), batch, tally| {
                 for line in batch.lines() {
                     text.clear();
-                    each_word(line, lower, |word| text.push(slots.get(word).copied().unwrap_or(OTHER)));
+                    let mut add = |word: &[u8]| text.push(slots.get(word).copied().unwrap_or(OTHER));
+                    tokenizer.words(line, cut, &mut add);
                     tally.text(text);
                 }
                 Ok(())

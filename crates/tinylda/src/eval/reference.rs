@@ -2,23 +2,12 @@
 
 use std::path::Path;
 
-use unicode_segmentation::UnicodeSegmentation;
-
 use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::lines::{Lines, ReadProgress};
 use crate::error::Result;
 
 /// Bytes of text that are handed to a thread at a time.
 const BATCH: usize = 1 << 18;
-
-/// The words of a text in their order, found as `import` finds them: by Unicode's rules, in lower case, with a letter in them.
-pub(super) fn each_word(text: &str, lower: &mut String, mut found: impl FnMut(&str)) {
-    for word in text.unicode_words().filter(|word| word.chars().any(char::is_alphabetic)) {
-        lower.clear();
-        lower.extend(word.chars().flat_map(char::to_lowercase));
-        found(lower);
-    }
-}
 
 /// Some lines.
 #[derive(Debug, Default)]
@@ -87,15 +76,6 @@ mod tests {
             lines.extend(batch.lines().map(str::to_owned));
         }
         Ok(lines)
-    }
-
-    #[test]
-    fn words_are_those_of_import() {
-        let mut words = Vec::new();
-        each_word("Don't PANIC: 42 x2, \u{c4}pfel\u{2014}now", &mut String::new(), |w| {
-            words.push(w.to_owned());
-        });
-        assert_eq!(words, ["don't", "panic", "x2", "\u{e4}pfel", "now"]);
     }
 
     #[test]

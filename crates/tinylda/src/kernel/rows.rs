@@ -382,11 +382,11 @@ pub(crate) struct Renewed<'a> {
     pub(crate) beta: f32,
 }
 
-/// Whether messages can be divided by what they sum to.
+/// What eta is multiplied with to be a message, where its sum is a usable number.
 #[inline(always)]
-fn divides(sum: f32) -> bool {
-    let r = 1.0 / sum;
-    r.is_finite() && r > 0.0
+fn factor(sum: f32) -> Result<f32, f32> {
+    let r = Halves::ONE / sum;
+    if r > 0.0 && r < f32::INFINITY { Ok(r) } else { Err(sum) }
 }
 
 /// For every word `exclude`, then `message[K]` becomes eta/sum(eta), rounded to 16 bits, and x times what it has changed by is
@@ -418,11 +418,7 @@ unsafe fn renew_many<V: Vector>(rows: Renewed<'_>) -> Result<(), f32> {
         // SAFETY: see `dot`.
         unsafe {
             let sum = exclude::<V>(eta, from, message, x as f32, beta);
-            if !divides(sum) {
-                return Err(sum);
-            }
-            let same = Same::<V>::new(x as f32, beta);
-            let r = V::splat(Halves::ONE / sum);
+            let (r, same) = (V::splat(factor(sum)?), Same::<V>::new(x as f32, beta));
             for c in 0..stride {
                 let (old, new) = (V::load_halves(&message[c]), V::load(&eta[c]).mul(r).shorten());
                 new.store_halves(&mut message[c]);
@@ -434,6 +430,29 @@ unsafe fn renew_many<V: Vector>(rows: Renewed<'_>) -> Result<(), f32> {
         }
     }
     Ok(())
+}
+
+/// Word i's message as it is, and phi + beta without it; zeros behind the last word.
+#[inline(always)]
+unsafe fn begin<V: Vector, const N: usize>(
+    all: &[[Lanes; N]],
+    messages: &[[Halves; N]],
+    (words, counts): (&[u32], &[u32]),
+    i: usize,
+    beta: f32,
+) -> ([V; N], [V; N]) {
+    // SAFETY: see `dot`.
+    unsafe {
+        let (mut old, mut phis) = ([V::zero(); N], [V::zero(); N]);
+        if let (Some(&w), Some(&x), Some(message)) = (words.get(i), counts.get(i), messages.get(i)) {
+            let (phi, same) = (&all[w as usize], Same::<V>::new(x as f32, beta));
+            for c in 0..N {
+                old[c] = V::load_halves(&message[c]);
+                phis[c] = same.without(old[c], V::load(&phi[c]));
+            }
+        }
+        (old, phis)
+    }
 }
 
 /// The same with t, less and eta in registers: rows of N.
@@ -450,17 +469,10 @@ unsafe fn renew_few<V: Vector, const N: usize>(rows: Renewed<'_>) -> Result<(), 
             t[c] = V::load(&own_t[c]);
             less[c] = V::load(&own_less[c]);
         }
-        let mut bad = None;
-        // What does not depend on t and less is done a word ahead, while the sum of the one before is under way.
-        let (mut old, mut phis) = ([V::zero(); N], [V::zero(); N]);
-        if let (Some(&w), Some(&x)) = (words.first(), counts.first()) {
-            let (phi, message) = (&all[w as usize], &messages[0]);
-            let same = Same::<V>::new(x as f32, beta);
-            for c in 0..N {
-                old[c] = V::load_halves(&message[c]);
-                phis[c] = same.without(old[c], V::load(&phi[c]));
-            }
-        }
+        let mut bad = Ok(());
+        // What does not depend on t and less is done a word ahead, while the sum of the one before is under way: a document has a
+        // word once, so its row does not change meanwhile.
+        let (mut old, mut phis) = begin::<V, N>(all, messages, (words, counts), 0, beta);
         for (i, (&w, &x)) in words.iter().zip(counts).enumerate() {
             if let Some(&ahead) = words.get(i + AHEAD) {
                 super::prefetch(&all[ahead as usize]);
@@ -488,22 +500,15 @@ unsafe fn renew_few<V: Vector, const N: usize>(rows: Renewed<'_>) -> Result<(), 
                     sums[c % 4] = sums[c % 4].add(eta[c]);
                 }
             }
-            let (mut next_old, mut next_phis) = ([V::zero(); N], [V::zero(); N]);
-            if let (Some(&w), Some(&x)) = (words.get(i + 1), counts.get(i + 1)) {
-                let (phi, message) = (&all[w as usize], &messages[i + 1]);
-                let same = Same::<V>::new(x as f32, beta);
-                for c in 0..N {
-                    next_old[c] = V::load_halves(&message[c]);
-                    next_phis[c] = same.without(next_old[c], V::load(&phi[c]));
-                }
-            }
+            let next = begin::<V, N>(all, messages, (words, counts), i + 1, beta);
             let sum = sum_of_four(sums);
-            let r = Halves::ONE / sum;
-            if !(r > 0.0 && r < f32::INFINITY) {
-                bad = Some(sum);
-                break;
-            }
-            let r = V::splat(r);
+            let r = match factor(sum) {
+                Ok(r) => V::splat(r),
+                Err(sum) => {
+                    bad = Err(sum);
+                    break;
+                }
+            };
             let (phi, message) = (&mut all[w as usize], &mut messages[i]);
             for c in 0..N {
                 let new = eta[c].mul(r).shorten();
@@ -513,13 +518,13 @@ unsafe fn renew_few<V: Vector, const N: usize>(rows: Renewed<'_>) -> Result<(), 
                 new.store_halves(&mut message[c]);
                 more.fma(same.x, V::load(&phi[c])).max(V::zero()).store(&mut phi[c]);
             }
-            (old, phis) = (next_old, next_phis);
+            (old, phis) = next;
         }
         for c in 0..N {
             t[c].store(&mut own_t[c]);
             less[c].store(&mut own_less[c]);
         }
-        bad.map_or(Ok(()), Err)
+        bad
     }
 }
 

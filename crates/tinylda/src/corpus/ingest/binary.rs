@@ -11,7 +11,7 @@ use super::matrix::bad;
 use super::{Expect, Format, Import, ImportProgress, Imported, TableColumns, Words, h5ad, npz, parquet};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::files::{folder_of, same_file};
+use crate::files::folder_of;
 
 /// What such files begin with.
 const MAGICS: [(&[u8], Format); 3] =
@@ -151,16 +151,7 @@ impl Import {
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
         self.check_matrix_options(format)?;
-        for other in [Some(input), self.vocabulary.as_deref(), self.names.as_deref()].into_iter().flatten() {
-            if same_file(other, output) {
-                return Err(Error::Setting {
-                    option: "-o",
-                    found: format!("the input file {}", output.display()),
-                    expected: "another file".into(),
-                    remedy: "Choose another name for the corpus.".into(),
-                });
-            }
-        }
+        self.not_over_inputs(input, output)?;
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let expect = Expect {
             skip_zeros: self.skip_zeros,

@@ -307,6 +307,21 @@ impl Import {
         self.run_with(input, output, SortLimits::default(), &mut |_| ControlFlow::Continue(()))
     }
 
+    /// The corpus must not be written over what it is made of.
+    fn not_over_inputs(&self, input: &Path, output: &Path) -> Result<()> {
+        let mut inputs =
+            [Some(input), self.vocabulary.as_deref(), self.names.as_deref()].into_iter().flatten();
+        if inputs.any(|other| same_file(other, output)) {
+            return Err(Error::Setting {
+                option: "-o",
+                found: format!("the input file {}", output.display()),
+                expected: "another file".into(),
+                remedy: "Choose another name for the corpus.".into(),
+            });
+        }
+        Ok(())
+    }
+
     fn run_with(
         &self,
         input: Input,
@@ -314,17 +329,7 @@ impl Import {
         limits: SortLimits,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        for other in [Some(&input.path), self.vocabulary.as_ref(), self.names.as_ref()].into_iter().flatten()
-        {
-            if same_file(other, output) {
-                return Err(Error::Setting {
-                    option: "-o",
-                    found: format!("the input file {}", output.display()),
-                    expected: "another file".into(),
-                    remedy: "Choose another name for the corpus.".into(),
-                });
-            }
-        }
+        self.not_over_inputs(&input.path, output)?;
         let source = input.path.clone();
         let compression = input.compression;
         // Read before the corpus: a wrong vocabulary should not cost the time of the whole import.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use super::records::Reader;
 use super::source::{Batch, TextSource};
 use crate::corpus::ingest::words::{
-    Counted, Cut, Dropped, Lexicon, Reason, Runs, Table, Tokenizer, phrase_key,
+    Counted, Cut, Dropped, Lexicon, Reason, Runs, Table, Tokenizer, joined, phrase_key,
 };
 use crate::corpus::{TextPlace, Vocabulary};
 use crate::error::{Error, Result};
@@ -257,13 +257,6 @@ fn note(reasons: &[u64; Reason::COUNT], dropped: &mut Dropped) {
     dropped.long += reasons[Reason::Long as usize];
     dropped.numbers += reasons[Reason::Number as usize];
     dropped.stop += reasons[Reason::Stop as usize];
-}
-
-/// The key of two words as the word that they become.
-fn joined(key: &mut [u8]) {
-    if let Some(at) = memchr::memchr(0xff, key) {
-        key[at] = b'_';
-    }
 }
 
 /// A batch of documents as word ids.

@@ -111,17 +111,22 @@ impl Chooser {
         let (least, most) = (self.choice.least(self.documents), self.choice.most(self.documents));
         dropped.least = least;
         let note = |slot: &mut (u64, u64), tokens: u64| *slot = (slot.0 + 1, slot.1 + tokens);
+        // Whether a word is in neither too few nor too many documents; it is noted where it is not.
+        let stays = |documents: u64, tokens: u64, dropped: &mut Dropped| {
+            let rare = documents < least;
+            if rare || documents > most {
+                note(if rare { &mut dropped.rare } else { &mut dropped.frequent }, tokens);
+                return false;
+            }
+            true
+        };
         let mut kept = Vocabulary::new();
         if let Some(limit) = self.choice.max_words {
             // The worst of the best is on top: in the fewest documents, and of those the last by its bytes.
             let mut best: BinaryHeap<(Reverse<u64>, Vec<u8>, u64)> = BinaryHeap::new();
             let mut bytes = 0u64;
             runs.each(|key, Counted { tokens, documents }| {
-                if documents < least {
-                    note(&mut dropped.rare, tokens);
-                } else if documents > most {
-                    note(&mut dropped.frequent, tokens);
-                } else {
+                if stays(documents, tokens, dropped) {
                     bytes += key.len() as u64 + 64;
                     best.push((Reverse(documents), key.to_vec(), tokens));
                     if best.len() > limit as usize
@@ -144,11 +149,7 @@ impl Chooser {
             return Ok(kept);
         }
         runs.each(|key, Counted { tokens, documents }| {
-            if documents < least {
-                note(&mut dropped.rare, tokens);
-            } else if documents > most {
-                note(&mut dropped.frequent, tokens);
-            } else {
+            if stays(documents, tokens, dropped) {
                 kept.push(std::str::from_utf8(key).unwrap_or_default());
                 // Text, where it ends, the table of ids, and the totals of the corpus file.
                 let bytes = kept.parts().0.len() as u64 + 32 * kept.len() as u64;

@@ -27,7 +27,7 @@ pub(crate) use choose::Chooser;
 pub(crate) use runs::{Counted, Runs};
 pub(crate) use stop::guess;
 pub(crate) use table::{Lexicon, Table};
-pub(crate) use tokens::{Cut, Reason, Tokenizer, phrase_key};
+pub(crate) use tokens::{Cut, Reason, Tokenizer, joined, phrase_key};
 
 /// What a token is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
