@@ -38,7 +38,9 @@ fn hash(bytes: &[u8], [first, last]: Ends) -> u64 {
     let length = bytes.len() as u64;
     let product =
         u128::from(first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(last ^ 0xd1b5_4a32_d192_ed03 ^ length << 56);
-    product as u64 ^ (product >> 64) as u64
+    // The table takes its place from the lowest bits and seven more from the highest: both must depend on all.
+    let mixed = (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
+    mixed ^ mixed >> 32
 }
 
 /// A string and what is known of it.
@@ -204,6 +206,24 @@ mod tests {
             }
         }
         assert_eq!(table.len(), all.len());
+    }
+
+    /// The bits that the table uses are all in use, for short strings too.
+    #[test]
+    fn hashes_are_spread() {
+        for length in 1..=17 {
+            let mut seen = [[0u32; 128]; 2];
+            for i in 0..20_000u32 {
+                let bytes: Vec<u8> =
+                    (0..length).map(|at| b'a' + (i / 26u32.pow(at % 4) % 26) as u8).rev().collect();
+                let hash = hash(&bytes, ends(&bytes));
+                seen[0][(hash >> 57) as usize] += 1;
+                seen[1][(hash & 127) as usize] += 1;
+            }
+            // 26 and 676 strings of one and two letters cannot reach all.
+            let (least, most) = if length < 3 { (0, 20_000 / 4) } else { (60, 320) };
+            assert!(seen.iter().flatten().all(|&n| (least..most).contains(&n)), "{length} {seen:?}");
+        }
     }
 
     #[test]
