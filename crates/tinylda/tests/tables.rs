@@ -247,7 +247,9 @@ fn texts_are_those_of_json_lines() {
 /// Writes a table in a format.
 fn table(path: &Path, format: TableFormat, columns: &[Column], rows: &[Vec<Cell<'_>>]) {
     let mut table = Table::create(path, format, columns).unwrap();
-    rows.iter().for_each(|row| table.row(row).unwrap());
+    for row in rows {
+        table.row(row).unwrap();
+    }
     table.finish().unwrap();
 }
 
