@@ -1,18 +1,22 @@
 //! Raw text -> a corpus file, in two passes and bounded memory.
 //!
 //! The first pass counts words and the documents they are in; what does not fit goes to disk in sorted runs. Then the words
-//! are chosen, and the second pass writes the documents. With phrases there is a pass before, and with a given vocabulary
-//! only the last. One thread reads and writes, the others cut texts; batches are written in the order they were read, and
+//! are chosen, and the second pass writes the documents: from the numbers that the first gave their words while these fit in
+//! memory, else from the text again. With phrases there is a pass before, and with a given vocabulary only the last. One thread reads and writes, the others cut texts; batches are written in the order they were read, and
 //! counts are sums, so nothing depends on the number of threads.
 
+mod drive;
 mod passes;
 pub(crate) mod records;
 pub(crate) mod source;
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use self::passes::{Counter, Filled, Filler, drive};
+use self::drive::drive;
+use self::passes::{Counter, Filled, Filler, Kept};
 use self::records::{Json, Reader, Shape as RecordShape, Table};
 use self::source::{Batch, TextSource};
 use super::lines::Lines;
@@ -163,13 +167,14 @@ impl Job<'_> {
             let bytes = total.map_or(bytes, |total| (pass * total + bytes.min(total)) / passes);
             progress(ImportProgress::Reading { bytes, total })
         };
-        let chosen;
+        let (chosen, mut kept);
+        kept = None;
         let vocabulary = if let Some(given) = &self.words.vocabulary {
             given
         } else {
             if let Some(score) = self.words.choice.phrases {
                 let tokenizer = Tokenizer::new(&pipeline)?;
-                let (chooser, mut runs) =
+                let (chooser, mut runs, _) =
                     self.count(source, &tokenizer, true, &mut Dropped::default(), &mut |at| tell(at, pass))?;
                 pipeline.phrases = chooser.phrases(&mut runs, score)?;
                 dropped.phrases = pipeline.phrases.len() as u64;
@@ -177,20 +182,22 @@ impl Job<'_> {
                 pass += 1;
             }
             let tokenizer = Tokenizer::new(&pipeline)?;
-            let (chooser, mut runs) =
+            let (chooser, mut runs, numbered) =
                 self.count(source, &tokenizer, false, &mut dropped, &mut |at| tell(at, pass))?;
             chosen = chooser.words(&mut runs, &mut dropped)?;
             dropped.spilled = runs.spilled();
-            source.rewind()?;
+            kept = numbered;
+            if kept.is_none() {
+                source.rewind()?;
+            }
             pass += 1;
             if chosen.is_empty() {
                 return Err(self.no_words(chooser.documents, &dropped));
             }
             &chosen
         };
-        let tokenizer = Tokenizer::new(&pipeline)?;
         let (shape, empty) =
-            self.fill(source, &tokenizer, pipeline, vocabulary, &mut dropped, &mut |at| tell(at, pass))?;
+            self.fill(source, kept, pipeline, vocabulary, &mut dropped, &mut |at| tell(at, pass))?;
         Ok((shape, empty, dropped))
     }
 
@@ -217,7 +224,7 @@ impl Job<'_> {
         }
     }
 
-    /// Counts words, and pairs of them where `pairs` is set.
+    /// Counts words, and pairs of them where `pairs` is set. Keeps the documents as numbers, if there is room for all.
     fn count(
         &self,
         source: &mut dyn TextSource,
@@ -225,28 +232,40 @@ impl Job<'_> {
         pairs: bool,
         dropped: &mut Dropped,
         tell: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
-    ) -> Result<(Chooser, Runs)> {
+    ) -> Result<(Chooser, Runs, Option<Kept>)> {
         let memory = self.memory();
         let limit = (memory / 2 / self.threads as u64).clamp(2 << 20, 2 << 30) as usize;
-        let runs = std::sync::Mutex::new(Runs::new(&folder_of(self.output)));
-        let counters = (0..self.threads).map(|_| Counter::new(pairs, limit)).collect();
-        let work =
-            |counter: &mut Counter, batch: &Batch| counter.batch(batch, &self.reader, tokenizer, &runs);
-        let counters = drive(source, counters, &work, tell, &mut |()| Ok(()))?;
-        let mut runs = runs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut documents = 0;
-        for counter in counters {
-            documents += counter.documents;
+        // Words are chosen while the tables are still there: half is for that, and an eighth for the last runs.
+        let room = (memory / 8 * 3) as usize;
+        let keep = AtomicBool::new(!pairs);
+        let mut kept = Kept::default();
+        let runs = Mutex::new(Runs::new(&folder_of(self.output)));
+        let counters = (0..self.threads).map(|worker| Counter::new(worker, pairs, limit)).collect();
+        let work = |counter: &mut Counter, batch: &mut Batch| {
+            counter.batch(batch, &self.reader, tokenizer, &runs, &keep)
+        };
+        let counters = drive(&mut *source, counters, &work, tell, &mut |noted| {
+            if !(keep.load(Ordering::Relaxed) && kept.push(noted, room)) {
+                keep.store(false, Ordering::Relaxed);
+                kept = Kept::default();
+            }
+            Ok(())
+        })?;
+        let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for counter in &counters {
             counter.finish(&mut runs, dropped)?;
         }
-        Ok((Chooser { choice: self.words.choice, documents, memory: memory / 2 }, runs))
+        let documents = counters.iter().map(|counter| counter.documents).sum();
+        let chooser = Chooser { choice: self.words.choice, documents, memory: memory / 2 };
+        kept.ready(counters, source.progress().1);
+        Ok((chooser, runs, keep.into_inner().then_some(kept)))
     }
 
-    /// Writes the documents.
+    /// Writes the documents: those that are kept, or what the source has.
     fn fill(
         &self,
         source: &mut dyn TextSource,
-        tokenizer: &Tokenizer,
+        kept: Option<Kept>,
         pipeline: Pipeline,
         vocabulary: &Vocabulary,
         dropped: &mut Dropped,
@@ -254,6 +273,7 @@ impl Job<'_> {
     ) -> Result<(Shape, u64)> {
         let fixed = self.words.vocabulary.is_some();
         let lexicon = Lexicon::new(vocabulary);
+        let tokenizer = Tokenizer::new(&pipeline)?;
         let (mut named, labelled) = self.reader.details();
         let mut names = self
             .names
@@ -265,22 +285,19 @@ impl Job<'_> {
             self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });
         let about = About { pipeline: Some(pipeline), sources: sources.collect() };
         let mut writer = CorpusWriter::create_with(self.output, named, labelled, places, &about)?;
-        let fillers = (0..self.threads).map(|_| Filler::new(fixed)).collect();
-        let work =
-            |filler: &mut Filler, batch: &Batch| filler.batch(batch, &self.reader, tokenizer, &lexicon);
         let (mut empty, mut documents) = (0, 0u64);
-        drive(source, fillers, &work, tell, &mut |filled: Filled| {
+        let mut write = |filled: Filled| {
             if fixed {
                 filled.add_to(dropped);
             }
-            for i in 0..filled.documents() {
-                let (words, counts) = filled.document(i);
+            let heads = &filled.heads;
+            for (i, (words, counts)) in filled.documents().enumerate() {
                 empty += u64::from(words.is_empty());
                 documents += 1;
                 let mut details = Details {
-                    name: filled.names.get(i as u32),
-                    label: filled.labels.get(i as u32),
-                    place: filled.places.get(i).copied(),
+                    name: heads.names.get(i as u32),
+                    label: heads.labels.get(i as u32),
+                    place: heads.places.get(i).copied(),
                 };
                 if let Some(lines) = &mut names {
                     if !lines.advance()? {
@@ -291,7 +308,18 @@ impl Job<'_> {
                 writer.push_with(words, counts, details)?;
             }
             Ok(())
-        })?;
+        };
+        if let Some(mut kept) = kept {
+            let mapped = kept.mapped(&lexicon);
+            let workers = vec![(); self.threads];
+            drive(kept, workers, &|(), noted| Ok(mapped.batch(noted)), tell, &mut write)?;
+        } else {
+            let fillers = (0..self.threads).map(|_| Filler::new(fixed)).collect();
+            let work = |filler: &mut Filler, batch: &mut Batch| {
+                filler.batch(batch, &self.reader, &tokenizer, &lexicon)
+            };
+            drive(source, fillers, &work, tell, &mut write)?;
+        }
         if let Some(lines) = &mut names
             && lines.advance()?
         {

@@ -1,91 +1,17 @@
-//! What threads do with batches: count words, or turn documents into word ids; and how batches get there and back.
+//! What threads do with batches: number the words of documents and count them, and turn numbers into word ids.
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::mpsc::{channel, sync_channel};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::records::Reader;
-use super::source::{Batch, TextSource};
+use super::drive::Jobs;
+use super::records::{Reader, Record};
+use super::source::Batch;
 use crate::corpus::ingest::words::{
     Counted, Cut, Dropped, Lexicon, Reason, Runs, Table, Tokenizer, joined, phrase_key,
 };
 use crate::corpus::{TextPlace, Vocabulary};
-use crate::error::{Error, Result};
-
-/// Batches on their way, for each thread.
-const AHEAD: u64 = 3;
-
-/// Reads all batches, has them worked on by threads, and hands the results on in the order of the batches. The first failure in
-/// that order is the one that is told, however many threads there are.
-pub(super) fn drive<W: Send, R: Send>(
-    source: &mut dyn TextSource,
-    workers: Vec<W>,
-    work: &(dyn Fn(&mut W, &Batch) -> Result<R> + Sync),
-    tell: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
-    sink: &mut dyn FnMut(R) -> Result<()>,
-) -> Result<Vec<W>> {
-    let ahead = AHEAD * workers.len() as u64;
-    std::thread::scope(|scope| {
-        let (to, jobs) = sync_channel::<(u64, Batch)>(ahead as usize);
-        let jobs = std::sync::Arc::new(Mutex::new(jobs));
-        let (from, results) = channel();
-        let threads: Vec<_> = workers
-            .into_iter()
-            .map(|mut worker| {
-                let (jobs, from) = (std::sync::Arc::clone(&jobs), from.clone());
-                scope.spawn(move || {
-                    loop {
-                        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                        let Ok((number, batch)) = job else { break };
-                        let result = catch_unwind(AssertUnwindSafe(|| work(&mut worker, &batch)));
-                        if from.send((number, batch, result)).is_err() {
-                            break;
-                        }
-                    }
-                    worker
-                })
-            })
-            .collect();
-        drop(from);
-        let (mut sent, mut received, mut done) = (0u64, 0u64, 0u64);
-        let (mut spare, mut waiting) = (Vec::<Batch>::new(), BTreeMap::new());
-        let mut end: Option<Result<()>> = None;
-        loop {
-            while end.is_none() && sent - done < ahead {
-                let mut batch = spare.pop().unwrap_or_default();
-                match source.next(&mut batch) {
-                    Ok(true) => {
-                        if to.send((sent, batch)).is_err() {
-                            return Err(Error::Interrupted);
-                        }
-                        sent += 1;
-                    }
-                    Ok(false) => end = Some(Ok(())),
-                    Err(error) => end = Some(Err(error)),
-                }
-            }
-            if received == sent {
-                break;
-            }
-            let Ok((number, batch, result)) = results.recv() else { return Err(Error::Interrupted) };
-            received += 1;
-            spare.push(batch);
-            waiting.insert(number, result.unwrap_or_else(|panic| resume_unwind(panic)));
-            while let Some(result) = waiting.remove(&done) {
-                sink(result?)?;
-                done += 1;
-            }
-            if tell(source.progress()).is_break() {
-                return Err(Error::Interrupted);
-            }
-        }
-        drop(to);
-        end.unwrap_or(Ok(()))?;
-        Ok(threads.into_iter().map(|t| t.join().unwrap_or_else(|panic| resume_unwind(panic))).collect())
-    })
-}
+use crate::error::Result;
 
 /// What is known of a string while words are counted. A token may become another word (its stem), and be one itself.
 #[derive(Debug, Clone, Copy)]
@@ -107,12 +33,77 @@ fn fresh() -> Slot {
     Slot { target: OPEN, tokens: 0, documents: 0, last: 0 }
 }
 
+/// Gives the words of texts numbers.
+struct Numbers {
+    table: Table<Slot>,
+    cut: Cut,
+    key: Vec<u8>,
+    /// All tokens, words or not.
+    tokens: u64,
+}
+
+impl Numbers {
+    fn new() -> Numbers {
+        Numbers { table: Table::new(), cut: Cut::default(), key: Vec::new(), tokens: 0 }
+    }
+
+    /// Calls `each` with the number of every word of a text, in order, or with the number of the reason why a token is none.
+    /// What is `known` is a word as it stands.
+    fn each(
+        &mut self,
+        text: &str,
+        tokenizer: &Tokenizer,
+        known: &impl Fn(&[u8]) -> bool,
+        each: &mut impl FnMut(&mut Table<Slot>, Result<u32, usize>),
+    ) {
+        let Numbers { table, cut, key, tokens } = self;
+        let joins = tokenizer.has_phrases();
+        // The word before, which may still become part of a phrase.
+        let mut before: Option<u32> = None;
+        tokenizer.each(text, cut, &mut |token| {
+            *tokens += 1;
+            let word = word(table, tokenizer, token, known);
+            if !joins {
+                return each(table, word);
+            }
+            match (before.take(), word) {
+                (Some(first), Ok(second))
+                    if tokenizer.joins(table.bytes_of(first), table.bytes_of(second), key) =>
+                {
+                    joined(key);
+                    let number = table.number(key, fresh);
+                    each(table, Ok(number));
+                }
+                (first, word) => {
+                    if let Some(first) = first {
+                        each(table, Ok(first));
+                    }
+                    match word {
+                        Ok(word) => before = Some(word),
+                        reason => each(table, reason),
+                    }
+                }
+            }
+        });
+        if let Some(first) = before {
+            each(table, Ok(first));
+        }
+    }
+}
+
 /// The word that a token becomes, found once for each token; or the number of the reason why not.
-fn target(table: &mut Table<Slot>, tokenizer: &Tokenizer, token: &[u8]) -> Result<u32, usize> {
+#[inline]
+fn word(
+    table: &mut Table<Slot>,
+    tokenizer: &Tokenizer,
+    token: &[u8],
+    known: &impl Fn(&[u8]) -> bool,
+) -> Result<u32, usize> {
     let number = table.number(token, fresh);
     let mut target = table.value(number).target;
     if target == OPEN {
         target = match tokenizer.word(token) {
+            _ if known(token) => number,
             Ok(word) if *word == *token => number,
             Ok(word) => table.number(&word, fresh),
             Err(reason) => DROPPED - reason as u32,
@@ -122,67 +113,124 @@ fn target(table: &mut Table<Slot>, tokenizer: &Tokenizer, token: &[u8]) -> Resul
     if target > DROPPED - Reason::COUNT as u32 { Err((DROPPED - target) as usize) } else { Ok(target) }
 }
 
+/// What is known of a batch of documents besides their words.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    pub(super) names: Vocabulary,
+    pub(super) labels: Vocabulary,
+    pub(super) places: Vec<TextPlace>,
+}
+
+impl Heads {
+    fn push(&mut self, record: &Record<'_>) {
+        if let Some(name) = &record.name {
+            self.names.push(name);
+        }
+        if let Some(label) = &record.label {
+            self.labels.push(label);
+        }
+        self.places.push(record.place);
+    }
+
+    /// Bytes of memory.
+    fn bytes(&self) -> usize {
+        let strings = |v: &Vocabulary| v.parts().0.len() + size_of_val(v.parts().1);
+        strings(&self.names) + strings(&self.labels) + size_of::<TextPlace>() * self.places.capacity()
+    }
+}
+
+/// A batch of documents as numbers of a worker's table.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    worker: usize,
+    heads: Heads,
+    words: Vec<u32>,
+    /// Where each document ends.
+    ends: Vec<usize>,
+    /// Bytes of the worker's table.
+    table: usize,
+}
+
+impl Noted {
+    /// Bytes of memory.
+    fn bytes(&self) -> usize {
+        size_of::<Noted>()
+            + self.heads.bytes()
+            + 4 * self.words.capacity()
+            + size_of::<usize>() * self.ends.capacity()
+    }
+}
+
 /// Counts the words of documents.
 pub(super) struct Counter {
-    table: Table<Slot>,
-    cut: Cut,
-    key: Vec<u8>,
+    numbers: Numbers,
+    worker: usize,
     pairs: bool,
     limit: usize,
     serial: u32,
-    /// Tokens since the table was emptied: its counts have 32 bits.
-    since: u64,
-    tokens: u64,
+    /// Tokens when the table was emptied: its counts have 32 bits.
+    emptied: u64,
     dropped: [u64; Reason::COUNT],
     replaced: u64,
     pub(super) documents: u64,
 }
 
 impl Counter {
-    pub(super) fn new(pairs: bool, limit: usize) -> Counter {
+    /// The table may take `limit` bytes, then it goes to disk.
+    pub(super) fn new(worker: usize, pairs: bool, limit: usize) -> Counter {
         Counter {
-            table: Table::new(),
-            cut: Cut::default(),
-            key: Vec::new(),
+            numbers: Numbers::new(),
+            worker,
             pairs,
             limit,
             serial: 0,
-            since: 0,
-            tokens: 0,
+            emptied: 0,
             dropped: [0; Reason::COUNT],
             replaced: 0,
             documents: 0,
         }
     }
 
+    /// Counts, and notes what was counted for as long as `keep` says so. A table that goes to disk ends that: numbers begin
+    /// anew.
     pub(super) fn batch(
         &mut self,
         batch: &Batch,
         reader: &Reader,
         tokenizer: &Tokenizer,
         runs: &Mutex<Runs>,
-    ) -> Result<()> {
+        keep: &AtomicBool,
+    ) -> Result<Noted> {
+        let mut noted = Noted { worker: self.worker, ..Noted::default() };
+        let mut keeps = keep.load(Ordering::Relaxed);
         for piece in &batch.pieces {
             reader.each(&batch.bytes[piece.bytes.clone()], piece, &mut |record, replaced| {
                 self.replaced += u64::from(replaced);
-                self.document(&record.text, tokenizer);
-                if self.table.bytes_soon() > self.limit || self.since > 1 << 31 {
+                self.document(&record.text, tokenizer, keeps.then_some(&mut noted.words));
+                if keeps {
+                    noted.ends.push(noted.words.len());
+                    noted.heads.push(&record);
+                }
+                let table = &mut self.numbers.table;
+                if table.bytes_soon() > self.limit || self.numbers.tokens - self.emptied > 1 << 31 {
+                    keep.store(false, Ordering::Relaxed);
+                    (keeps, noted) = (false, Noted::default());
                     let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
-                    runs.take(&self.table, false, count)?;
-                    self.table.clear();
-                    (self.since, self.serial) = (0, 0);
+                    runs.take(table, false, count)?;
+                    table.clear();
+                    (self.emptied, self.serial) = (self.numbers.tokens, 0);
                 }
                 Ok(())
             })?;
         }
-        Ok(())
+        noted.table = self.numbers.table.bytes_soon();
+        Ok(noted)
     }
 
-    fn document(&mut self, text: &str, tokenizer: &Tokenizer) {
+    fn document(&mut self, text: &str, tokenizer: &Tokenizer, mut noted: Option<&mut Vec<u32>>) {
         self.documents += 1;
         self.serial += 1;
-        let Counter { table, cut, key, dropped, pairs, serial, .. } = self;
-        let (joins, mut tokens) = (tokenizer.has_phrases(), 0u64);
+        let Counter { numbers, dropped, pairs, serial, .. } = self;
         let add = |table: &mut Table<Slot>, number: u32| {
             let slot = table.value_mut(number);
             slot.tokens += 1;
@@ -191,60 +239,40 @@ impl Counter {
                 slot.documents += 1;
             }
         };
-        // The word before, where it may still become part of a phrase or a pair.
-        let mut before = None;
-        tokenizer.each(text, cut, &mut |token| {
-            tokens += 1;
-            let word = match target(table, tokenizer, token) {
-                Ok(word) => word,
-                Err(reason) => {
-                    dropped[reason] += 1;
-                    if let Some(word) = before.take().filter(|_| joins) {
-                        add(table, word);
-                    }
-                    return;
-                }
-            };
-            if joins {
-                match before {
-                    Some(first) if tokenizer.joins(table.bytes_of(first), table.bytes_of(word), key) => {
-                        joined(key);
-                        let number = table.number(key, fresh);
-                        add(table, number);
-                        before = None;
-                    }
-                    _ => {
-                        if let Some(first) = before {
-                            add(table, first);
-                        }
-                        before = Some(word);
+        let (mut before, mut key) = (None, Vec::new());
+        numbers.each(text, tokenizer, &|_| false, &mut |table, word| {
+            match word {
+                Ok(word) => {
+                    add(table, word);
+                    if let Some(noted) = &mut noted {
+                        noted.push(word);
                     }
                 }
-                return;
+                Err(reason) => dropped[reason] += 1,
             }
-            add(table, word);
             if *pairs {
-                if let Some(first) = before {
-                    phrase_key(table.bytes_of(first), table.bytes_of(word), key);
-                    let number = table.number(key, fresh);
+                if let (Some(first), Ok(word)) = (before, word) {
+                    phrase_key(table.bytes_of(first), table.bytes_of(word), &mut key);
+                    let number = table.number(&key, fresh);
                     add(table, number);
                 }
-                before = Some(word);
+                before = word.ok();
             }
         });
-        if let Some(word) = before.filter(|_| joins) {
-            add(table, word);
-        }
-        self.tokens += tokens;
-        self.since += tokens;
     }
 
     /// Hands over what is left.
-    pub(super) fn finish(self, runs: &mut Runs, dropped: &mut Dropped) -> Result<()> {
-        dropped.tokens += self.tokens;
+    pub(super) fn finish(&self, runs: &mut Runs, dropped: &mut Dropped) -> Result<()> {
+        dropped.tokens += self.numbers.tokens;
         dropped.replaced += self.replaced;
         note(&self.dropped, dropped);
-        runs.take(&self.table, true, count)
+        runs.take(&self.numbers.table, true, count)
+    }
+
+    /// The ids of the words that it numbered.
+    fn ids(&self, lexicon: &Lexicon<'_>) -> Vec<u32> {
+        let table = &self.numbers.table;
+        (0..table.len() as u32).map(|number| lexicon.id(table.bytes_of(number)).unwrap_or(NONE)).collect()
     }
 }
 
@@ -259,15 +287,71 @@ fn note(reasons: &[u64; Reason::COUNT], dropped: &mut Dropped) {
     dropped.stop += reasons[Reason::Stop as usize];
 }
 
+/// All documents as the first pass numbered them, while they fit: then the text is not read again.
+#[derive(Default)]
+pub(super) struct Kept {
+    batches: VecDeque<Noted>,
+    bytes: usize,
+    /// Of the workers' tables.
+    tables: Vec<usize>,
+    /// Batches at first, and what the bar shows for all of them.
+    all: (u64, Option<u64>),
+    counters: Vec<Counter>,
+}
+
+impl Kept {
+    /// Takes a batch; false where there is no room.
+    pub(super) fn push(&mut self, noted: Noted, room: usize) -> bool {
+        self.bytes += noted.bytes();
+        self.tables.resize(self.tables.len().max(noted.worker + 1), 0);
+        self.tables[noted.worker] = noted.table;
+        self.batches.push_back(noted);
+        self.bytes + self.tables.iter().sum::<usize>() <= room
+    }
+
+    /// All was counted by these: now it can be handed out. `total` is what the bar shows at the end.
+    pub(super) fn ready(&mut self, counters: Vec<Counter>, total: Option<u64>) {
+        self.all = (self.batches.len() as u64, total);
+        self.counters = counters;
+    }
+
+    /// The ids of all numbers; the tables are not needed any more.
+    pub(super) fn mapped(&mut self, lexicon: &Lexicon<'_>) -> Mapped {
+        Mapped(std::mem::take(&mut self.counters).iter().map(|counter| counter.ids(lexicon)).collect())
+    }
+}
+
+impl Jobs for Kept {
+    type Job = Noted;
+
+    fn next(&mut self, job: &mut Noted) -> Result<bool> {
+        let next = self.batches.pop_front();
+        let any = next.is_some();
+        *job = next.unwrap_or_default();
+        Ok(any)
+    }
+
+    fn progress(&self) -> (u64, Option<u64>) {
+        let (batches, total) = self.all;
+        let done = batches - self.batches.len() as u64;
+        let share = done as f64 / batches.max(1) as f64;
+        (total.map_or(0, |total| (total as f64 * share) as u64), total)
+    }
+}
+
+/// No word of the vocabulary.
+const NONE: u32 = u32::MAX;
+/// Nobody has asked yet.
+const ASK: u32 = u32::MAX - 1;
+
 /// A batch of documents as word ids.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    starts: Vec<usize>,
+    pub(super) heads: Heads,
     words: Vec<u32>,
     counts: Vec<u32>,
-    pub(super) names: Vocabulary,
-    pub(super) labels: Vocabulary,
-    pub(super) places: Vec<TextPlace>,
+    /// Where each document ends.
+    ends: Vec<usize>,
     tokens: u64,
     unknown: u64,
     replaced: u64,
@@ -275,13 +359,23 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    pub(super) fn documents(&self) -> usize {
-        self.starts.len()
+    /// What was noted, with the id of every number.
+    fn of(noted: &mut Noted, ids: &[u32]) -> Filled {
+        let mut filled = Filled { heads: std::mem::take(&mut noted.heads), ..Filled::default() };
+        let (mut start, mut document) = (0, Vec::new());
+        for &end in &noted.ends {
+            document.clear();
+            document.extend(noted.words[start..end].iter().map(|&word| ids[word as usize]));
+            filled.push(&mut document);
+            start = end;
+        }
+        filled
     }
 
-    pub(super) fn document(&self, i: usize) -> (&[u32], &[u32]) {
-        let range = self.starts[i]..self.starts.get(i + 1).copied().unwrap_or(self.words.len());
-        (&self.words[range.clone()], &self.counts[range])
+    /// The documents: words and counts.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| (&self.words[start..end], &self.counts[start..end]))
     }
 
     /// Adds up what was left out.
@@ -295,18 +389,24 @@ impl Filled {
     /// Adds a document of these ids, in any order.
     fn push(&mut self, ids: &mut [u32]) {
         ids.sort_unstable();
-        self.starts.push(self.words.len());
-        let start = self.words.len();
-        for &id in &*ids {
-            if self.words.len() > start && self.words.last() == Some(&id) {
-                if let Some(count) = self.counts.last_mut() {
-                    *count += 1;
-                }
+        for same in ids.chunk_by(|a, b| a == b) {
+            if same[0] == NONE {
+                self.unknown += same.len() as u64;
             } else {
-                self.words.push(id);
-                self.counts.push(1);
+                self.words.push(same[0]);
+                self.counts.push(same.len() as u32);
             }
         }
+        self.ends.push(self.words.len());
+    }
+}
+
+/// The word ids of the numbers of every worker.
+pub(super) struct Mapped(Vec<Vec<u32>>);
+
+impl Mapped {
+    pub(super) fn batch(&self, noted: &mut Noted) -> Filled {
+        Filled::of(noted, &self.0[noted.worker])
     }
 }
 
@@ -315,17 +415,16 @@ const REMEMBERED: usize = 8 << 20;
 
 /// Turns documents into word ids.
 pub(super) struct Filler {
-    memory: Table<Slot>,
-    cut: Cut,
-    key: Vec<u8>,
+    numbers: Numbers,
+    /// The id of every number, once it was asked for.
     ids: Vec<u32>,
-    /// The vocabulary was given: it is to be told what it does not have.
+    /// The vocabulary was given: what it has is a word, whatever else could be said of it.
     fixed: bool,
 }
 
 impl Filler {
     pub(super) fn new(fixed: bool) -> Filler {
-        Filler { memory: Table::new(), cut: Cut::default(), key: Vec::new(), ids: Vec::new(), fixed }
+        Filler { numbers: Numbers::new(), ids: Vec::new(), fixed }
     }
 
     pub(super) fn batch(
@@ -335,87 +434,39 @@ impl Filler {
         tokenizer: &Tokenizer,
         lexicon: &Lexicon<'_>,
     ) -> Result<Filled> {
+        let Filler { numbers, ids, fixed } = self;
+        let as_it_stands = *fixed && tokenizer.is_plain();
+        let known = |token: &[u8]| as_it_stands && lexicon.id(token).is_some();
         let mut filled = Filled::default();
+        let mut document = Vec::new();
+        let before = numbers.tokens;
         for piece in &batch.pieces {
             reader.each(&batch.bytes[piece.bytes.clone()], piece, &mut |record, replaced| {
+                if numbers.table.bytes_soon() > REMEMBERED {
+                    numbers.table.clear();
+                    ids.clear();
+                }
                 filled.replaced += u64::from(replaced);
-                self.ids.clear();
-                if tokenizer.is_plain() {
-                    self.plain(&record.text, tokenizer, lexicon, &mut filled);
-                } else {
-                    self.changed(&record.text, tokenizer, lexicon, &mut filled);
-                }
-                filled.push(&mut self.ids);
-                if let Some(name) = &record.name {
-                    filled.names.push(name);
-                }
-                if let Some(label) = &record.label {
-                    filled.labels.push(label);
-                }
-                filled.places.push(record.place);
+                document.clear();
+                numbers.each(&record.text, tokenizer, &known, &mut |table, word| match word {
+                    Ok(word) => {
+                        let at = word as usize;
+                        if at >= ids.len() {
+                            ids.resize(at + 1, ASK);
+                        }
+                        if ids[at] == ASK {
+                            ids[at] = lexicon.id(table.bytes_of(word)).unwrap_or(NONE);
+                        }
+                        document.push(ids[at]);
+                    }
+                    Err(reason) => filled.dropped[reason] += 1,
+                });
+                filled.push(&mut document);
+                filled.heads.push(&record);
                 Ok(())
             })?;
         }
+        filled.tokens = numbers.tokens - before;
         Ok(filled)
-    }
-
-    /// Tokens are words: what the vocabulary has is one, whatever else could be said of it.
-    fn plain(&mut self, text: &str, tokenizer: &Tokenizer, lexicon: &Lexicon<'_>, filled: &mut Filled) {
-        let Filler { ids, cut, fixed, .. } = self;
-        tokenizer.each(text, cut, &mut |token| {
-            filled.tokens += 1;
-            match lexicon.id(token) {
-                Some(id) => ids.push(id),
-                None if *fixed => match tokenizer.word(token) {
-                    Ok(_) => filled.unknown += 1,
-                    Err(reason) => filled.dropped[reason as usize] += 1,
-                },
-                None => {}
-            }
-        });
-    }
-
-    /// Tokens are stemmed or joined first.
-    fn changed(&mut self, text: &str, tokenizer: &Tokenizer, lexicon: &Lexicon<'_>, filled: &mut Filled) {
-        if self.memory.bytes_soon() > REMEMBERED {
-            self.memory.clear();
-        }
-        let Filler { memory, ids, cut, key, .. } = self;
-        let joins = tokenizer.has_phrases();
-        let mut before: Option<u32> = None;
-        let mut unknown = 0;
-        let mut add = |word: &[u8]| match lexicon.id(word) {
-            Some(id) => ids.push(id),
-            None => unknown += 1,
-        };
-        tokenizer.each(text, cut, &mut |token| {
-            filled.tokens += 1;
-            match target(memory, tokenizer, token) {
-                Ok(word) if !joins => add(memory.bytes_of(word)),
-                Ok(word) => match before {
-                    Some(first) if tokenizer.joins(memory.bytes_of(first), memory.bytes_of(word), key) => {
-                        joined(key);
-                        add(key);
-                        before = None;
-                    }
-                    _ => {
-                        if let Some(first) = before {
-                            add(memory.bytes_of(first));
-                        }
-                        before = Some(word);
-                    }
-                },
-                Err(reason) => {
-                    filled.dropped[reason] += 1;
-                    if let Some(first) = before.take() {
-                        add(memory.bytes_of(first));
-                    }
-                }
-            }
-        });
-        if let Some(first) = before {
-            add(memory.bytes_of(first));
-        }
-        filled.unknown += unknown;
     }
 }

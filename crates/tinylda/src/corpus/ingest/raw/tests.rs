@@ -248,6 +248,37 @@ fn phrases_and_stems() {
     assert_eq!(all[0].2, ["new_york", "street"], "{all:?}");
 }
 
+/// With counts on disk and the text read twice, or all in memory and read once: the same bytes.
+#[test]
+fn little_memory_gives_the_same_corpus() {
+    let text: String = (0..9_000u64)
+        .map(|d| {
+            (0..16).fold(String::new(), |line, i| format!("{line} w{:x}", (d * 16 + i).pow(2) % 150_001))
+                + " running york\n"
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.txt");
+    std::fs::write(&input, text).unwrap();
+    for (phrases, stem) in [(None, None), (Some(0.5), Some("en".to_string()))] {
+        let mut first: Option<Vec<u8>> = None;
+        for (threads, memory, spills) in [(2, None, false), (1, Some(1), true), (2, Some(1), true)] {
+            let words = Words {
+                stop: StopWords::None,
+                pipeline: Pipeline { stem: stem.clone(), ..Pipeline::default() },
+                choice: Choice { min_docs: Some(2), phrases, ..Choice::default() },
+                ..Words::default()
+            };
+            let import = Import { format: Some(Format::Text), words, threads, memory, ..Import::default() };
+            let output = folder.path().join("out.tlc");
+            let done = import.run(&input, &output, &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(done.dropped.unwrap().spilled > 0, spills);
+            let bytes = std::fs::read(&output).unwrap();
+            assert!(first.get_or_insert_with(|| bytes.clone()) == &bytes, "{threads} {memory:?} {phrases:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -1,5 +1,5 @@
 //! Strings and what is known of them: one buffer for all the bytes, a list of entries, and a table of their numbers.
-//! Nothing is allocated for a string, and two lookups in three find it in the first place they look.
+//! Nothing is allocated for a string, and strings of up to 16 bytes, nearly all, are compared without a look at the buffer.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -10,19 +10,43 @@ use crate::corpus::Vocabulary;
 /// Always the same numbers: nothing that is written depends on them, and a run should be the same to the last step.
 const STATE: foldhash::fast::FixedState = foldhash::fast::FixedState::with_seed(0x5eed);
 
+/// The first and the last eight bytes, which overlap in a short string: with the length, all of it up to sixteen bytes.
+type Ends = [u64; 2];
+
 #[inline]
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = STATE.build_hasher();
-    hasher.write(bytes);
-    hasher.finish()
+fn ends(bytes: &[u8]) -> Ends {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        [u64::from_le_bytes(*first), u64::from_le_bytes(*last)]
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        [u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into()]
+    } else if let (Some(first), Some(last)) = (bytes.first(), bytes.last()) {
+        let middle = bytes[bytes.len() / 2];
+        [u64::from(*first) | u64::from(middle) << 8, u64::from(*last)]
+    } else {
+        [0, 0]
+    }
+}
+
+/// A hash of a string that has these ends.
+#[inline]
+fn hash(bytes: &[u8], [first, last]: Ends) -> u64 {
+    if bytes.len() > 16 {
+        let mut hasher = STATE.build_hasher();
+        hasher.write(bytes);
+        return hasher.finish();
+    }
+    let length = bytes.len() as u64;
+    let product =
+        u128::from(first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(last ^ 0xd1b5_4a32_d192_ed03 ^ length << 56);
+    product as u64 ^ (product >> 64) as u64
 }
 
 /// A string and what is known of it.
 #[derive(Debug, Clone, Copy)]
 struct Entry<T> {
+    ends: Ends,
     at: u32,
     length: u32,
-    hash: u32,
     value: T,
 }
 
@@ -58,26 +82,38 @@ impl<T: Copy> Table<T> {
     /// The string's number; it is taken in with a value where it is new.
     #[inline]
     pub(crate) fn number(&mut self, bytes: &[u8], new: impl FnOnce() -> T) -> u32 {
-        let hash = hash(bytes);
+        let ends = ends(bytes);
+        let hash = hash(bytes, ends);
         let (text, entries) = (&self.text, &self.entries);
-        // Half of the hash is compared before the bytes are.
         let same = |&i: &u32| {
             let e = &entries[i as usize];
-            e.hash == hash as u32 && &text[e.at as usize..(e.at + e.length) as usize] == bytes
+            e.ends == ends
+                && e.length as usize == bytes.len()
+                && (bytes.len() <= 16 || &text[e.at as usize..(e.at + e.length) as usize] == bytes)
         };
         if let Some(&i) = self.numbers.find(hash, same) {
             return i;
         }
+        self.add(bytes, ends, hash, new())
+    }
+
+    #[cold]
+    fn add(&mut self, bytes: &[u8], ends: Ends, hash: u64, value: T) -> u32 {
         let number = self.entries.len() as u32;
         let (at, length) = (self.text.len() as u32, bytes.len() as u32);
         self.text.extend_from_slice(bytes);
-        self.entries.push(Entry { at, length, hash: hash as u32, value: new() });
+        self.entries.push(Entry { ends, at, length, value });
         let (text, entries) = (&self.text, &self.entries);
         self.numbers.insert_unique(hash, number, |&i| {
             let e = &entries[i as usize];
-            self::hash(&text[e.at as usize..(e.at + e.length) as usize])
+            self::hash(&text[e.at as usize..(e.at + e.length) as usize], e.ends)
         });
         number
+    }
+
+    /// How many strings there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     pub(crate) fn value(&self, number: u32) -> &T {
@@ -112,31 +148,32 @@ impl<T: Copy> Table<T> {
 #[derive(Debug)]
 pub(crate) struct Lexicon<'a> {
     text: &'a [u8],
-    ends: &'a [u64],
+    /// Where words end.
+    stops: &'a [u64],
     /// Half of the hash, and the id.
     ids: HashTable<(u32, u32)>,
 }
 
 impl<'a> Lexicon<'a> {
     pub(crate) fn new(vocabulary: &'a Vocabulary) -> Lexicon<'a> {
-        let (text, ends) = vocabulary.parts();
+        let (text, stops) = vocabulary.parts();
         let mut ids = HashTable::with_capacity(vocabulary.len());
+        let hash = |word: &str| hash(word.as_bytes(), ends(word.as_bytes()));
         for (word, id) in vocabulary.iter().zip(0u32..) {
-            let hashed = hash(word.as_bytes());
+            let hashed = hash(word);
             ids.insert_unique(hashed, (hashed as u32, id), |&(_, id)| {
-                hash(vocabulary.get(id).unwrap_or_default().as_bytes())
+                hash(vocabulary.get(id).unwrap_or_default())
             });
         }
-        Lexicon { text: text.as_bytes(), ends, ids }
+        Lexicon { text: text.as_bytes(), stops, ids }
     }
 
     /// The id of a word.
-    #[inline]
     pub(crate) fn id(&self, word: &[u8]) -> Option<u32> {
-        let hashed = hash(word);
+        let hashed = hash(word, ends(word));
         let same = |&(half, id): &(u32, u32)| {
-            let end = self.ends[id as usize] as usize;
-            let start = if id == 0 { 0 } else { self.ends[id as usize - 1] as usize };
+            let end = self.stops[id as usize] as usize;
+            let start = if id == 0 { 0 } else { self.stops[id as usize - 1] as usize };
             half == hashed as u32 && &self.text[start..end] == word
         };
         self.ids.find(hashed, same).map(|&(_, id)| id)
@@ -146,6 +183,28 @@ impl<'a> Lexicon<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Strings of all lengths that differ in one byte.
+    #[test]
+    fn like_strings_are_told_apart() {
+        let mut table = Table::new();
+        let mut all = vec![Vec::new()];
+        for length in 1..40 {
+            all.push(vec![0u8; length]);
+            for at in 0..length {
+                let mut bytes = vec![0u8; length];
+                bytes[at] = 1;
+                all.push(bytes);
+            }
+        }
+        for _ in 0..2 {
+            for (bytes, i) in all.iter().zip(0u32..) {
+                assert_eq!(table.number(bytes, || ()), i);
+                assert_eq!(table.bytes_of(i), bytes);
+            }
+        }
+        assert_eq!(table.len(), all.len());
+    }
 
     #[test]
     fn strings_are_found_again() {

@@ -47,7 +47,7 @@ pub(crate) struct Tokenizer {
 /// What a thread needs to cut texts: buffers that are used again and again.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
-    lower: Vec<u8>,
+    lower: String,
 }
 
 impl Tokenizer {
@@ -136,16 +136,11 @@ impl Tokenizer {
             if self.pipeline.keep_case {
                 return self.tokens(text, each);
             }
-            // ASCII has the same words in lower case; a pattern may ask for lower case, so it sees that.
-            if matches!(self.cutter, Cutter::Pattern(_)) {
-                return self.tokens(&text.to_ascii_lowercase(), each);
-            }
-            let lower = &mut cut.lower;
-            return self.tokens(text, &mut |token: &[u8]| {
-                lower.clear();
-                lower.extend(token.iter().map(u8::to_ascii_lowercase));
-                each(lower);
-            });
+            // All at once: a token at a time takes longer.
+            cut.lower.clear();
+            cut.lower.push_str(text);
+            cut.lower.make_ascii_lowercase();
+            return self.tokens(&cut.lower, each);
         }
         self.tokens(&self.common_form(text), each);
     }
