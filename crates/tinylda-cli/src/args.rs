@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tinylda::Algorithm;
 use tinylda::eval::Measure;
 
-pub(crate) use answers::{Documents, Infer, InferFormat, Target};
+pub(crate) use answers::{Data, Documents, Infer, InferFormat, Target};
 pub(crate) use paper::Paper;
 pub(crate) use train::{Digamma, Exclude, Instructions, Theta, Train};
 
@@ -85,7 +85,7 @@ pub(crate) enum Format {
     Npz,
     /// AnnData: cells are documents, genes or peaks are words
     H5ad,
-    /// Parquet: lists of words, or rows of document, word and count
+    /// Parquet: a text per row, lists of words, or rows of document, word and count
     Parquet,
     /// A table: CSV, TSV and the like
     Csv,
@@ -101,10 +101,10 @@ pub(crate) enum Format {
 
 /// Turn your data into a corpus file
 ///
-/// Reads text as people have it (a folder of files, a document per line, CSV and TSV, JSON lines, MALLET, Vowpal Wabbit) and
-/// bags of words (UCI, Matrix Market, SVMlight, LDA-C), also compressed (gzip, zstd, xz, bzip2; told by content, not by name);
-/// and sparse matrices of scipy (.npz), AnnData (.h5ad) and Parquet. Entries may come in any order and more than once. Memory
-/// does not grow with the number of documents.
+/// Reads text as people have it (a folder of files, a document per line, CSV and TSV, JSON lines, Parquet, MALLET, Vowpal Wabbit) and
+/// bags of words (UCI, Matrix Market, SVMlight, LDA-C, sparse matrices of scipy (.npz), AnnData (.h5ad), Parquet), also compressed
+/// (gzip, zstd, xz, bzip2; told by content, not by name). Entries may come in any order and more than once. Memory does not grow
+/// with the number of documents; what is read more than once, or by position, and comes from standard input is put aside on disk.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
     tinylda import abstracts.txt -o abstracts.tlc\n  \
@@ -112,6 +112,7 @@ pub(crate) enum Format {
     tinylda import mails/ --glob '*.txt' --stop-words en,de --phrases -o mails.tlc\n  \
     tinylda import new.jsonl --text-field article.body --vocabulary old.model -o new.tlc\n  \
     tinylda import matrix.mtx.gz --transpose --vocab peaks.txt --names barcodes.txt -o cells.tlc\n  \
+    tinylda import articles.parquet --text-column body --id-column id -o articles.tlc\n  \
     tinylda import cells.h5ad --layer counts -o cells.tlc\n  \
     tinylda import words.parquet --doc-column id --word-column lemma --count-column n -o words.tlc\n  \
     zcat counts.gz | tinylda import - --format svmlight -o counts.tlc")]

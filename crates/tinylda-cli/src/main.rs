@@ -25,6 +25,13 @@ static MAY_EXIT: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
     tinylda::one_heap();
+    // What the library catches becomes an error with a message of its own.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !tinylda::panic_is_caught() {
+            usual(panic);
+        }
+    }));
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let ignored = machine::ignored_signals();

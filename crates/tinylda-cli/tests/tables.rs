@@ -6,8 +6,9 @@ mod common;
 use std::path::Path;
 
 use serde_json::Value;
+use tinylda::table::{Cell, Column, Table, TableFormat};
 
-use common::{bad, good};
+use common::{bad, good, piped, run};
 
 /// A folder with tables of others in it.
 fn folder() -> tempfile::TempDir {
@@ -37,6 +38,122 @@ fn tables_are_imported() {
     bad(f, "import csr.npz --layer counts -o b.tlc", 2, &["--layer"]);
     bad(f, "import logs.h5ad --layer x -o b.tlc", 1, &["there are: X, counts, scaled"]);
     assert!(!f.join("b.tlc").exists());
+}
+
+/// Articles as a Parquet table: their texts, names, sections, and how often they were read.
+fn articles(folder: &Path) {
+    let columns = [
+        Column::text("id"),
+        Column::text("story").optional(),
+        Column::text("section"),
+        Column::whole("read"),
+    ];
+    let mut table = Table::create(&folder.join("articles.parquet"), TableFormat::Parquet, &columns).unwrap();
+    for i in 0..60 {
+        let text = [
+            "the rain and the storm of a cloud with snow in the wind ",
+            "the goal of the match for a coach and the team in this league ",
+        ][i % 2];
+        let (id, text) = (format!("a{i}"), text.repeat(3));
+        let text = if i == 59 { Cell::Missing } else { Cell::Text(&text) };
+        let section = Cell::Text(["weather", "sports"][i % 2]);
+        table.row(&[Cell::Text(&id), text, section, Cell::Whole(7)]).unwrap();
+    }
+    table.finish().unwrap();
+}
+
+#[test]
+fn texts_in_a_table() {
+    let folder = folder();
+    let f = folder.path();
+    articles(f);
+    let options = "--text-column story --id-column id --label-column section";
+    let text = good(f, &format!("import articles.parquet {options} -o a.tlc --json"));
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((value["documents"].as_u64(), value["empty_documents"].as_u64()), (Some(60), Some(1)));
+    assert!(value["left_out"]["stop_words"].as_u64() > Some(0), "{value}");
+    good(f, "train articles.parquet --text-column 2 -k 2 --passes 20 -o two.model");
+    let topics = good(f, &format!("infer two.model articles.parquet {options} --top 1"));
+    let row = |d: usize| topics.lines().nth(d).unwrap().split('\t').map(String::from).collect::<Vec<_>>();
+    assert_eq!(
+        (row(2)[1].as_str(), row(4)[2] == row(2)[2], row(3)[2] == row(2)[2]),
+        ("a1", true, false),
+        "{topics}"
+    );
+    // Documents that are no corpus yet.
+    let typical = good(f, &format!("documents two.model articles.parquet {options} --top 1 --min-tokens 5"));
+    assert!(typical.contains("a0 (document 1, ") && typical.contains("a1 (document 2, "), "{typical}");
+    let same = |input: &str| good(f, &format!("documents two.model {input} --min-tokens 5 --tsv"));
+    assert_eq!(same(&format!("articles.parquet {options}")), same("a.tlc"));
+    bad(f, "documents two.model a.tlc --text-column story", 2, &["an option for text", "corpus file"]);
+    bad(
+        f,
+        "import articles.parquet -o b.tlc",
+        1,
+        &["\"story\" (text)", "\"read\" (whole number)", "--text-column"],
+    );
+    bad(
+        f,
+        "import articles.parquet --text-column read -o b.tlc",
+        1,
+        &["\"read\"", "whole number", "expected text"],
+    );
+    bad(
+        f,
+        "import articles.parquet --text-column body -o b.tlc",
+        1,
+        &["no column \"body\"", "\"story\" (text)"],
+    );
+    bad(f, "train articles.parquet --text-column story --text-field x -k 2 -o b.model", 2, &["--text-field"]);
+    assert!(!f.join("b.tlc").exists());
+}
+
+#[test]
+fn tables_from_a_stream_or_packed() {
+    let folder = folder();
+    let f = folder.path();
+    articles(f);
+    for arguments in
+        ["csr.npz", "logs.h5ad --layer counts", "zstd.parquet", "articles.parquet --text-column story"]
+    {
+        let (name, options) = arguments.split_once(' ').unwrap_or((arguments, ""));
+        good(f, &format!("import {arguments} -o file.tlc"));
+        let read = |name: &str| std::fs::read(f.join(name)).unwrap();
+        let output = piped(f, &format!("import - {options} -o piped.tlc -q"), &read(name));
+        assert!(output.status.success() && output.stderr.is_empty(), "{name}: {output:?}");
+        assert!(read("file.tlc") == read("piped.tlc"), "{name}");
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut packed, &read(name)).unwrap();
+        std::fs::write(f.join("packed.gz"), packed.finish().unwrap()).unwrap();
+        let output = run(f, &format!("import packed.gz {options} -o packed.tlc"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(", gzip"), "{name}: {output:?}");
+        assert!(read("file.tlc") == read("packed.tlc"), "{name}");
+        let half = read(name).len() / 2;
+        let output = piped(f, &format!("import - {options} -o broken.tlc"), &read(name)[..half]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("tinylda: standard input: found"), "{name}: {said}");
+    }
+    let hidden =
+        |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().to_string_lossy().starts_with('.');
+    assert!(!std::fs::read_dir(f).unwrap().any(hidden), "something was left behind");
+}
+
+/// Where the reader of Parquet gives up with a panic, the user sees an error and no more.
+#[test]
+fn damage_is_told_once() {
+    let folder = folder();
+    let f = folder.path();
+    let mut bytes = std::fs::read(f.join("zstd.parquet")).unwrap();
+    bytes[12] ^= 0x40;
+    std::fs::write(f.join("damaged.parquet"), bytes).unwrap();
+    for options in ["", "--text-column document"] {
+        bad(
+            f,
+            &format!("import damaged.parquet {options} -o a.tlc"),
+            1,
+            &["damaged.parquet", "cut short or damaged"],
+        );
+    }
 }
 
 #[test]

@@ -3,7 +3,9 @@
 //! A message names the file and the line or byte, what was found, what was expected, and what to do.
 //! The program prints it as it is; a caller in Rust can match on the variant.
 
+use std::cell::Cell;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// What every fallible function of the library returns.
@@ -14,6 +16,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Place {
     /// A line of a text file, counted from 1.
     Line(u64),
+    /// A row of a table, counted from 1.
+    Row(u64),
     /// A byte of a binary file, counted from 0.
     Byte(u64),
     /// The file as a whole.
@@ -24,6 +28,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Line(n) => write!(f, ", line {n}"),
+            Place::Row(n) => write!(f, ", row {n}"),
             Place::Byte(n) => write!(f, ", byte {n}"),
             Place::Whole => Ok(()),
         }
@@ -235,4 +240,22 @@ impl Error {
     pub(crate) fn damaged_model(path: &Path, place: Place, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "model", place, found: found.into() }
     }
+}
+
+thread_local! {
+    static CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread is caught now, and becomes an [`Error`]: a panic hook may ask, and keep silent. The library sets no hook
+/// of its own, since a process has only one.
+pub fn panic_is_caught() -> bool {
+    CAUGHT.get()
+}
+
+/// Calls what may panic, since it is not ours; nothing where it does. What it has changed must not be used then.
+pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
+    let before = CAUGHT.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(call));
+    CAUGHT.set(before);
+    result.ok()
 }

@@ -55,7 +55,7 @@ mod train;
 pub use algo::{Active, Algorithm};
 pub use checkpoint::has_checkpoint;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
-pub use error::{Error, Place, Result};
+pub use error::{Error, Place, Result, panic_is_caught};
 pub use files::{check_writable, kind_of_file, same_file};
 pub use infer::{
     Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,

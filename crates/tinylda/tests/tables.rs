@@ -6,8 +6,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tinylda::corpus::ingest::{Format, Import, Imported, ParquetRecords, TableColumns};
+use tinylda::corpus::ingest::words::StopWords;
+use tinylda::corpus::ingest::{Compression, Format, Import, Imported, Parts, TableColumns, Words};
 use tinylda::corpus::{CorpusFormat, convert, save_names, save_vocabulary};
+use tinylda::table::{Cell, Column, Table, TableFormat};
 use tinylda::{Block, Corpus, CorpusWriter, Error, Vocabulary};
 
 type Entries = Vec<(u64, u32, u32)>;
@@ -184,23 +186,210 @@ fn lists_of_words() {
     }
 }
 
+/// Texts in these columns; all words are kept.
+fn texts(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
+    let parts = Parts {
+        text_columns: text.iter().map(|&t| t.into()).collect(),
+        id_column: id.map(Into::into),
+        label_column: label.map(Into::into),
+        ..Parts::default()
+    };
+    let words = Words { stop: StopWords::None, ..Words::default() };
+    Import { parts, words, threads: 2, ..Import::default() }
+}
+
+/// The bytes of the corpora of a Parquet file, and of JSON lines from a stream: neither has places of texts.
+fn both(table: &Import, path: &Path, json: &str) -> [Vec<u8>; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.tlc");
+    let done = table.run(path, &output, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(done.format, Format::Parquet);
+    let first = std::fs::read(&output).unwrap();
+    let parts = Parts {
+        id_field: table.parts.id_column.as_ref().map(|_| "id".into()),
+        label_field: table.parts.label_column.as_ref().map(|_| "label".into()),
+        text_fields: vec!["text".into()],
+        ..Parts::default()
+    };
+    let lines = Import { parts, ..table.clone() };
+    let done = lines.run_on_bytes(json.as_bytes().to_vec(), "json", &output).unwrap();
+    assert_eq!(done.format, Format::JsonLines);
+    [first, std::fs::read(&output).unwrap()]
+}
+
 #[test]
-fn texts_with_names_and_labels() {
-    let records =
-        ParquetRecords::open(&fixture("texts.parquet"), Some("text"), Some("id"), Some("label")).unwrap();
-    assert_eq!(records.rows(), 3);
-    let all: Vec<_> = records.map(|r| r.map(|r| (r.text, r.id, r.label)).unwrap()).collect();
-    let some = |text: &str| Some(text.to_owned());
-    assert_eq!(
-        all,
-        [
-            ("one two".into(), some("7"), some("p")),
-            (String::new(), some("8"), some("q")),
-            ("three".into(), some("9"), None)
-        ]
+fn texts_are_those_of_json_lines() {
+    let json = "{\"text\": \"one two\", \"id\": 7, \"label\": \"p\"}\n\
+                {\"text\": null, \"id\": 8, \"label\": \"q\"}\n{\"text\": \"three\", \"id\": 9, \"label\": null}\n";
+    for options in [
+        texts(&["text"], Some("id"), Some("label")),
+        texts(&[], Some("ID"), Some("Label")),
+        texts(&["1"], Some("2"), Some("3")),
+        texts(&[], None, None),
+    ] {
+        let [table, lines] = both(&options, &fixture("texts.parquet"), json);
+        assert!(table == lines, "{:?}", options.parts);
+    }
+    let read = good(&texts(&["text", "label"], Some("id"), None), "texts.parquet");
+    assert_eq!((read.names.join(" "), read.words.join(" ")), ("7 8 9".into(), "one p q three two".into()));
+    assert_eq!(good(&texts(&[], None, None), "texts.parquet").imported.empty_documents, 1);
+    // Every codec; the words' column as texts.
+    let json: String = [("d0", "w0"), ("d0", "w4"), ("d2", "w1"), ("d2", "w4"), ("d2", "w6"), ("d4", "w3")]
+        .map(|(id, text)| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n"))
+        .concat();
+    for name in ["snappy", "gzip", "zstd", "lz4", "pages2", "polars"] {
+        let path = fixture(&format!("{name}.parquet"));
+        let [table, lines] = both(&texts(&["word"], Some("document"), None), &path, &json);
+        assert!(table == lines, "{name}");
+    }
+}
+
+/// Writes a table in a format.
+fn table(path: &Path, format: TableFormat, columns: &[Column], rows: &[Vec<Cell<'_>>]) {
+    let mut table = Table::create(path, format, columns).unwrap();
+    for row in rows {
+        table.row(row).unwrap();
+    }
+    table.finish().unwrap();
+}
+
+#[test]
+fn many_texts_and_long_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let columns = [Column::whole("id"), Column::text("text").optional(), Column::text("label").optional()];
+    // Several batches and groups of rows; one text is longer than a batch.
+    let long = "long longer ".repeat(200_000);
+    let all: Vec<String> =
+        (0..30_000).map(|i| format!("w{} w{} and {i}", i % 7, i % 11).repeat(1 + i % 120)).collect();
+    let rows: Vec<Vec<Cell<'_>>> = (0..30_000)
+        .map(|i| {
+            let text = match i {
+                500 => Cell::Text(&long),
+                _ if i % 9 == 4 => Cell::Missing,
+                _ => Cell::Text(&all[i]),
+            };
+            vec![Cell::Whole(i as u64), text, if i % 2 == 0 { Cell::Missing } else { Cell::Text("odd") }]
+        })
+        .collect();
+    table(&at("t.parquet"), TableFormat::Parquet, &columns, &rows);
+    table(&at("t.jsonl"), TableFormat::JsonLines, &columns, &rows);
+    let json = std::fs::read_to_string(at("t.jsonl")).unwrap();
+    let [table_bytes, lines] = both(&texts(&[], Some("id"), Some("label")), &at("t.parquet"), &json);
+    assert!(table_bytes == lines);
+    let one = Import { threads: 1, ..texts(&[], Some("id"), Some("label")) };
+    assert!(both(&one, &at("t.parquet"), &json)[0] == lines);
+
+    let too_long = "a ".repeat(33 << 20);
+    let rows = [vec![Cell::Text("fine")], vec![Cell::Text(&too_long)]];
+    table(&at("long.parquet"), TableFormat::Parquet, &[Column::text("any")], &rows);
+    let text = import(&texts(&[], None, None), &at("long.parquet")).err().unwrap().to_string();
+    assert!(text.contains("long.parquet, row 2") && text.contains("longer than 64 MiB"), "{text}");
+    table(
+        &at("none.parquet"),
+        TableFormat::Parquet,
+        &[Column::text("any").optional()],
+        &[vec![Cell::Missing]],
     );
-    let text = ParquetRecords::open(&fixture("texts.parquet"), None, None, None).unwrap_err().to_string();
-    assert!(text.contains("--text-column") && text.contains("\"label\" (text)"), "{text}");
+    let text = import(&texts(&[], None, None), &at("none.parquet")).err().unwrap().to_string();
+    assert!(text.contains("1 documents without a single word"), "{text}");
+}
+
+#[test]
+fn texts_are_refused_in_plain_words() {
+    let refused = |options: Import, name: &str, parts: &[&str]| refuses(&options, name, parts);
+    refused(
+        texts(&["body"], None, None),
+        "texts.parquet",
+        &["no column \"body\"", "--text-column", "\"text\" (text)"],
+    );
+    refused(texts(&["4"], None, None), "texts.parquet", &["no column \"4\""]);
+    refused(
+        texts(&["id"], None, None),
+        "texts.parquet",
+        &["\"id\", which holds: whole number; expected text", "--text-column"],
+    );
+    refused(texts(&["text"], Some("x"), None), "texts.parquet", &["no column \"x\"", "--id-column"]);
+    refused(texts(&["text"], None, Some("x")), "texts.parquet", &["no column \"x\"", "--label-column"]);
+    refused(texts(&[], None, Some("name")), "lists.parquet", &["--label-column", "only texts have labels"]);
+    refused(texts(&[], None, None), "lists.parquet", &["an option for words of text", "made already"]);
+    refused(texts(&["name"], None, None), "csr.npz", &["--text-column"]);
+    let named = Import {
+        columns: TableColumns { word: Some("word".into()), ..TableColumns::default() },
+        ..texts(&["word"], None, None)
+    };
+    refused(named, "zstd.parquet", &["--text-column", "another way"]);
+    let parts = Parts { delimiter: Some(b';'), ..Parts::default() };
+    refused(Import { parts, ..Import::default() }, "texts.parquet", &["--delimiter"]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let write = |columns: &[&str]| {
+        let columns: Vec<Column> = columns.iter().map(|&name| Column::text(name)).collect();
+        let row: Vec<Cell<'_>> = columns.iter().map(|_| Cell::Text("some words")).collect();
+        table(&path, TableFormat::Parquet, &columns, &[row]);
+    };
+    write(&["name", "story"]);
+    let text = import(&texts(&[], None, None), &path).err().unwrap().to_string();
+    assert!(text.contains("\"name\" (text), \"story\" (text)") && text.contains("--text-column"), "{text}");
+    assert_eq!(import(&texts(&[], Some("name"), None), &path).unwrap().words, ["some", "words"]);
+    // What is not UTF-8 is replaced, or refused with its row.
+    let bytes = std::fs::read(fixture("texts.parquet")).unwrap();
+    let mut wrong = bytes.clone();
+    for at in 0..bytes.len() - 7 {
+        if &bytes[at..at + 7] == b"one two" {
+            wrong[at] = 0xff;
+        }
+    }
+    assert_ne!(bytes, wrong);
+    std::fs::write(&path, wrong).unwrap();
+    let read = import(&texts(&["text"], None, None), &path).unwrap();
+    assert_eq!((read.imported.dropped.unwrap().replaced, read.words.join(" ")), (1, "ne three two".into()));
+    let mut strict = texts(&["text"], None, None);
+    strict.parts.strict = true;
+    let text = import(&strict, &path).err().unwrap().to_string();
+    assert!(text.contains("t.parquet, row 1: found bytes that are not UTF-8"), "{text}");
+}
+
+/// Packed, or from a stream: the same corpus as from the file.
+#[test]
+fn packed_and_piped() {
+    use std::io::Write;
+    for (name, options) in [
+        ("csc.npz", Import { transpose: true, ..Import::default() }),
+        ("logs.h5ad", layer("counts")),
+        ("zstd.parquet", Import::default()),
+        ("lists.parquet", columns(TableColumns { id: Some("name".into()), ..TableColumns::default() })),
+        ("texts.parquet", texts(&["text"], Some("id"), None)),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let bytes = std::fs::read(fixture(name)).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(&bytes).unwrap();
+        let gzip = gzip.finish().unwrap();
+        let zstd = ruzstd::encoding::compress_to_vec(&bytes[..], ruzstd::encoding::CompressionLevel::Fastest);
+        let go = |input: &Path| options.run(input, &at("out.tlc"), &mut |_| ControlFlow::Continue(()));
+        go(&fixture(name)).unwrap();
+        let expected = std::fs::read(at("out.tlc")).unwrap();
+        for (packed, compression) in [(&gzip, Compression::Gzip), (&zstd, Compression::Zstd)] {
+            std::fs::write(at("packed"), packed).unwrap();
+            assert_eq!(go(&at("packed")).unwrap().compression, compression, "{name}");
+            assert!(std::fs::read(at("out.tlc")).unwrap() == expected, "{name}");
+            options.run_on_bytes(packed.clone(), "stream", &at("out.tlc")).unwrap();
+            assert!(std::fs::read(at("out.tlc")).unwrap() == expected, "{name}");
+            std::fs::write(at("packed"), &packed[..packed.len() / 2]).unwrap();
+            let text = go(&at("packed")).unwrap_err().to_string();
+            assert!(text.contains("packed, byte") && text.contains(compression.name()), "{name}: {text}");
+        }
+        options.run_on_bytes(bytes.clone(), "stream", &at("out.tlc")).unwrap();
+        assert!(std::fs::read(at("out.tlc")).unwrap() == expected, "{name}");
+        // Errors call it what the user does.
+        let text =
+            options.run_on_bytes(bytes[..bytes.len() / 2].to_vec(), "stream", &at("x.tlc")).unwrap_err();
+        assert!(text.to_string().starts_with("stream: "), "{name}: {text}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "something was left behind");
+    }
 }
 
 #[test]
@@ -215,7 +404,8 @@ fn tables_are_refused_in_plain_words() {
     refuses(&named("n"), "lists.parquet", &["\"n\", which holds: real number", "list of texts"]);
     let count = TableColumns { count: Some("word".into()), ..TableColumns::default() };
     refuses(&columns(count), "zstd.parquet", &["\"word\", which holds: text", "whole number or real number"]);
-    refuses(&Import::default(), "texts.parquet", &["\"text\" (text)", "--tokens-column", "--doc-column"]);
+    let id = TableColumns { id: Some("text".into()), ..TableColumns::default() };
+    refuses(&columns(id), "numbers.parquet", &["no column \"text\"", "--id-column"]);
     refuses(
         &Import::default(),
         "torn.parquet",
@@ -262,6 +452,7 @@ fn cut_and_changed_files_are_errors_or_read_and_never_more() {
         "pages2.parquet",
         "lists.parquet",
         "numbers.parquet",
+        "texts.parquet",
     ] {
         let bytes = std::fs::read(fixture(name)).unwrap();
         let step = (bytes.len() / 40).max(1);

@@ -19,6 +19,19 @@ pub(crate) enum InferFormat {
     Parquet,
 }
 
+/// Data in place of a corpus file.
+#[derive(Debug, Args)]
+pub(crate) struct Data {
+    /// Where INPUT is no corpus file: the words, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vocab: Option<PathBuf>,
+    /// Where INPUT is no corpus file: the documents' names, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) words: super::Words,
+}
+
 /// Find the topics of documents that the model has not seen
 ///
 /// One line per document: its number (from 1), its name, and the share of each topic, which add up to 1. The documents are
@@ -34,12 +47,6 @@ pub(crate) struct Infer {
     pub(crate) model: PathBuf,
     /// A corpus file, or documents in any format that `import` knows; - for standard input
     pub(crate) input: PathBuf,
-    /// Where INPUT is no corpus file: the words, one per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) vocab: Option<PathBuf>,
-    /// Where INPUT is no corpus file: the documents' names, one per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) names: Option<PathBuf>,
     /// The file to write; - for standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
@@ -59,7 +66,7 @@ pub(crate) struct Infer {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
-    pub(crate) words: super::Words,
+    pub(crate) data: Data,
     /// Print what was done as one JSON object; needs -o
     #[arg(long)]
     pub(crate) json: bool,
@@ -72,12 +79,13 @@ pub(crate) struct Infer {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda documents nyt.model nyt.tlc\n  \
     tinylda documents nyt.model nyt.tlc --topic 7 --top 20 --tsv\n  \
-    tinylda documents nyt.model nyt.tlc --similar-to 1234 --json")]
+    tinylda documents nyt.model nyt.tlc --similar-to 1234 --json\n  \
+    tinylda documents news.model news.parquet --text-column body --id-column id")]
 pub(crate) struct Documents {
     /// The model file
     pub(crate) model: PathBuf,
-    /// The corpus file
-    pub(crate) corpus: PathBuf,
+    /// A corpus file, or documents in any format that `import` knows; - for standard input
+    pub(crate) input: PathBuf,
     /// How many documents, of each topic or in all
     #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top: u32,
@@ -99,6 +107,8 @@ pub(crate) struct Documents {
     /// Print the result as lines between tabs, with a header
     #[arg(long, conflicts_with = "json")]
     pub(crate) tsv: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -39,13 +39,13 @@ pub(crate) struct Words {
     /// The data's format; recognised from its first lines where not given
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// CSV, TSV: the column with the text, by name or number from 1; several are joined
+    /// CSV, TSV, Parquet: the column with the text, by name or number from 1; several are joined
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     text_column: Vec<String>,
     /// CSV, TSV, Parquet: the column with the documents' names
     #[arg(long, value_name = "COLUMN")]
     id_column: Option<String>,
-    /// CSV, TSV: the column with the documents' labels
+    /// CSV, TSV, Parquet: the column with the documents' labels
     #[arg(long, value_name = "COLUMN")]
     label_column: Option<String>,
     /// CSV, TSV: what stands between columns: a character, or tab [default: as the first line has it]

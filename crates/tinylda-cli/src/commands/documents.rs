@@ -11,21 +11,23 @@ use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Documents, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
-    let corpus = Corpus::open(&a.corpus)?;
-    let mixtures = Mixtures::new(&model, &corpus)?.threads(super::infer::threads(a.threads));
+    let threads = super::infer::threads(a.threads);
+    let input = super::input::Documents::open(&a.input, &a.data, &model, threads, ui)?;
+    let corpus = &input.corpus;
+    let mixtures = Mixtures::new(&model, corpus)?.threads(threads);
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |done, total| bar.at(done, total, "");
     let (top, min_tokens) = (a.top as usize, a.min_tokens);
     if let Some(asked) = &a.similar_to {
-        let to = find_document(&corpus, asked)?;
+        let to = find_document(corpus, asked)?;
         let found = Similar { top, min_tokens }.find(&mixtures, to, progress)?;
         bar.done();
-        return similar(a, &corpus, to, &found);
+        return similar(a, corpus, to, &found);
     }
     let topics = a.topic.clone();
     let found = Typical { top, min_tokens, topics }.find(&mixtures, progress)?;
     bar.done();
-    typical(a, &model, &corpus, &found)
+    typical(a, &model, corpus, &found)
 }
 
 /// Found documents with their names.
@@ -75,7 +77,7 @@ fn typical(
     };
     let value = json!({
         "model": shown(&a.model),
-        "corpus": shown(&a.corpus),
+        "corpus": shown(&a.input),
         "min_tokens": a.min_tokens,
         "topics": all.iter().map(|(k, found)| json!({
             "topic": k,
@@ -119,7 +121,7 @@ fn similar(a: &args::Documents, corpus: &Corpus, to: u64, found: &[Found]) -> an
     }
     let value = json!({
         "model": shown(&a.model),
-        "corpus": shown(&a.corpus),
+        "corpus": shown(&a.input),
         "document": to + 1,
         "name": if own.is_empty() { Value::Null } else { own.clone().into() },
         "distance": "hellinger",

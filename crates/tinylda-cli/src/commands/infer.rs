@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use tinylda::{Corpus, Inference, Mixtures, Model, Proportions, ProportionsFormat, names_of};
+use tinylda::{Inference, Mixtures, Model, Proportions, ProportionsFormat, names_of};
 
-use super::{check_output, grouped, input, print, shown, usage, visible};
+use super::input::Documents;
+use super::{check_output, grouped, print, shown, usage, visible};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -19,14 +20,15 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
         return Err(super::export::both_to_stdout("the proportions"));
     }
     if !to_stdout {
-        let inputs = [Some(a.model.as_path()), Some(&a.input), a.vocab.as_deref(), a.names.as_deref()];
+        let inputs =
+            [Some(a.model.as_path()), Some(&a.input), a.data.vocab.as_deref(), a.data.names.as_deref()];
         check_output("-o", &a.output, &inputs)?;
         tinylda::check_writable(&a.output)?;
     }
     let model = Model::load(&a.model)?;
-    let input = Input::open(a, &model, ui)?;
-    let clock = Instant::now();
     let threads = threads(a.threads);
+    let input = Documents::open(&a.input, &a.data, &model, threads, ui)?;
+    let clock = Instant::now();
     let inference = match a.inference {
         args::Inference::Same => Inference::Same,
         args::Inference::Own => Inference::Own,
@@ -122,49 +124,4 @@ fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
 /// As asked for, or all cores.
 pub(super) fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
-}
-
-/// Documents, opened.
-struct Input {
-    corpus: Corpus,
-    /// Where they were packed for the while; goes with this.
-    _folder: Option<tempfile::TempDir>,
-}
-
-impl Input {
-    /// A corpus file as it is; anything else through a corpus file in the system's temporary folder, text as the model's was.
-    fn open(a: &args::Infer, model: &Model, ui: Ui) -> anyhow::Result<Input> {
-        if input::is_corpus(&a.input)? {
-            let given = [
-                ("--vocab", a.vocab.is_some()),
-                ("--names", a.names.is_some()),
-                ("an option for text", a.words.given()),
-            ];
-            if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-                return Err(usage(
-                    option,
-                    "given with a corpus file".into(),
-                    "it only with other formats",
-                    "A corpus has its vocabulary and names in it: give them to `tinylda import`.",
-                ));
-            }
-            return Ok(Input { corpus: Corpus::open(&a.input)?, _folder: None });
-        }
-        if [&a.vocab, &a.names].iter().any(|f| f.as_deref() == Some(Path::new("-"))) {
-            return Err(usage(
-                "--vocab",
-                "-".into(),
-                "a file",
-                "Only the documents can come from standard input.",
-            ));
-        }
-        let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
-        let path = folder.path().join("input.tlc");
-        let mut import = input::import(&a.words, Some(model))?;
-        import.vocabulary.clone_from(&a.vocab);
-        import.names.clone_from(&a.names);
-        import.threads = threads(a.threads);
-        input::run(&import, &a.input, &path, ui)?;
-        Ok(Input { corpus: Corpus::open(&path)?, _folder: Some(folder) })
-    }
 }

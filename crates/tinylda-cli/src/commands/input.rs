@@ -227,3 +227,55 @@ impl Opening<'_> {
         Ok(Opened { path: self.beside.to_path_buf(), made: !self.keep, imported: Some(imported) })
     }
 }
+
+/// Documents for a model.
+pub(crate) struct Documents {
+    /// The corpus file, opened.
+    pub(crate) corpus: Corpus,
+    /// Where they were packed for the while; goes with this.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Documents {
+    /// A corpus file as it is; anything else through a corpus file in the system's temporary folder, text as the model's was.
+    pub(crate) fn open(
+        input: &Path,
+        data: &args::Data,
+        model: &Model,
+        threads: usize,
+        ui: Ui,
+    ) -> anyhow::Result<Documents> {
+        if is_corpus(input)? {
+            let given = [
+                ("--vocab", data.vocab.is_some()),
+                ("--names", data.names.is_some()),
+                ("an option for text", data.words.given()),
+            ];
+            if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+                return Err(usage(
+                    option,
+                    "given with a corpus file".into(),
+                    "it only with other formats",
+                    "A corpus has its vocabulary and names in it: give them to `tinylda import`.",
+                ));
+            }
+            return Ok(Documents { corpus: Corpus::open(input)?, _folder: None });
+        }
+        if [&data.vocab, &data.names].iter().any(|f| f.as_deref() == Some(Path::new("-"))) {
+            return Err(usage(
+                "--vocab",
+                "-".into(),
+                "a file",
+                "Only the documents can come from standard input.",
+            ));
+        }
+        let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
+        let path = folder.path().join("input.tlc");
+        let mut import = import(&data.words, Some(model))?;
+        import.vocabulary.clone_from(&data.vocab);
+        import.names.clone_from(&data.names);
+        import.threads = threads;
+        run(&import, input, &path, ui)?;
+        Ok(Documents { corpus: Corpus::open(&path)?, _folder: Some(folder) })
+    }
+}

@@ -11,6 +11,12 @@ pub(crate) fn run(folder: &Path, arguments: &str) -> Output {
     command.current_dir(folder).args(arguments.split_ascii_whitespace()).output().unwrap()
 }
 
+/// The same with bytes on standard input.
+pub(crate) fn piped(folder: &Path, arguments: &str, bytes: &[u8]) -> Output {
+    let mut command = Command::cargo_bin("tinylda").unwrap();
+    command.current_dir(folder).args(arguments.split_ascii_whitespace()).write_stdin(bytes).output().unwrap()
+}
+
 /// Standard output of what must go well.
 pub(crate) fn good(folder: &Path, arguments: &str) -> String {
     let output = run(folder, arguments);

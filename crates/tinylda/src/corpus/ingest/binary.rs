@@ -1,7 +1,6 @@
 //! Inputs that are no streams of lines: npz, h5ad and Parquet. They are files with parts in many places, read by position.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use super::matrix::bad;
 use super::{Expect, Format, Import, ImportProgress, Imported, TableColumns, Words, h5ad, npz, parquet};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::files::folder_of;
+use crate::files::{SharedFile, folder_of};
 
 /// What such files begin with.
 const MAGICS: [(&[u8], Format); 3] =
@@ -50,18 +49,16 @@ impl NamesFile {
     }
 }
 
+/// Counts of words, in one of these formats.
+enum Contents {
+    Table(parquet::ParquetFile, parquet::Counts),
+    Cells(SharedFile),
+    Matrix(SharedFile),
+}
+
 impl Import {
-    /// Which of these formats a file is in, if any: as it was said, or as it begins.
-    pub(super) fn binary_format(&self, input: &Path) -> Result<Option<Format>> {
-        if input == Path::new("-") || input.is_dir() {
-            return Ok(None);
-        }
-        let mut start = Vec::new();
-        let file = File::open(input).map_err(Error::io("open", input))?;
-        if !file.metadata().is_ok_and(|m| m.is_file()) {
-            return Ok(None);
-        }
-        file.take(8).read_to_end(&mut start).map_err(Error::io("read", input))?;
+    /// Which of these formats an input is in, if any: as it was said, or as it begins.
+    pub(super) fn binary_format(&self, start: &[u8], input: &Path) -> Result<Option<Format>> {
         let found = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format);
         match self.format {
             None => Ok(found),
@@ -72,9 +69,9 @@ impl Import {
                 let there = found.map_or("something else", Format::name);
                 Err(bad(
                     input,
-                    format!("{there} at the beginning of the file"),
+                    format!("{there} at the beginning"),
                     format.name(),
-                    "Check the file, and that it is not compressed, or name another --format.",
+                    "Check the file, or name another --format.",
                 ))
             }
             Some(_) => Ok(None),
@@ -105,28 +102,41 @@ impl Import {
         Ok(())
     }
 
-    fn check_matrix_options(&self, format: Format) -> Result<()> {
-        self.check_table_options(format)?;
-        let parts = &self.parts;
-        let text = !parts.text_columns.is_empty() || parts.label_column.is_some() || parts.of_json();
+    /// Refuses other options that would do nothing. `texts`: it is a table with texts.
+    fn check_binary_options(&self, format: Format, texts: bool) -> Result<()> {
+        let (parts, npz) = (&self.parts, format == Format::Npz);
+        let csv = parts.delimiter.is_some() || parts.header.is_some() || parts.no_quotes;
+        let words = self.words != Words::default() && !self.words_if_text;
+        let out = "Leave it out.";
+        let made = "The words of this input are made already: leave it out.";
+        let brings = if texts {
+            "Text brings its own words: leave it out, or say --vocabulary to put it on the words of a file."
+        } else {
+            "The file brings its own words: leave it out."
+        };
         let wrong = [
-            ("--text-column", text, "Leave it out: text is not read from such files."),
+            ("--delimiter, --header or --quotes", csv, out),
+            ("--text-field, --id-field or --label-field", parts.of_json(), "Say --text-column and the like."),
+            ("--glob", parts.glob.is_some(), out),
             (
-                "an option for words of text",
-                self.words != Words::default() && !self.words_if_text,
-                "Leave it out.",
+                "--text-column",
+                !texts && !parts.text_columns.is_empty(),
+                "Leave it out: there is no text in it.",
             ),
-            ("--id-column", parts.id_column.is_some() && format != Format::Parquet, "Leave it out."),
-            ("--first-id", self.first_id.is_some(), "Leave it out."),
-            ("--transpose", self.transpose && format != Format::Npz, "Leave it out."),
             (
-                "--vocab",
-                self.vocabulary.is_some() && format != Format::Npz,
-                "The file brings its own words: leave it out.",
+                "--label-column",
+                !texts && parts.label_column.is_some(),
+                "Leave it out: only texts have labels.",
             ),
+            ("--strict", !texts && parts.strict, out),
+            ("an option for words of text", !texts && words, made),
+            ("--id-column", parts.id_column.is_some() && format != Format::Parquet, out),
+            ("--first-id", self.first_id.is_some(), out),
+            ("--transpose", self.transpose && !npz, out),
+            ("--vocab", self.vocabulary.is_some() && !npz, brings),
             (
                 "--names",
-                self.names.is_some() && format != Format::Npz,
+                self.names.is_some() && !npz && !texts,
                 "The file brings its own names: leave it out.",
             ),
         ];
@@ -141,23 +151,41 @@ impl Import {
         }
     }
 
-    /// Imports a file of one of these formats.
+    /// Imports a file of one of these formats, which errors call `input`.
     pub(super) fn run_binary(
         &self,
         format: Format,
+        file: SharedFile,
         input: &Path,
         output: &Path,
         limits: SortLimits,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        self.check_matrix_options(format)?;
-        self.not_over_inputs(input, output)?;
+        self.check_table_options(format)?;
+        let bytes = file.bytes();
+        let contents = match format {
+            Format::Parquet => {
+                let table = parquet::ParquetFile::open(input, file)?;
+                let id = self.columns.id.clone().or_else(|| self.parts.id_column.clone());
+                match table.form(&TableColumns { id, ..self.columns.clone() }, &self.parts)? {
+                    parquet::Form::Texts(columns) => {
+                        self.check_binary_options(format, true)?;
+                        let mut texts = parquet::Texts::new(table, columns);
+                        let shape = texts.shape();
+                        return self.run_raw(&mut texts, shape, format, input, output, progress);
+                    }
+                    parquet::Form::Counts(form) => Contents::Table(table, form),
+                }
+            }
+            Format::H5ad => Contents::Cells(file),
+            _ => Contents::Matrix(file),
+        };
+        self.check_binary_options(format, false)?;
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let expect = Expect {
             skip_zeros: self.skip_zeros,
             vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
         };
-        let bytes = std::fs::metadata(input).map_err(Error::io("open", input))?.len();
         // As a share of the file's bytes, since that is what a user knows.
         let mut reading = |done: u64, all: u64| {
             let share = done as f64 / all.max(1) as f64;
@@ -165,19 +193,16 @@ impl Import {
             progress(ImportProgress::Reading { bytes: read, total: Some(bytes) })
         };
         let spool = NamesFile::new(output)?;
-        let (assembler, words, vocabulary) = match format {
-            Format::Parquet => {
-                let file = parquet::ParquetFile::open(input)?;
-                let id = self.columns.id.clone().or_else(|| self.parts.id_column.clone());
-                let form = file.form(&TableColumns { id, ..self.columns.clone() })?;
-                let named = spool.write(|each| file.names(&form, each))?;
+        let (assembler, words, vocabulary) = match contents {
+            Contents::Table(table, form) => {
+                let named = spool.write(|each| table.names(&form, each))?;
                 let names = named.then(|| spool.0.path());
                 let mut out = Assembler::new(output, input, names, limits)?;
-                let found = file.read(&form, &expect, output, &mut out, &mut reading)?;
+                let found = table.read(&form, &expect, output, &mut out, &mut reading)?;
                 (out, found.words, found.vocabulary)
             }
-            Format::H5ad => {
-                let data = h5ad::open(input, self.layer.as_deref())?;
+            Contents::Cells(file) => {
+                let data = h5ad::open(input, &file, self.layer.as_deref())?;
                 spool.write(|each| {
                     data.documents.iter().try_for_each(|name| each(name))?;
                     Ok(true)
@@ -186,8 +211,8 @@ impl Import {
                 let words = data.matrix.read(false, &expect, &mut out, &mut reading)?;
                 (out, words, Some(data.words))
             }
-            _ => {
-                let matrix = npz::open(input)?;
+            Contents::Matrix(file) => {
+                let matrix = npz::open(input, file)?;
                 let mut out = Assembler::new(output, input, self.names.as_deref(), limits)?;
                 let words = matrix.read(self.transpose, &expect, &mut out, &mut reading)?;
                 (out, words, given)

@@ -4,7 +4,6 @@
 //! HDF5 itself is read by the crate hdf5-reader: pure Rust, and it allocates by what is in the file and not by what a head says.
 //! Here is what AnnData means, and two filters that its users have: LZF and Zstandard.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use super::matrix::{Flow, Layout, Matrix, Numbers, bad};
 use super::npz::Dtype;
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
+use crate::files::SharedFile;
 
 const AGAIN: &str = "Copy the file again, or write it again with adata.write_h5ad.";
 /// Chunks that are unpacked at a time, and the most that one may take.
@@ -196,8 +196,8 @@ fn broken(path: &Path) -> impl FnOnce(H5Error) -> Error + use<> {
     }
 }
 
-fn open_file(path: &Path) -> Result<Hdf5File> {
-    let file = File::open(path).map_err(Error::io("open", path))?;
+fn open_file(path: &Path, file: &SharedFile) -> Result<Hdf5File> {
+    let file = file.file().try_clone().map_err(Error::io("open", path))?;
     let storage = FileStorage::from_file(file).map_err(broken(path))?;
     let mut filters = FilterRegistry::new();
     filters.register(32000, Box::new(|filter, data, _| unpack_lzf(data, limit(filter.client_data.get(2)))));
@@ -342,9 +342,9 @@ fn remedy(file: &Hdf5File, chosen: &str) -> String {
     }
 }
 
-/// Opens the matrix that `layer` names: `X`, `raw`, or one of `layers`.
-pub(super) fn open(path: &Path, layer: Option<&str>) -> Result<AnnData> {
-    let file = open_file(path)?;
+/// Opens the matrix that `layer` names: `X`, `raw`, or one of `layers`. Errors call the file `path`.
+pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Result<AnnData> {
+    let file = open_file(path, file)?;
     let (place, frame) = place(layer);
     let known = layers(&file);
     let missing = || {

@@ -18,10 +18,11 @@ mod recognise;
 mod uci;
 pub mod words;
 
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-pub use self::parquet::{ParquetRecords, Record, TableColumns};
+pub use self::parquet::TableColumns;
 pub use input::Compression;
 pub use raw::{Parts, Words};
 
@@ -32,7 +33,7 @@ use self::raw::source::{FileSource, FolderSource, TextSource};
 use self::words::Dropped;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
-use crate::files::same_file;
+use crate::files::{SharedFile, folder_of, same_file};
 
 const ZERO_REMEDY: &str = "Remove the entry, or say --skip-zeros to leave zeros out.";
 
@@ -237,9 +238,6 @@ impl Import {
         output: &Path,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        if let Some(format) = self.binary_format(input)? {
-            return self.run_binary(format, input, output, SortLimits::default(), progress);
-        }
         if input != Path::new("-") && input.is_dir() {
             return self.run_on_folder(input, output, progress);
         }
@@ -271,7 +269,7 @@ impl Import {
             });
         }
         let mut source = FolderSource::new(input, self.parts.glob.as_deref())?;
-        self.run_raw(&mut source, raw::records::Shape::Lines, Format::Folder, input, output, progress)
+        self.run_raw(&mut source, raw::records::Shape::Files, Format::Folder, input, output, progress)
     }
 
     /// Text, from a source of any kind.
@@ -338,16 +336,23 @@ impl Import {
         let again = input.again;
         let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
         let mut lines = Lines::with_progress(input, &mut reading);
+        if let Some(format) = self.binary_format(lines.peek()?, &source)? {
+            // Read at many places: as it is, or unpacked and put aside.
+            let file = if again && compression == Compression::None {
+                drop(lines);
+                File::open(&source).map_err(Error::io("open", &source))?
+            } else {
+                lines.put_aside(&folder_of(output))?
+            };
+            let file = SharedFile::new(file).map_err(Error::io("read", &source))?;
+            let done = self.run_binary(format, file, &source, output, limits, progress)?;
+            return Ok(Imported { compression, ..done });
+        }
         let (format, shape) = self.check_start(&mut lines)?;
         if let Some(shape) = shape {
             let ends =
                 raw::records::Reader { path: source.clone(), shape: shape.clone(), strict: false }.ends();
-            let spool = if again {
-                None
-            } else {
-                let (start, mut rest) = lines.into_parts();
-                Some(raw::source::spool(&crate::files::folder_of(output), &start, &mut rest)?)
-            };
+            let spool = if again { None } else { Some(lines.put_aside(&folder_of(output))?) };
             let mut text = FileSource::new(&source, &source, spool, ends)?;
             let done = self.run_raw(&mut text, shape, format, &source, output, progress)?;
             return Ok(Imported { compression, ..done });
@@ -367,14 +372,7 @@ impl Import {
             Format::LdaC => {
                 pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), &expect, out)?
             }
-            Format::Npz | Format::H5ad | Format::Parquet => {
-                return Err(lines.bad_file(
-                    format!("{} data from a stream, or compressed", format.name()),
-                    "a file".into(),
-                    "It is read from several places at once: save it to a file, uncompressed.",
-                ));
-            }
-            // Raw text went another way, above.
+            // The others went another way, above.
             _ => Declared::default(),
         };
         if assembler.entries() == 0 {
@@ -430,7 +428,7 @@ impl Import {
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
             Some((
                 "a binary file",
-                "Give text, CSV, JSON lines, UCI, Matrix Market, SVMlight or LDA-C, compressed or not; or npz, h5ad or Parquet as a file.",
+                "Give text, CSV, JSON lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad or Parquet, compressed or not.",
             ))
         } else {
             None

@@ -1,13 +1,13 @@
 //! Sparse matrices of scipy (`scipy.sparse.save_npz`): a zip file of numpy arrays. Each array is unpacked as it is read.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
 use super::matrix::{Flow, Layout, Matrix, Numbers, bad};
 use crate::error::{Error, Result};
+use crate::files::{FileReader, SharedFile};
 
 /// The head of an array is a line of text; numpy's own reader refuses longer ones too.
 const LONGEST_HEAD: u64 = 1 << 16;
@@ -145,19 +145,19 @@ fn cut(path: &Path, name: &str, error: io::Error) -> Error {
 /// An opened zip file, which is small to keep: its list of members.
 struct Zip {
     path: PathBuf,
-    archive: ZipArchive<BufReader<File>>,
+    file: SharedFile,
+    archive: ZipArchive<BufReader<FileReader>>,
 }
 
 impl Zip {
-    fn open(path: &Path) -> Result<Zip> {
-        let file = File::open(path).map_err(Error::io("open", path))?;
-        let archive = ZipArchive::new(BufReader::new(file)).map_err(|e| match e {
+    fn open(path: &Path, file: SharedFile) -> Result<Zip> {
+        let archive = ZipArchive::new(BufReader::new(file.reader_at(0))).map_err(|e| match e {
             zip::result::ZipError::Io(e) if e.kind() != io::ErrorKind::UnexpectedEof => {
                 Error::io("read", path)(e)
             }
             _ => bad(path, "a zip file that is cut short or damaged".into(), "a whole file", AGAIN),
         })?;
-        Ok(Zip { path: path.to_path_buf(), archive })
+        Ok(Zip { path: path.to_path_buf(), file, archive })
     }
 
     fn members(&self) -> String {
@@ -185,9 +185,7 @@ impl Zip {
         let Some(start) = start.filter(|_| !encrypted) else {
             return Err(wrong(&self.path, format!("the member {member:?}, encrypted")));
         };
-        let mut file = File::open(&self.path).map_err(Error::io("open", &self.path))?;
-        file.seek(SeekFrom::Start(start)).map_err(Error::io("read", &self.path))?;
-        let bytes = BufReader::with_capacity(1 << 17, file.take(packed));
+        let bytes = BufReader::with_capacity(1 << 17, self.file.reader_at(start).take(packed));
         match method {
             zip::CompressionMethod::Stored => Ok(Box::new(bytes)),
             zip::CompressionMethod::Deflated => {
@@ -228,9 +226,9 @@ impl Zip {
     }
 }
 
-/// Opens the sparse matrix in a file.
-pub(super) fn open(path: &Path) -> Result<Matrix> {
-    let mut zip = Zip::open(path)?;
+/// Opens the sparse matrix in a file, which errors call `path`.
+pub(super) fn open(path: &Path, file: SharedFile) -> Result<Matrix> {
+    let mut zip = Zip::open(path, file)?;
     let (head, bytes) = zip.short("format", 64)?;
     // Text of one byte a letter, or of four.
     let step = if head.dtype.kind == b'U' { 4 } else { 1 };

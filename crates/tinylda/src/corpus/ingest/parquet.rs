@@ -3,12 +3,11 @@
 //! The pages come from the crate parquet as they are in the file and are unpacked here, in pure Rust and never beyond a limit.
 
 mod pages;
+mod texts;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,16 +19,20 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
-use self::pages::{Pages, Source};
+pub(super) use self::texts::Texts;
+
+use self::pages::Pages;
 use super::assemble::{Assembler, SortLimits, Sorter};
 use super::matrix::{bad, whole};
-use super::{Expect, MANY_WORDS};
+use super::raw::records::is_text_name;
+use super::{Expect, MANY_WORDS, Parts};
 use crate::corpus::Vocabulary;
-use crate::error::{Error, Result};
-use crate::files::folder_of;
+use crate::error::{Error, Result, caught};
+use crate::files::{SharedFile, folder_of};
 
-/// Rows that are read at a time.
+/// Rows that are read at a time, and fewer where they have more bytes than this together.
 const ROWS: usize = 1024;
+const ROWS_BYTES: u64 = 4 << 20;
 const AGAIN: &str = "Copy the file again, or write it again.";
 type Raw<T> = std::result::Result<T, ParquetError>;
 
@@ -37,7 +40,7 @@ type Raw<T> = std::result::Result<T, ParquetError>;
 #[derive(Clone)]
 pub(super) struct ParquetFile {
     path: PathBuf,
-    source: Arc<Source>,
+    source: Arc<SharedFile>,
     metadata: Arc<ParquetMetaData>,
 }
 
@@ -85,12 +88,10 @@ enum Value {
 }
 
 impl ParquetFile {
-    pub(super) fn open(path: &Path) -> Result<ParquetFile> {
-        let file = File::open(path).map_err(Error::io("open", path))?;
-        let bytes = file.metadata().map_err(Error::io("open", path))?.len();
-        let source = Source { file, bytes };
-        let metadata = ParquetMetaDataReader::new().parse_and_finish(&source).map_err(broken(path))?;
-        Ok(ParquetFile { path: path.to_path_buf(), source: Arc::new(source), metadata: Arc::new(metadata) })
+    /// Opens a file, which errors call `path`.
+    pub(super) fn open(path: &Path, file: SharedFile) -> Result<ParquetFile> {
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(broken(path))?;
+        Ok(ParquetFile { path: path.to_path_buf(), source: Arc::new(file), metadata: Arc::new(metadata) })
     }
 
     /// The leaves of the schema: number, name of the column on top, and kind.
@@ -112,15 +113,23 @@ impl ParquetFile {
         all.join(", ")
     }
 
-    /// Finds a column of one of these kinds.
+    /// Finds a column of one of these kinds: by name, upper case or not, or by number from 1.
     fn find(&self, option: &str, name: &str, kinds: &[Kind]) -> Result<usize> {
         let wanted: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let wanted = wanted.join(" or ");
-        match self.leaves().find(|&(_, column, _)| column == name) {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let with = |test: &dyn Fn(usize, &str) -> bool| self.leaves().find(|&(i, column, _)| test(i, column));
+        let found = with(&|_, column| column == name)
+            .or_else(|| with(&|_, column| column.eq_ignore_ascii_case(name)))
+            .or_else(|| {
+                let number = name.parse::<usize>().ok()?;
+                with(&|i, _| schema.get_column_root_idx(i) + 1 == number)
+            });
+        match found {
             Some((i, _, kind)) if kinds.contains(&kind) => Ok(i),
-            Some((_, _, kind)) => Err(bad(
+            Some((_, column, kind)) => Err(bad(
                 &self.path,
-                format!("the column {name:?}, which holds: {}", kind.name()),
+                format!("the column {column:?}, which holds: {}", kind.name()),
                 &wanted,
                 &format!("Name another {option}. There are: {}.", self.listed()),
             )),
@@ -133,9 +142,9 @@ impl ParquetFile {
         }
     }
 
-    /// The only column of a kind.
-    fn only(&self, kind: Kind) -> Option<usize> {
-        let mut all = self.leaves().filter(|&(_, _, k)| k == kind);
+    /// The only column of a kind that is not taken for something else.
+    fn only(&self, kind: Kind, taken: &dyn Fn(usize) -> bool) -> Option<usize> {
+        let mut all = self.leaves().filter(|&(i, _, k)| k == kind && !taken(i));
         let (i, ..) = all.next()?;
         all.next().is_none().then_some(i)
     }
@@ -150,6 +159,7 @@ impl ParquetFile {
             name,
             group: 0,
             reader: None,
+            step: ROWS,
             levels,
             repeats,
             defined: Vec::new(),
@@ -189,6 +199,7 @@ fn broken(path: &Path) -> impl FnOnce(ParquetError) -> Error + use<> {
 /// Reads a batch of rows: their levels, and the values that are there.
 fn batch<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
+    rows: usize,
     value: impl Fn(T::T) -> Value,
     defined: &mut Vec<i16>,
     repeated: &mut Vec<i16>,
@@ -196,9 +207,8 @@ fn batch<T: DataType>(
 ) -> Raw<usize> {
     let mut found = Vec::new();
     // The crate's decoders assert what a damaged page may not hold; that too is an error of the file, and the reader is not used again.
-    let read = AssertUnwindSafe(|| reader.read_records(ROWS, Some(defined), Some(repeated), &mut found));
-    let (records, ..) = std::panic::catch_unwind(read)
-        .unwrap_or_else(|_| Err(ParquetError::General("a page that cannot be decoded".into())))?;
+    let (records, ..) = caught(|| reader.read_records(rows, Some(defined), Some(repeated), &mut found))
+        .unwrap_or_else(|| Err(ParquetError::General("a page that cannot be decoded".into())))?;
     values.extend(found.into_iter().map(value));
     Ok(records)
 }
@@ -210,6 +220,8 @@ struct Column {
     name: String,
     group: usize,
     reader: Option<ColumnReader>,
+    /// Rows of the present group that are read at a time.
+    step: usize,
     levels: i16,
     repeats: i16,
     defined: Vec<i16>,
@@ -256,6 +268,10 @@ impl Column {
         if negative || group.num_rows() < 0 || chunk.column_type() != chunk.column_descr().physical_type() {
             return Err(broken(path)(ParquetError::General("a column with a negative size".into())));
         }
+        // Texts may be long: what is held at a time should not depend on it.
+        let bytes = u64::try_from(chunk.uncompressed_size()).unwrap_or(0);
+        let rows = ROWS_BYTES.saturating_mul(group.num_rows() as u64) / bytes.max(1);
+        self.step = rows.clamp(1, ROWS as u64) as usize;
         let compression = chunk.compression();
         let plain = chunk.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build();
         let packed = plain
@@ -284,18 +300,19 @@ impl Column {
             return Ok(false);
         }
         let Some(reader) = &mut self.reader else { return Ok(false) };
+        let step = self.step;
         let path = &self.file.path;
         let (defined, repeated, values) = (&mut self.defined, &mut self.repeated, &mut self.values);
         let records = match reader {
-            ColumnReader::ByteArrayColumnReader(r) => batch(r, Value::Text, defined, repeated, values),
+            ColumnReader::ByteArrayColumnReader(r) => batch(r, step, Value::Text, defined, repeated, values),
             ColumnReader::Int32ColumnReader(r) => {
-                batch(r, |n| Value::Whole(i64::from(n)), defined, repeated, values)
+                batch(r, step, |n| Value::Whole(i64::from(n)), defined, repeated, values)
             }
-            ColumnReader::Int64ColumnReader(r) => batch(r, Value::Whole, defined, repeated, values),
+            ColumnReader::Int64ColumnReader(r) => batch(r, step, Value::Whole, defined, repeated, values),
             ColumnReader::FloatColumnReader(r) => {
-                batch(r, |v| Value::Real(f64::from(v)), defined, repeated, values)
+                batch(r, step, |v| Value::Real(f64::from(v)), defined, repeated, values)
             }
-            ColumnReader::DoubleColumnReader(r) => batch(r, Value::Real, defined, repeated, values),
+            ColumnReader::DoubleColumnReader(r) => batch(r, step, Value::Real, defined, repeated, values),
             _ => Ok(0),
         };
         let records = records.map_err(broken(path))?;
@@ -370,89 +387,6 @@ impl Column {
     }
 }
 
-/// A text with its name and label, where there are such columns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// The document; empty where the column has nothing.
-    pub text: String,
-    /// What it is called.
-    pub id: Option<String>,
-    /// What it is labelled with.
-    pub label: Option<String>,
-}
-
-/// The rows of a Parquet file as texts: a column of texts, and perhaps one of names and one of labels.
-pub struct ParquetRecords {
-    text: Column,
-    id: Option<Column>,
-    label: Option<Column>,
-    ended: bool,
-}
-
-impl std::fmt::Debug for ParquetRecords {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ParquetRecords").field("text", &self.text.name).finish_non_exhaustive()
-    }
-}
-
-impl ParquetRecords {
-    /// Opens the file and finds its columns. Without a name, the text is the only column of texts.
-    pub fn open(
-        path: &Path,
-        text: Option<&str>,
-        id: Option<&str>,
-        label: Option<&str>,
-    ) -> Result<ParquetRecords> {
-        let file = ParquetFile::open(path)?;
-        let names = [Kind::Text, Kind::Whole];
-        let text = match text {
-            Some(name) => file.find("--text-column", name, &[Kind::Text])?,
-            None => file.only(Kind::Text).ok_or_else(|| {
-                bad(
-                    path,
-                    format!("the columns {}", file.listed()),
-                    "one column of texts",
-                    "Say which one holds the documents: --text-column NAME.",
-                )
-            })?,
-        };
-        let other = |option, name: Option<&str>| {
-            name.map(|name| file.find(option, name, &names).map(|leaf| file.column(leaf))).transpose()
-        };
-        let (id, label) = (other("--id-column", id)?, other("--label-column", label)?);
-        Ok(ParquetRecords { text: file.column(text), id, label, ended: false })
-    }
-
-    /// How many rows the file says that it has.
-    pub fn rows(&self) -> u64 {
-        self.text.file.rows()
-    }
-
-    fn record(&mut self) -> Result<Option<Record>> {
-        let Some(value) = self.text.next_value()? else { return Ok(None) };
-        let text = self.text.name(&value)?.unwrap_or_default();
-        let name = |column: &mut Option<Column>| -> Result<Option<String>> {
-            let Some(column) = column else { return Ok(None) };
-            let value = column.next_value()?.unwrap_or(Value::Missing);
-            column.name(&value)
-        };
-        Ok(Some(Record { text, id: name(&mut self.id)?, label: name(&mut self.label)? }))
-    }
-}
-
-impl Iterator for ParquetRecords {
-    type Item = Result<Record>;
-
-    fn next(&mut self) -> Option<Result<Record>> {
-        if self.ended {
-            return None;
-        }
-        let record = self.record().transpose();
-        self.ended = !matches!(record, Some(Ok(_)));
-        record
-    }
-}
-
 /// Which columns of a Parquet file hold what.
 #[derive(Debug, Clone, Default)]
 pub struct TableColumns {
@@ -501,69 +435,99 @@ pub(super) struct Found {
     pub(super) vocabulary: Option<Vocabulary>,
 }
 
-/// How the documents of a file lie in its columns.
+/// What the documents of a file are.
 pub(super) enum Form {
+    Texts(TextColumns),
+    Counts(Counts),
+}
+
+/// Which columns have texts, their names and their labels.
+#[derive(Debug, Clone)]
+pub(super) struct TextColumns {
+    text: Vec<usize>,
+    id: Option<usize>,
+    label: Option<usize>,
+}
+
+/// How words that are cut already lie in columns.
+pub(super) enum Counts {
     Lists { tokens: usize, id: Option<usize> },
     Triples { document: usize, word: usize, count: Option<usize> },
 }
 
 impl ParquetFile {
     /// Which form the documents have, by the columns that were named or by those there are.
-    pub(super) fn form(&self, columns: &TableColumns) -> Result<Form> {
+    pub(super) fn form(&self, columns: &TableColumns, parts: &Parts) -> Result<Form> {
         let words = [Kind::Text, Kind::Whole];
         let named = columns.document.is_some() || columns.word.is_some() || columns.count.is_some();
-        if columns.tokens.is_some() && named {
+        let ways = [!parts.text_columns.is_empty(), columns.tokens.is_some(), named];
+        if ways.into_iter().filter(|&way| way).count() > 1 {
             return Err(Error::Setting {
-                option: "--tokens-column",
-                found: "given with --doc-column, --word-column or --count-column".into(),
-                expected: "one way to read the table".into(),
-                remedy: "Lists of words are whole documents: leave the others out.".into(),
+                option: if ways[0] { "--text-column" } else { "--tokens-column" },
+                found: "given with columns of another way to read the table".into(),
+                expected: "texts (--text-column), lists of words (--tokens-column), or rows of --doc-column, --word-column and --count-column".into(),
+                remedy: "Leave the others out.".into(),
             });
         }
-        let lists = |tokens: usize| -> Result<Form> {
-            let id = columns.id.as_deref().map(|name| self.find("--id-column", name, &words)).transpose()?;
-            Ok(Form::Lists { tokens, id })
-        };
+        let other = |option, name: Option<&str>| name.map(|name| self.find(option, name, &words)).transpose();
+        let id = other("--id-column", columns.id.as_deref())?;
+        let lists = |tokens: usize| Ok(Form::Counts(Counts::Lists { tokens, id }));
         if let Some(name) = &columns.tokens {
             return lists(self.find("--tokens-column", name, &[Kind::Texts])?);
         }
         let triple = |name: &str| self.leaves().any(|(_, column, _)| column == name);
-        if named || (triple("document") && triple("word")) {
+        if named || (!ways[0] && triple("document") && triple("word")) {
             let document = columns.document.as_deref().unwrap_or("document");
             let word = columns.word.as_deref().unwrap_or("word");
             let usual = triple("count").then_some("count");
             let count = columns.count.as_deref().or(usual);
-            return Ok(Form::Triples {
+            return Ok(Form::Counts(Counts::Triples {
                 document: self.find("--doc-column", document, &words)?,
                 word: self.find("--word-column", word, &words)?,
                 count: count
                     .map(|name| self.find("--count-column", name, &[Kind::Whole, Kind::Real]))
                     .transpose()?,
-            });
+            }));
         }
-        match self.only(Kind::Texts) {
-            Some(tokens) => lists(tokens),
-            None => Err(bad(
+        let label = other("--label-column", parts.label_column.as_deref())?;
+        let text = parts.text_columns.iter().map(|name| self.find("--text-column", name, &[Kind::Text]));
+        let mut text = text.collect::<Result<Vec<usize>>>()?;
+        if text.is_empty() {
+            let taken = |i: usize| [id, label].contains(&Some(i));
+            let usual = self
+                .leaves()
+                .find(|&(i, name, kind)| kind == Kind::Text && is_text_name(name) && !taken(i))
+                .map(|(i, ..)| i);
+            // With text of a known name and lists of words, either could be meant.
+            if !self.leaves().any(|(_, _, kind)| kind == Kind::Texts) {
+                text.extend(usual.or_else(|| self.only(Kind::Text, &taken)));
+            } else if let (None, Some(tokens)) = (usual, self.only(Kind::Texts, &taken)) {
+                return lists(tokens);
+            }
+        }
+        if text.is_empty() {
+            return Err(bad(
                 &self.path,
                 format!("the columns {}", self.listed()),
-                "lists of words, or a row per document and word",
-                "Say which columns to read: --tokens-column, or --doc-column, --word-column and --count-column.",
-            )),
+                "one column of texts or of lists of words, or a row per document and word",
+                "Say which columns to read: --text-column; or --tokens-column; or --doc-column, --word-column and --count-column.",
+            ));
         }
+        Ok(Form::Texts(TextColumns { text, id, label }))
     }
 
     /// The names of documents, in order, where the form has such; `each` is handed every one.
-    pub(super) fn names(&self, form: &Form, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<bool> {
+    pub(super) fn names(&self, form: &Counts, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<bool> {
         match *form {
-            Form::Lists { id: None, .. } => Ok(false),
-            Form::Lists { id: Some(id), .. } => {
+            Counts::Lists { id: None, .. } => Ok(false),
+            Counts::Lists { id: Some(id), .. } => {
                 let mut column = self.column(id);
                 while let Some(value) = column.next_value()? {
                     each(&column.name(&value)?.unwrap_or_default())?;
                 }
                 Ok(true)
             }
-            Form::Triples { document, .. } => {
+            Counts::Triples { document, .. } => {
                 let mut column = self.column(document);
                 let mut last: Option<String> = None;
                 while let Some(value) = column.next_value()? {
@@ -584,15 +548,15 @@ impl ParquetFile {
     /// Hands all entries over.
     pub(super) fn read(
         &self,
-        form: &Form,
+        form: &Counts,
         expect: &Expect,
         output: &Path,
         out: &mut Assembler,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Found> {
         match *form {
-            Form::Lists { tokens, .. } => self.read_lists(tokens, out, progress),
-            Form::Triples { document, word, count } => {
+            Counts::Lists { tokens, .. } => self.read_lists(tokens, out, progress),
+            Counts::Triples { document, word, count } => {
                 let columns = [self.column(document), self.column(word)];
                 self.read_triples(columns, count.map(|leaf| self.column(leaf)), expect, output, out, progress)
             }

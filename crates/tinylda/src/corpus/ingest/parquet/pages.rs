@@ -1,7 +1,6 @@
 //! Pages of a Parquet file: read by position, and unpacked by us up to a limit.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 
 use bytes::Bytes;
 use parquet::basic::Compression;
@@ -11,60 +10,38 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::Raw;
-use crate::files::read_at;
+use crate::files::{FileReader, SharedFile, read_at};
 
 /// A page of more than this is not unpacked; usual ones have a megabyte.
 const PAGE_BYTES: usize = 1 << 30;
 
-/// A file that never reads, or makes room for, more than it has.
-pub(super) struct Source {
-    pub(super) file: File,
-    pub(super) bytes: u64,
-}
-
-impl Length for Source {
+/// Never reads, or makes room for, more than the file has.
+impl Length for SharedFile {
     fn len(&self) -> u64 {
-        self.bytes
+        self.bytes()
     }
 }
 
-impl ChunkReader for Source {
-    type T = At;
+impl ChunkReader for SharedFile {
+    type T = FileReader;
 
-    fn get_read(&self, start: u64) -> Raw<At> {
-        Ok(At { file: self.file.try_clone()?, position: start, bytes: self.bytes })
+    fn get_read(&self, start: u64) -> Raw<FileReader> {
+        Ok(self.reader_at(start))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Raw<Bytes> {
-        if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
-            return Err(ParquetError::EOF(format!("{length} bytes at {start} of {}", self.bytes)));
+        if start.checked_add(length as u64).is_none_or(|end| end > self.bytes()) {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} of {}", self.bytes())));
         }
         let mut buffer = vec![0; length];
-        read_at(&self.file, &mut buffer, start)?;
+        read_at(self.file(), &mut buffer, start)?;
         Ok(buffer.into())
-    }
-}
-
-/// Reads from a place on, without moving a position that others share.
-pub(super) struct At {
-    file: File,
-    position: u64,
-    bytes: u64,
-}
-
-impl Read for At {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n =
-            buffer.len().min(usize::try_from(self.bytes.saturating_sub(self.position)).unwrap_or(usize::MAX));
-        read_at(&self.file, &mut buffer[..n], self.position)?;
-        self.position += n as u64;
-        Ok(n)
     }
 }
 
 /// The pages of a column, unpacked.
 pub(super) struct Pages {
-    pub(super) packed: SerializedPageReader<Source>,
+    pub(super) packed: SerializedPageReader<SharedFile>,
     pub(super) compression: Compression,
 }
 

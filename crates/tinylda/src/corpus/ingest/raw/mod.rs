@@ -29,11 +29,11 @@ use crate::files::folder_of;
 /// Which parts of a raw input are what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// CSV: the columns with text, by name or number from 1.
+    /// CSV, Parquet: the columns with text, by name or number from 1.
     pub text_columns: Vec<String>,
-    /// CSV: the column with the documents' names.
+    /// CSV, Parquet: the column with the documents' names.
     pub id_column: Option<String>,
-    /// CSV: the column with their labels.
+    /// CSV, Parquet: the column with their labels.
     pub label_column: Option<String>,
     /// CSV: what stands between columns; recognised where not given.
     pub delimiter: Option<u8>,
@@ -87,7 +87,6 @@ pub struct Words {
 pub(crate) struct Job<'a> {
     pub(crate) reader: Reader,
     pub(crate) format: Format,
-    /// Folders have names of documents, whatever the reader says.
     pub(crate) words: &'a Words,
     pub(crate) names: Option<&'a Path>,
     pub(crate) output: &'a Path,
@@ -280,7 +279,7 @@ impl Job<'_> {
             .names
             .map(|path| Ok::<_, Error>(Lines::new(super::input::Input::open(path)?)))
             .transpose()?;
-        named |= self.format == Format::Folder || names.is_some();
+        named |= names.is_some();
         let places = self.origin.is_some();
         let sources =
             self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });

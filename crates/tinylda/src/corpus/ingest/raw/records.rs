@@ -188,6 +188,13 @@ pub(crate) enum Shape {
     Mallet,
     /// `label 'name |namespace word word:count`.
     Vowpal,
+    /// Whole texts from files, which have names.
+    Files,
+    /// Whole texts from rows of a table.
+    Rows {
+        named: bool,
+        labelled: bool,
+    },
 }
 
 /// Reads records.
@@ -208,6 +215,8 @@ impl Reader {
             Shape::Table(table) => (table.id.is_some(), table.label.is_some()),
             Shape::Json(json) => (json.id.is_some(), json.label.is_some()),
             Shape::Mallet | Shape::Vowpal => (true, true),
+            Shape::Files => (true, false),
+            Shape::Rows { named, labelled } => (*named, *labelled),
         }
     }
 
@@ -235,6 +244,11 @@ impl Reader {
             let remedy = "This seems to be a binary file, or text in UTF-16: give text in UTF-8.";
             return Err(self.bad(line, "a zero byte".into(), "text".into(), remedy));
         }
+        self.utf8(bytes, line, replaced)
+    }
+
+    /// The same where the format says that it is text.
+    fn utf8<'a>(&self, bytes: &'a [u8], line: u64, replaced: &mut bool) -> Result<Cow<'a, str>> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(text.into()),
             Err(e) if self.strict => Err(self.bad(
@@ -250,6 +264,18 @@ impl Reader {
         }
     }
 
+    /// An error of a whole text names its file, or its row.
+    fn of_piece(&self, mut error: Error, row: u64, name: Option<&str>) -> Error {
+        if let Error::Input { path, place, .. } = &mut error {
+            match (&self.shape, name) {
+                (Shape::Rows { .. }, _) => *place = Place::Row(row),
+                (_, Some(name)) => path.push(name),
+                _ => {}
+            }
+        }
+        error
+    }
+
     /// Calls `each` with every record of a piece. The second argument says whether bytes had to be replaced.
     pub(crate) fn each(
         &self,
@@ -259,11 +285,11 @@ impl Reader {
     ) -> Result<()> {
         if let Kind::Text { name, label } = &piece.kind {
             let mut replaced = false;
-            let named = Reader {
-                path: name.as_ref().map_or(self.path.clone(), |n| self.path.join(n)),
-                ..self.clone()
+            let text = match self.shape {
+                Shape::Rows { .. } => self.utf8(bytes, piece.line, &mut replaced),
+                _ => self.text(bytes, piece.line, &mut replaced),
             };
-            let text = named.text(bytes, 1, &mut replaced)?;
+            let text = text.map_err(|error| self.of_piece(error, piece.line, name.as_deref()))?;
             let place = TextPlace { source: piece.source, offset: piece.offset, length: bytes.len() as u32 };
             let record = Record {
                 name: name.as_deref().map(Into::into),
@@ -289,7 +315,7 @@ impl Reader {
                 length: part.len() as u32,
             };
             let record = match &self.shape {
-                Shape::Lines | Shape::Table(_) => {
+                Shape::Lines | Shape::Table(_) | Shape::Files | Shape::Rows { .. } => {
                     let text = self.text(whole, line, &mut replaced)?;
                     Some(Record { name: None, label: None, text, place: place(whole) })
                 }

@@ -40,7 +40,7 @@ pub(crate) struct Piece {
     pub(crate) source: u32,
     /// Where in the unpacked source.
     pub(crate) offset: u64,
-    /// The number of its first line, from 1.
+    /// The number of its first line or row, from 1.
     pub(crate) line: u64,
     /// What it is.
     pub(crate) kind: Kind,
@@ -54,7 +54,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.pieces.clear();
     }
@@ -68,7 +68,7 @@ pub(crate) trait TextSource {
     fn next(&mut self, batch: &mut Batch) -> Result<bool>;
     /// Bytes read since the beginning, and how many there are, where it is known.
     fn progress(&self) -> (u64, Option<u64>);
-    /// Whether its path will lead to the texts later, too.
+    /// Whether its path, and places of bytes in it, will lead to the texts later, too.
     fn again(&self) -> bool {
         true
     }
@@ -330,21 +330,5 @@ impl TextSource for FolderSource {
 
     fn progress(&self) -> (u64, Option<u64>) {
         (self.read, None)
-    }
-}
-
-/// Puts standard input aside in a file without a name, since it is read more than once.
-pub(crate) fn spool(folder: &Path, start: &[u8], rest: &mut Input) -> Result<File> {
-    use std::io::Write;
-    let failed = || Error::io("put standard input aside in", folder);
-    let mut file = tempfile::tempfile_in(folder).map_err(failed())?;
-    file.write_all(start).map_err(failed())?;
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        let n = rest.read(&mut buffer)?;
-        if n == 0 {
-            return Ok(file);
-        }
-        file.write_all(&buffer[..n]).map_err(failed())?;
     }
 }
