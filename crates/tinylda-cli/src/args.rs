@@ -14,7 +14,7 @@ use tinylda::eval::Measure;
 
 pub(crate) use answers::{Documents, Infer, InferFormat, Target};
 pub(crate) use paper::Paper;
-pub(crate) use train::{Digamma, Exclude, Instructions, Theta, Train};
+pub(crate) use train::{Digamma, Exclude, How, Instructions, Theta, Train};
 
 pub(crate) use words::Words;
 
