@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod documents;
 pub(crate) mod eval;
+mod experiment;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod infer;
