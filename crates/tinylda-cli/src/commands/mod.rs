@@ -14,6 +14,7 @@ pub(crate) mod info;
 pub(crate) mod input;
 pub(crate) mod paper;
 pub(crate) mod split;
+pub(crate) mod sweep;
 pub(crate) mod synth;
 mod themes;
 pub(crate) mod topics;
