@@ -91,6 +91,16 @@ fn visible(word: &str) -> String {
         .collect()
 }
 
+/// A word of a command as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// A path as it goes into JSON.
 fn shown(path: &Path) -> String {
     path.display().to_string()

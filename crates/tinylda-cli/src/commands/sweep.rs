@@ -83,7 +83,7 @@ fn default_folder(corpus: &Path) -> PathBuf {
 }
 
 /// The corpus as a file, and its two parts.
-fn prepare<'a>(a: &'a args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'a>> {
+fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
     let parts = out.join("parts");
     for folder in [&parts, &out.join("runs"), &out.join("models")] {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;

@@ -12,7 +12,7 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::{Corpus, Event, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
-use super::{ceiling, check_output, grouped, print, shape_line, shown, usage};
+use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
 use log::Log;
@@ -287,13 +287,7 @@ fn again() -> String {
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }
-    let plain = |word: &str| {
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=+,:%@".contains(c))
-    };
-    let quoted = |word: &String| {
-        if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Where checkpoints are.

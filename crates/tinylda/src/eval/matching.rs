@@ -66,7 +66,9 @@ pub fn word_overlap(first: &[Vec<u32>], second: &[Vec<u32>]) -> f64 {
     let n = first.len().max(second.len());
     let mut topics_of: HashMap<u32, Vec<usize>> = HashMap::new();
     for (k, words) in second.iter().enumerate() {
-        words.iter().for_each(|&word| topics_of.entry(word).or_default().push(k));
+        for &word in words {
+            topics_of.entry(word).or_default().push(k);
+        }
     }
     let mut row = |i: usize, out: &mut [f64]| {
         out.fill(0.0);

@@ -355,7 +355,11 @@ impl Pace {
         let gone = self.began.elapsed().as_secs_f64();
         if let Some(whole) = self.of(self.now) {
             let after: f64 = self.after.iter().filter_map(|&k| self.of(k)).sum();
-            return Some(Left::About((whole - gone).max(0.0) + after));
+            let left = (whole - gone).max(0.0) + after;
+            // With more topics a run takes longer, but less than in proportion.
+            let seen = |k: &u32| self.seen.iter().any(|s| s.0 == *k);
+            let all = self.after.iter().chain([&self.now]).all(seen);
+            return Some(if all { Left::About(left) } else { Left::AtMost(left) });
         }
         // The first of all.
         let whole = trained.filter(|&share| share > 0.0 && gone > 1.0).map(|share| gone / share)?;
@@ -383,8 +387,10 @@ mod tests {
         let Some(Left::AtMost(seconds)) = pace.left(Some(0.5)) else { unreachable!("there is a share") };
         assert!((seconds - 160.0).abs() < 1.0, "{seconds}");
         pace.seen = vec![(20, 30.0), (20, 50.0), (100, 90.0)];
-        let Some(Left::About(seconds)) = pace.left(None) else { unreachable!("some are done") };
+        let Some(Left::AtMost(seconds)) = pace.left(None) else { unreachable!("some are done") };
         // 40 less 10, two and a half times 40, and 90.
         assert!((seconds - 220.0).abs() < 1.0, "{seconds}");
+        pace.after = vec![100];
+        assert!(matches!(pace.left(None), Some(Left::About(_))));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tinylda::eval::Measure;
 
 use super::super::experiment::{put, save};
-use super::super::{grouped, print, shown, to_stdout};
+use super::super::{grouped, print, quoted, shown, to_stdout};
 use super::Setup;
 use super::choice::{Choice, Row, Values};
 use super::runs::Record;
@@ -188,16 +188,16 @@ fn report(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> String {
     let mut out = format!("# How many topics? {}\n\n", corpus_name(setup));
     if let Some(choice) = choice {
         put_line!(out, "**{}**", choice.reason);
-        choice.notes.iter().for_each(|note| {
+        for note in &choice.notes {
             put_line!(out, "{note}");
-        });
+        }
     }
     let (names, rows_of_text) = cells(setup, rows, choice);
     let line = |row: &[String]| format!("| {} |", row.join(" | "));
     put_line!(out, "\n{}\n|{}", line(&names), "---:|".repeat(names.len()));
-    rows_of_text.iter().for_each(|row| {
+    for row in &rows_of_text {
         put_line!(out, "{}", line(row));
-    });
+    }
     put_line!(out, "\n![Perplexity, coherence and stability against K](sweep.png)\n");
     for (name, text) in legend(setup, rows) {
         put_line!(out, "- **{name}**: {text}");
@@ -217,15 +217,26 @@ fn report(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> String {
     out
 }
 
-/// A name as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let text = shown(path);
-    let plain = |c: char| c.is_alphanumeric() || "-_./=+,:%@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
+/// This command with another K.
+fn with_topics(words: impl Iterator<Item = String>, topics: u32) -> String {
+    let (mut out, mut words) = (Vec::new(), words);
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.as_str(), None),
+        };
+        let short = word.strip_prefix("-k").is_some_and(|rest| !rest.is_empty());
+        if name == "-k" || name == "--topics" || short {
+            if value.is_none() && !short {
+                // Its value goes, too.
+                let _ = words.next();
+            }
+            continue;
+        }
+        out.push(quoted(&word));
     }
+    out.extend(["-k".to_owned(), topics.to_string()]);
+    out.join(" ")
 }
 
 /// The table, the best K with the reason, and what to do with it.
@@ -257,9 +268,9 @@ pub(super) fn result(
     });
     let mut lines = table(&cells(setup, rows, Some(choice)));
     put_line!(lines, "\n* {}", choice.reason);
-    choice.notes.iter().for_each(|note| {
+    for note in &choice.notes {
         put_line!(lines, "  {note}");
-    });
+    }
     lines.push('\n');
     let meanings = legend(setup, rows);
     let meanings: Vec<(&str, String)> =
@@ -268,11 +279,12 @@ pub(super) fn result(
     let folder = out.display();
     put_line!(lines, "\n{folder} has sweep.svg, sweep.png, sweep.csv, report.md and models.");
     put_line!(lines, "The best model with K = {k} (seed {}) is {}. Next:", choice.seed, model.display());
-    put_line!(lines, "  tinylda topics {}", quoted(model));
+    put_line!(lines, "  tinylda topics {}", quoted(&shown(model)));
+    let whole = "It has not seen the documents held out. For a model of all: `tinylda train` with the same options and";
+    put_line!(lines, "{whole} -k {k}.");
     if let Some(next) = choice.next {
-        let data = quoted(&setup.a.corpus);
-        put_line!(lines, "To try another K too, with the same settings:");
-        put_line!(lines, "  tinylda sweep {data} -k {next} -o {}", quoted(out));
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        put_line!(lines, "To try another K beside these:\n  {}", with_topics(words, next));
     }
     print(setup.a.json, &value, &lines)
 }
@@ -317,4 +329,20 @@ fn tsv(setup: &Setup<'_>, rows: &[Row], choice: &Choice) -> String {
         );
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_k() {
+        for (command, expected) in [
+            ("t sweep a.tlc -k 1,2 -o x", "t sweep a.tlc -o x -k 8"),
+            ("t sweep -k=1,2 a.tlc --topics=5 -k7 --passes 3", "t sweep a.tlc --passes 3 -k 8"),
+            ("t sweep --topics 1,2 a;b.tlc", "t sweep 'a;b.tlc' -k 8"),
+        ] {
+            assert_eq!(with_topics(command.split(' ').map(str::to_owned), 8), expected);
+        }
+    }
 }
