@@ -161,7 +161,6 @@ fn wrong_usage_is_said_before_any_work() {
         ("sweep ten.tlc -k 5 --repeats 0 -o out", "0 is not in 1.."),
         ("sweep ten.tlc -k 5 --coherence cake -o out", "possible values"),
         ("sweep ten.tlc -k 5,100000000 -o out", "at most"),
-        ("sweep ten.tlc -k 5 --memory 1MiB -o out", "--memory"),
         ("sweep ten.tlc -k 5 --algorithm stbp --active 3 -o out", "--active"),
         ("sweep two.tlc -k 2 -o out2", "at least one document in each part"),
         ("sweep short.txt --format uci --test 0.5 -k 1 -o out3", "three tokens"),
@@ -172,5 +171,6 @@ fn wrong_usage_is_said_before_any_work() {
         assert_eq!(output.status.code(), Some(2), "{arguments}: {text}");
         assert!(text.contains(part) && !text.contains("panicked"), "{arguments}: {text}");
     }
+    bad(f, "-q sweep ten.tlc -k 5 --memory 1MiB -o out", 1, &["--memory"]);
     assert!(!f.join("out/sweep.json").exists());
 }

@@ -203,7 +203,9 @@ fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
         let plan = runs::trainer(setup, k, setup.a.seed).plan(&setup.train)?;
         // A model is measured in memory: K numbers per word, in rows of sixteen.
         let model = u64::from(setup.train.shape().words) * u64::from(k.next_multiple_of(16)) * 4;
-        let needed = plan.program + plan.words + model + plan.buffers;
+        // Pairs of top words are counted on every thread; 2 MiB for lists that are not worth a formula.
+        let pairs = u64::from(k) * u64::from(setup.a.top).pow(2) * 8 * setup.threads as u64;
+        let needed = plan.program + plan.words + model + plan.buffers + pairs + (2 << 20);
         if let Some(memory) = setup.memory.filter(|&memory| memory < needed) {
             return Err(usage(
                 "--memory",
