@@ -2,6 +2,7 @@
 
 mod answers;
 mod paper;
+mod sweep;
 mod train;
 pub(crate) mod words;
 
@@ -14,7 +15,8 @@ use tinylda::eval::Measure;
 
 pub(crate) use answers::{Data, Documents, Infer, InferFormat, Target};
 pub(crate) use paper::Paper;
-pub(crate) use train::{Digamma, Exclude, Instructions, Theta, Train};
+pub(crate) use sweep::Sweep;
+pub(crate) use train::{Digamma, Exclude, How, Instructions, Theta, Train};
 
 pub(crate) use words::Words;
 
@@ -44,6 +46,7 @@ pub(crate) enum Command {
     Convert(Convert),
     Split(Split),
     Train(Box<Train>),
+    Sweep(Box<Sweep>),
     Topics(Topics),
     Infer(Infer),
     Documents(Documents),

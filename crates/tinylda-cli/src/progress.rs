@@ -69,8 +69,17 @@ pub(crate) struct Bar {
     pace: Cell<[(Instant, f64); 2]>,
 }
 
+/// Seconds left.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Left {
+    /// By work of the same kind that is done.
+    About(f64),
+    /// If the work does not end sooner than planned.
+    AtMost(f64),
+}
+
 /// 75 s as 1:15.
-fn clock(seconds: f64) -> String {
+pub(crate) fn clock(seconds: f64) -> String {
     let s = seconds.max(0.0).round() as u64;
     match (s / 3600, s / 60 % 60, s % 60) {
         (0, m, s) => format!("{m}:{s:02}"),
@@ -86,13 +95,20 @@ impl Bar {
 
     /// The same of work that may end sooner than planned, and whose pace changes: of its share that is done.
     pub(crate) fn share(&self, done: f64, first: &str, more: &str) -> ControlFlow<()> {
+        self.so_far(done, first, self.left(done).map(Left::AtMost), more)
+    }
+
+    /// The same where the caller knows what is to be said of it, and when it will be over.
+    pub(crate) fn so_far(&self, done: f64, first: &str, left: Option<Left>, more: &str) -> ControlFlow<()> {
         const STEPS: f64 = 10_000.0;
         self.show((done * STEPS) as u64, STEPS as u64, || {
             let mut text = format!("{first}, {} gone", clock(self.began.elapsed().as_secs_f64()));
-            if let Some(left) = self.left(done) {
-                // Writing to a string cannot fail.
-                let _ = write!(text, ", at most {} left", clock(left));
-            }
+            // Writing to a string cannot fail.
+            let _ = match left {
+                Some(Left::About(seconds)) => write!(text, ", about {} left", clock(seconds)),
+                Some(Left::AtMost(seconds)) => write!(text, ", at most {} left", clock(seconds)),
+                None => Ok(()),
+            };
             if !more.is_empty() {
                 let _ = write!(text, ", {more}");
             }

@@ -65,32 +65,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
-/// Find topics in a corpus
-///
-/// The same seed gives the same model file, byte for byte: on any number of threads, from memory or from disk, straight through
-/// or stopped and resumed.
+/// How topics are found: what every command that trains can be told.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
-    tinylda train abstracts.tsv.xz --text-column 3 --label-column 2 -k 25 -o abstracts.model\n  \
-    tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
-    tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
-    tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
-    tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model\n  \
-    zcat docword.nyt.txt.gz | tinylda train - --vocab vocab.nyt.txt -k 100 --algorithm ovb --passes 1 -o nyt.model\n  \
-    tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Train {
-    /// A corpus file, or any data that `import` knows: a file or a folder; - for standard input
-    pub(crate) corpus: PathBuf,
-    /// With a bag of words: the words, one per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) vocab: Option<PathBuf>,
-    /// With data: write its corpus to this file and keep it [default: it goes when the model is there]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) keep_corpus: Option<PathBuf>,
-    /// K, the number of topics
-    #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) topics: u32,
+pub(crate) struct How {
     /// How topics are found
     #[arg(long, value_parser = algorithm(), default_value = "tbp")]
     pub(crate) algorithm: Algorithm,
@@ -103,13 +80,6 @@ pub(crate) struct Train {
     /// Dirichlet parameter of a topic's words, per word
     #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = tinylda::DEFAULT_BETA)]
     pub(crate) beta: f64,
-    /// tbp: seed words of topics, a line for each: `topic: word word …`, topics as numbers from 0 or as names. The words keep
-    /// drawing their topic in every pass
-    #[arg(long, value_name = "FILE")]
-    pub(crate) seeds: Option<PathBuf>,
-    /// How much a seed word weighs in its topic: so many times what it occurs in the corpus [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = positive, requires = "seeds")]
-    pub(crate) seed_weight: Option<f64>,
     /// Learn alpha (one for each topic) and beta from the documents; --alpha and --beta are where they begin
     #[arg(long)]
     pub(crate) optimize: bool,
@@ -154,6 +124,52 @@ pub(crate) struct Train {
     /// Use these instructions in place of the best that the processor has; the result does not depend on them
     #[arg(long, value_enum, hide = true)]
     pub(crate) instructions: Option<Instructions>,
+    /// The most memory to use, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<Size>,
+    /// tbp: what is kept of documents between two passes; recompute needs little disk, and costs accuracy [default: keep]
+    #[arg(long, value_enum)]
+    pub(crate) theta: Option<Theta>,
+    /// Write a checkpoint so often, such as 30s, 10m or 2h; 0: only when stopped
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
+    pub(crate) checkpoint_every: Duration,
+}
+
+/// Find topics in a corpus
+///
+/// The same seed gives the same model file, byte for byte: on any number of threads, from memory or from disk, straight through
+/// or stopped and resumed.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
+    tinylda train abstracts.tsv.xz --text-column 3 --label-column 2 -k 25 -o abstracts.model\n  \
+    tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model\n  \
+    zcat docword.nyt.txt.gz | tinylda train - --vocab vocab.nyt.txt -k 100 --algorithm ovb --passes 1 -o nyt.model\n  \
+    tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Train {
+    /// A corpus file, or any data that `import` knows: a file or a folder; - for standard input
+    pub(crate) corpus: PathBuf,
+    /// With a bag of words: the words, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vocab: Option<PathBuf>,
+    /// With data: write its corpus to this file and keep it [default: it goes when the model is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keep_corpus: Option<PathBuf>,
+    /// K, the number of topics
+    #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) topics: u32,
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// tbp: seed words of topics, a line for each: `topic: word word …`, topics as numbers from 0 or as names. The words keep
+    /// drawing their topic in every pass
+    #[arg(long, value_name = "FILE")]
+    pub(crate) seeds: Option<PathBuf>,
+    /// How much a seed word weighs in its topic: so many times what it occurs in the corpus [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = positive, requires = "seeds")]
+    pub(crate) seed_weight: Option<f64>,
     /// The same seed gives the same topics
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -163,24 +179,15 @@ pub(crate) struct Train {
     /// atbp, abp: visit the documents in this order, a number from 0 per line, in place of a random one
     #[arg(long, value_name = "FILE")]
     pub(crate) order: Option<PathBuf>,
-    /// The most memory to use, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<Size>,
     /// Print what memory and disk would be used for, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "restart"])]
     pub(crate) plan: bool,
-    /// tbp: what is kept of documents between two passes; recompute needs little disk, and costs accuracy [default: keep]
-    #[arg(long, value_enum)]
-    pub(crate) theta: Option<Theta>,
     /// A folder for what does not fit in memory [default: that of the checkpoints]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
     /// A folder for checkpoints; it goes when the model is written [default: the model's name and .checkpoint]
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Write a checkpoint so often, such as 30s, 10m or 2h; 0: only when stopped
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
-    pub(crate) checkpoint_every: Duration,
     /// Go on where a checkpoint has left off: the model will be the same as if training had never stopped
     #[arg(long)]
     pub(crate) resume: bool,

@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod documents;
 pub(crate) mod eval;
+mod experiment;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod infer;
@@ -13,6 +14,7 @@ pub(crate) mod info;
 pub(crate) mod input;
 pub(crate) mod paper;
 pub(crate) mod split;
+pub(crate) mod sweep;
 pub(crate) mod synth;
 mod themes;
 pub(crate) mod topics;
@@ -87,6 +89,16 @@ fn visible(word: &str) -> String {
     word.chars()
         .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect()
+}
+
+/// A word of a command as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// A path as it goes into JSON.

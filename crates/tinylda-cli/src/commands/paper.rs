@@ -12,8 +12,7 @@ mod runs;
 mod words;
 mod work;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
@@ -160,22 +159,4 @@ pub(crate) fn run(a: &args::Paper, ui: Ui) -> anyhow::Result<()> {
     let bad = if failed > 0 { format!(", {failed} failed (the report says why)") } else { String::new() };
     let line = format!("{}: {done} runs, {} of them new{bad}\n", file.display(), left - failed);
     print(a.json, &value, &line)
-}
-
-/// Writes a file that appears when it is whole.
-fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let attempt = || -> std::io::Result<()> {
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        // Narrowed by the user's umask, as for any file a program makes.
-        #[cfg(unix)]
-        builder.permissions(mode);
-        let mut file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    attempt().with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,5 +1,6 @@
 //! `tinylda train`
 
+pub(super) mod how;
 mod log;
 mod plan;
 
@@ -9,12 +10,9 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
-use tinylda::{
-    Algorithm, Corpus, Event, Instructions, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer,
-    human_bytes,
-};
+use tinylda::{Corpus, Event, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
-use super::{ceiling, check_output, grouped, print, shape_line, shown, usage};
+use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
 use log::Log;
@@ -28,17 +26,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     if a.json && log_to_stdout {
         return Err(super::export::both_to_stdout("--log -"));
     }
-    let ours = [
-        ("--exclude", a.exclude.is_some()),
-        ("--active", a.active.is_some()),
-        ("--theta", a.theta.is_some()),
-    ];
-    for (option, given) in ours {
-        if given && a.algorithm != Algorithm::Tbp {
-            let found = format!("given with {}", a.algorithm.name());
-            return Err(usage(option, found, "it only with --algorithm tbp", "Leave it out, or choose tbp."));
-        }
-    }
+    how::check(&a.how)?;
     let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref(), a.seeds.as_deref()];
     if !a.plan {
         check_output("-o", a.output(), &inputs)?;
@@ -58,7 +46,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let trainer = trainer(a)?;
     let plan = trainer.plan(&corpus)?;
     if a.plan {
-        return plan::show(a, &plan, threads(a));
+        return plan::show(a, &plan, how::threads(&a.how));
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
     tinylda::check_writable(a.output())?;
@@ -83,7 +71,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         _ => format!("{} passes", summary.passes),
     };
     let value = json!({
-        "algorithm": a.algorithm.name(),
+        "algorithm": a.how.algorithm.name(),
         "topics": a.topics,
         "passes": summary.passes,
         "converged": summary.stop == Stop::Converged,
@@ -91,7 +79,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "train_perplexity": summary.train_perplexity,
         "peak_rss_bytes": machine::peak_rss_bytes(),
         "memory_bytes": plan.ceiling,
-        "threads": threads(a),
+        "threads": how::threads(&a.how),
         "active_topics": summary.active_topics,
         "message_bytes": summary.message_bytes,
         "model": shown(a.output()),
@@ -147,8 +135,8 @@ fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         model: None,
         beside: &beside,
         keep: a.keep_corpus.is_some(),
-        threads: usize::from(a.threads.unwrap_or(0)),
-        memory: ceiling(a.memory)?,
+        threads: usize::from(a.how.threads.unwrap_or(0)),
+        memory: ceiling(a.how.memory)?,
     };
     let opened = opening.open(ui)?;
     if let Some(done) = &opened.imported {
@@ -190,13 +178,13 @@ fn announce(a: &args::Train, corpus: &Corpus, plan: &Plan, ui: Ui) {
     ui.say(&format!(
         "training {} topics with {} on {}: {} documents, {} non-zeros",
         a.topics,
-        a.algorithm.name(),
+        a.how.algorithm.name(),
         a.corpus.display(),
         grouped(shape.documents),
         grouped(shape.nonzeros)
     ));
-    if !a.algorithm.threads() && a.threads.is_some_and(|n| n > 1) {
-        let name = a.algorithm.name();
+    if !a.how.algorithm.threads() && a.how.threads.is_some_and(|n| n > 1) {
+        let name = a.how.algorithm.name();
         ui.say(&format!(
             "{name} changes the topics at every word, so it works on one thread by its definition"
         ));
@@ -299,13 +287,7 @@ fn again() -> String {
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }
-    let plain = |word: &str| {
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=+,:%@".contains(c))
-    };
-    let quoted = |word: &String| {
-        if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Where checkpoints are.
@@ -319,59 +301,8 @@ fn with_more(path: &Path, more: &str) -> PathBuf {
     name.into()
 }
 
-/// On one thread where there is no other way.
-fn threads(a: &args::Train) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    if a.algorithm.threads() { a.threads.map_or_else(cores, usize::from) } else { 1 }
-}
-
 fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
-    let mut trainer = Trainer::new(a.topics)
-        .algorithm(a.algorithm)
-        .beta(a.beta)
-        .optimize(a.optimize)
-        .passes(a.passes)
-        .threads(threads(a))
-        .exclude(a.exclude != Some(args::Exclude::None))
-        .recompute(a.theta == Some(args::Theta::Recompute))
-        .seed(a.seed);
-    if let Some(tolerance) = a.tol {
-        trainer = trainer.tolerance(tolerance);
-    }
-    if let Some(n) = a.inner {
-        trainer = trainer.inner(n);
-    }
-    if let Some(digamma) = a.digamma {
-        trainer = trainer.digamma_of_both(digamma == args::Digamma::Both);
-    }
-    if let Some(n) = a.batch {
-        trainer = trainer.batch(n);
-    }
-    if let Some(tau0) = a.tau0 {
-        trainer = trainer.tau0(tau0);
-    }
-    if let Some(kappa) = a.kappa {
-        trainer = trainer.kappa(kappa);
-    }
-    if let Some(n) = a.burn_in {
-        trainer = trainer.burn_in(n);
-    }
-    if let Some(n) = a.samples {
-        trainer = trainer.samples(n);
-    }
-    if let Some(active) = a.active {
-        trainer = trainer.active(active);
-    }
-    if let Some(instructions) = a.instructions {
-        trainer = trainer.instructions(match instructions {
-            args::Instructions::Plain => Instructions::Plain,
-            args::Instructions::Avx2 => Instructions::Avx2,
-            args::Instructions::Avx512 => Instructions::Avx512,
-        });
-    }
-    if let Some(alpha) = a.alpha.or(a.alpha_sum.map(|sum| sum / f64::from(a.topics))) {
-        trainer = trainer.alpha(alpha);
-    }
+    let mut trainer = how::trainer(&a.how, a.topics, a.seed);
     if let Some(path) = &a.seeds {
         trainer = trainer.seeds(Seeds::read(path)?);
     }
@@ -384,7 +315,7 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     if let Some(path) = &a.order {
         trainer = trainer.order(numbers(path)?);
     }
-    if let Some(bytes) = ceiling(a.memory)? {
+    if let Some(bytes) = ceiling(a.how.memory)? {
         trainer = trainer.memory(bytes);
     }
     if let Some(folder) = &a.scratch {
@@ -393,7 +324,7 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
     if !a.snapshots.is_empty() {
         trainer = trainer.snapshots(a.snapshots.clone(), with_more(a.output(), ".snapshots"));
     }
-    let every = Some(a.checkpoint_every).filter(|every| !every.is_zero());
+    let every = Some(a.how.checkpoint_every).filter(|every| !every.is_zero());
     let resume = match (a.resume, a.restart) {
         (true, _) => Resume::Yes,
         (_, true) => Resume::Restart,

@@ -181,7 +181,9 @@ impl Figure {
             for name in row {
                 let style = style(name);
                 let line = vec![(x, y + 8.0), (x + SAMPLE, y + 8.0)];
-                shapes.push(Shape::Lines { points: line, stroke: style.stroke() });
+                if style.joined {
+                    shapes.push(Shape::Lines { points: line, stroke: style.stroke() });
+                }
                 shapes.push(style.marker_at((x + SAMPLE / 2.0, y + 8.0)));
                 shapes.push(Shape::Text(text((x + SAMPLE + 7.0, y + 12.0), name, NORMAL)));
                 x += wide(name);
@@ -251,10 +253,10 @@ impl Panel {
             let style = style(&self.series[i].name);
             let placed: Vec<(f64, f64)> = points[i].iter().map(|p| (x.place(p.0), y.place(p.1))).collect();
             // A marker on each of many points would hide the line: some, and not the same for all lines.
-            let every = if placed.len() > 20 { placed.len().div_ceil(8) } else { 1 };
+            let every = if placed.len() > 20 && style.joined { placed.len().div_ceil(8) } else { 1 };
             let marked = placed.iter().copied().skip((nth * 3) % every).step_by(every);
             let markers: Vec<Shape> = marked.map(|at| style.marker_at(at)).collect();
-            if placed.len() > 1 {
+            if placed.len() > 1 && style.joined {
                 shapes.push(Shape::Lines { points: placed, stroke: style.stroke() });
             }
             shapes.extend(markers);

@@ -41,6 +41,8 @@ pub(crate) struct Style {
     pub(crate) width: f64,
     /// Drawn after the others.
     pub(crate) on_top: bool,
+    /// Whether a line joins the points.
+    pub(crate) joined: bool,
 }
 
 impl Style {
@@ -49,7 +51,12 @@ impl Style {
     }
 
     pub(crate) fn marker_at(&self, at: (f64, f64)) -> Shape {
-        let size = if self.on_top { 4.2 } else { 3.6 };
+        let size = match (self.on_top, self.joined) {
+            // A point that stands for itself, over another one.
+            (true, false) => 6.4,
+            (true, true) => 4.2,
+            _ => 3.6,
+        };
         Shape::Marker { at, marker: self.marker, size, colour: self.colour }
     }
 }
@@ -58,7 +65,8 @@ const SOLID: &[f64] = &[];
 
 /// The colours of Okabe and Ito, which colour-blind people can tell apart; their yellow darker, for white paper, and a grey.
 pub(crate) fn style(name: &str) -> Style {
-    let plain = |colour, dash, marker| Style { colour, dash, marker, width: 1.6, on_top: false };
+    let plain =
+        |colour, dash, marker| Style { colour, dash, marker, width: 1.6, on_top: false, joined: true };
     let (vermilion, blue, sky) = (Colour(213, 94, 0), Colour(0, 114, 178), Colour(86, 180, 233));
     let (black, grey, green) = (Colour(0, 0, 0), Colour(72, 72, 72), Colour(0, 158, 115));
     let (purple, orange, yellow) = (Colour(204, 121, 167), Colour(230, 159, 0), Colour(164, 146, 20));
@@ -72,6 +80,12 @@ pub(crate) fn style(name: &str) -> Style {
         "vb" => plain(purple, &[2.0, 2.5], Marker::Cross),
         "ovb" => plain(orange, &[10.0, 3.0, 2.0, 3.0, 2.0, 3.0], Marker::Plus),
         "nmf" => plain(yellow, &[5.0, 2.0, 1.5, 2.0], Marker::Star),
+        // Of runs with several seeds.
+        "mean" => Style { width: 2.4, ..plain(blue, SOLID, Marker::Disc) },
+        "each run" => Style { joined: false, ..plain(grey, SOLID, Marker::Circle) },
+        "best K" => {
+            Style { width: 4.0, on_top: true, joined: false, ..plain(vermilion, SOLID, Marker::Diamond) }
+        }
         // A name that nobody has foreseen: the same style each time.
         other => {
             let sum = other.bytes().fold(7u32, |sum, b| sum.wrapping_mul(31).wrapping_add(u32::from(b)));

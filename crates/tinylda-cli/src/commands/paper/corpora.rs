@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
-use tinylda::corpus::split;
 use tinylda::{Corpus, Shape};
 
+use super::super::experiment::parts;
 use super::super::usage;
-use super::{Setup, put};
+use super::Setup;
 use crate::args;
-use crate::progress::{Ui, Unit};
+use crate::progress::Ui;
 
 /// With --quick a corpus has at most so many documents.
 const QUICK: u64 = 2000;
@@ -35,16 +34,6 @@ pub(super) struct Part {
     pub(super) path: PathBuf,
     pub(super) shape: Shape,
     pub(super) fingerprint: String,
-}
-
-/// How parts were made; others are made anew.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Origin {
-    corpus: String,
-    share: f64,
-    seed: u64,
-    train: String,
-    test: String,
 }
 
 /// Every corpus in halves.
@@ -114,41 +103,4 @@ fn divide(corpus: &Corpus, name: &str, share: f64, setup: &Setup, ui: Ui) -> any
         test: part(&test),
         vocabulary: corpus.has_vocabulary(),
     })
-}
-
-/// Two parts of a corpus in these files. What they were made from is written beside the second, and they are taken as they are
-/// where that has not changed. The first may be gone where it is not `kept`.
-fn parts(
-    corpus: &Corpus,
-    share: f64,
-    seed: u64,
-    (train, test): (&Path, &Path),
-    kept: bool,
-    ui: Ui,
-) -> anyhow::Result<(Option<Corpus>, Corpus)> {
-    let note = test.with_extension("json");
-    let old = std::fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
-    if let (Some(old), Ok(second)) = (old, Corpus::open(test)) {
-        let first = Corpus::open(train).ok().filter(|first| first.fingerprint() == old.train);
-        let same = old.corpus == corpus.fingerprint()
-            && old.share.to_bits() == share.to_bits()
-            && old.seed == seed
-            && old.test == second.fingerprint();
-        if same && (first.is_some() || !kept) {
-            return Ok((first, second));
-        }
-    }
-    let bar = ui.bar("blocks split", Unit::Plain);
-    split(corpus, share, seed, train, test, &mut |done, total| bar.at(done, total, ""))?;
-    bar.done();
-    let (first, second) = (Corpus::open(train)?, Corpus::open(test)?);
-    let origin = Origin {
-        corpus: corpus.fingerprint(),
-        share,
-        seed,
-        train: first.fingerprint(),
-        test: second.fingerprint(),
-    };
-    put(&note, &serde_json::to_vec(&origin)?)?;
-    Ok((Some(first), second))
 }

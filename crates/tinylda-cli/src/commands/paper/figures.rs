@@ -1,34 +1,16 @@
 //! The figures and the numbers in them.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use tinylda::Algorithm;
 
+use super::super::experiment::{cell, save};
 use super::runs::{FEW, Kind, Outcome};
-use super::{Everything, put, words};
-use crate::plot::{Axis, Colour, Drawing, Figure, Panel, Series, png, svg};
+use super::{Everything, words};
+use crate::plot::{Axis, Colour, Figure, Panel, Series};
 
-/// Pixels for every unit of a drawing.
-const SHARP: f64 = 2.0;
 /// Thin lines between blocks of text.
 pub(super) const RULE: Colour = Colour(0xd0, 0xd0, 0xd0);
-
-/// A figure's files: NAME.svg, NAME.png and NAME.csv.
-fn save(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
-    put(&folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
-    put(&folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
-    put(&folder.join(format!("{name}.csv")), table.as_bytes())
-}
-
-/// A value of a CSV file.
-pub(super) fn cell(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
 
 /// Draws every figure that has data, and writes what is in it beside it.
 pub(super) fn all(all: &Everything) -> anyhow::Result<()> {

@@ -5,11 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tinylda::{Algorithm, human_bytes};
 
+use super::super::experiment::{cell, put};
 use super::super::{grouped, visible};
 use super::corpora::Part;
-use super::figures::cell;
 use super::runs::{DESKTOP, FEW, Kind, Record};
-use super::{Everything, figures, put, words};
+use super::{Everything, figures, words};
 use crate::machine;
 
 /// The paper's threshold, and the first pass at which it is asked.

@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tinylda::eval::predictive_perplexity;
 use tinylda::{Algorithm, Corpus, Error, Event, Inference, Model, PassReport, Stop, Trainer};
 
+use super::super::experiment;
+use super::Setup;
 use super::corpora::{Data, Part};
-use super::{Setup, put};
 use crate::progress::Ui;
 
 /// Topics of the runs whose words are shown, and of the comparison with online learning.
@@ -186,23 +186,13 @@ impl Run {
 
     /// What an earlier command has left of this run; one that has failed is tried again.
     pub(super) fn look_up(&self, ui: Ui) -> Option<Record> {
-        let bytes = std::fs::read(&self.file).ok()?;
-        match serde_json::from_slice::<Record>(&bytes) {
-            Ok(record) => (record.settings == self.settings
-                && record.version == env!("CARGO_PKG_VERSION")
-                && record.outcome.is_some())
-            .then_some(record),
-            Err(error) => {
-                ui.say(&format!("{} cannot be read ({error}): done again", self.file.display()));
-                None
-            }
-        }
+        let record: Record = experiment::look_up(&self.file, ui)?;
+        let same = record.settings == self.settings && record.version == env!("CARGO_PKG_VERSION");
+        (same && record.outcome.is_some()).then_some(record)
     }
 
     pub(super) fn keep(&self, record: &Record) -> anyhow::Result<()> {
-        let mut text = serde_json::to_vec_pretty(record).context("cannot write a result as JSON")?;
-        text.push(b'\n');
-        put(&self.file, &text)
+        experiment::keep(&self.file, record)
     }
 
     /// What is left of it when it is over; nothing where the user has asked to stop. `tell` is told the shares of training and of

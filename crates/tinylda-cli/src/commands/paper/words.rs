@@ -1,5 +1,7 @@
 //! Topics of different algorithms beside each other.
 
+use tinylda::eval::best_matching;
+
 use super::runs::{FEW, Kind};
 use super::{Everything, figures};
 use crate::plot::{Drawing, Shape, Text, style, text, width};
@@ -36,29 +38,12 @@ fn alike(a: &Topic, b: &Topic) -> f64 {
     product / (length(a) * length(b)).max(f64::MIN_POSITIVE)
 }
 
-/// Which of `others` belongs to each of `first`: all together as much alike as possible. Exact, by the sets of those that are taken: there
-/// are few.
+/// Which of `others` belongs to each of `first`: all together as much alike as possible.
 fn best(first: &[Topic], others: &[Topic]) -> Vec<usize> {
-    let n = first.len().min(others.len()).min(16);
-    let mut sums = vec![f64::NEG_INFINITY; 1 << n];
-    let mut last = vec![0; 1 << n];
-    sums[0] = 0.0;
-    for taken in 0..sums.len() {
-        let i = (taken as u32).count_ones() as usize;
-        for k in (0..n).filter(|k| i < n && taken >> k & 1 == 0) {
-            let sum = sums[taken] + alike(&first[i], &others[k]);
-            if sum > sums[taken | 1 << k] {
-                (sums[taken | 1 << k], last[taken | 1 << k]) = (sum, k);
-            }
-        }
-    }
-    let (mut taken, mut order) = ((1usize << n) - 1, Vec::new());
-    while taken != 0 {
-        order.push(last[taken]);
-        taken &= !(1 << last[taken]);
-    }
-    order.reverse();
-    order
+    let n = first.len().min(others.len());
+    best_matching(n, &mut |i, row| {
+        row.iter_mut().zip(others).for_each(|(value, other)| *value = alike(&first[i], other));
+    })
 }
 
 /// The words of a topic that are shown.

@@ -1,0 +1,115 @@
+//! What the experiments share (`paper`, `sweep`): results that are kept one by one, corpora in parts, the files of a figure.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tinylda::Corpus;
+use tinylda::corpus::split;
+
+use crate::plot::{Drawing, png, svg};
+use crate::progress::{Ui, Unit};
+
+/// Pixels for every unit of a drawing.
+const SHARP: f64 = 2.0;
+/// How parts were made; others are made anew.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Origin {
+    corpus: String,
+    share: f64,
+    seed: u64,
+    train: String,
+    test: String,
+}
+
+/// Writes a file that appears when it is whole.
+pub(super) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let attempt = || -> std::io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        // Narrowed by the user's umask, as for any file a program makes.
+        #[cfg(unix)]
+        builder.permissions(mode);
+        let mut file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    attempt().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Keeps a result, in a file of its own.
+pub(super) fn keep<T: Serialize>(file: &Path, result: &T) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(result).context("cannot write a result as JSON")?;
+    text.push(b'\n');
+    put(file, &text)
+}
+
+/// A result that an earlier command has kept; one that cannot be read is no reason to stop.
+pub(super) fn look_up<T: DeserializeOwned>(file: &Path, ui: Ui) -> Option<T> {
+    let bytes = std::fs::read(file).ok()?;
+    match serde_json::from_slice(&bytes) {
+        Ok(result) => Some(result),
+        Err(error) => {
+            ui.say(&format!("{} cannot be read ({error}): done again", file.display()));
+            None
+        }
+    }
+}
+
+/// Two parts of a corpus in these files. What they were made from is written beside the second, and they are taken as they are
+/// where that has not changed. The first may be gone where it is not `kept`.
+pub(super) fn parts(
+    corpus: &Corpus,
+    share: f64,
+    seed: u64,
+    (train, test): (&Path, &Path),
+    kept: bool,
+    ui: Ui,
+) -> anyhow::Result<(Option<Corpus>, Corpus)> {
+    let note = test.with_extension("json");
+    let old = std::fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
+    if let (Some(old), Ok(second)) = (old, Corpus::open(test)) {
+        let first = Corpus::open(train).ok().filter(|first| first.fingerprint() == old.train);
+        let same = old.corpus == corpus.fingerprint()
+            && old.share.to_bits() == share.to_bits()
+            && old.seed == seed
+            && old.test == second.fingerprint();
+        if same && (first.is_some() || !kept) {
+            return Ok((first, second));
+        }
+    }
+    let bar = ui.bar("blocks split", Unit::Plain);
+    split(corpus, share, seed, train, test, &mut |done, total| bar.at(done, total, ""))?;
+    bar.done();
+    let (first, second) = (Corpus::open(train)?, Corpus::open(test)?);
+    let origin = Origin {
+        corpus: corpus.fingerprint(),
+        share,
+        seed,
+        train: first.fingerprint(),
+        test: second.fingerprint(),
+    };
+    put(&note, &serde_json::to_vec(&origin)?)?;
+    Ok((Some(first), second))
+}
+
+/// A figure's files: NAME.svg, NAME.png and NAME.csv.
+pub(super) fn save(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
+    put(&folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
+    put(&folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
+    put(&folder.join(format!("{name}.csv")), table.as_bytes())
+}
+
+/// A value of a CSV file.
+pub(super) fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
