@@ -36,14 +36,13 @@
   };
   const fold = text => text.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
   const whole = n => Math.round(n).toLocaleString('en');
-  const percent = p => p >= 0.0995 ? Math.round(100 * p) + '%' : p >= 0.00095 ? (100 * p).toFixed(1) + '%' : p > 0 ? '<0.1%' : '0%';
+  const percent = p => p >= 0.0995 ? Math.round(100 * p) + '%' : p >= 0.00995 ? (100 * p).toFixed(1) + '%' : p >= 0.00005 ? (100 * p).toFixed(2) + '%' : p > 0 ? '<0.01%' : '0%';
   const figure = v => v == null || !isFinite(v) ? '–' : v.toFixed(2).replace('-', '−');
   const bytes = b => {
     const unit = b >= 2 ** 30 ? 3 : b >= 2 ** 20 ? 2 : 1;
     const v = b / 1024 ** unit;
     return (v >= 100 ? whole(v) : String(+v.toPrecision(3))) + ' ' + ['', 'KiB', 'MiB', 'GiB'][unit];
   };
-  const seconds = s => s < 120 ? +s.toPrecision(3) + ' s' : s < 7200 ? +(s / 60).toPrecision(3) + ' min' : +(s / 3600).toPrecision(3) + ' h';
   const say = text => { $('said').textContent = text; };
 
   // A file opened from disk may have no storage.
@@ -261,7 +260,7 @@
     }
     const radius = k => {
       const w = weights ? weights.get(k) || 0 : topics.prevalence[k];
-      return w ? Math.max(2.5, unit * Math.sqrt(w * Math.min(zoom, 16))) : 2;
+      return w ? Math.max(2.5, unit * Math.sqrt(w * Math.min(zoom, 16) * (weights ? 0.55 : 1))) : 2;
     };
     const screenX = k => baseX[k] * zoom + panX;
     const screenY = k => baseY[k] * zoom + panY;
@@ -271,17 +270,22 @@
       unit = Math.sqrt(0.13 * width * height / Math.PI);
       const finite = v => Number.isFinite(v) ? v : 0;
       const x = topics.x.map(finite), y = topics.y.map(finite);
-      const span = values => {
+      const reach = topics.prevalence.map(p => Math.max(2.5, unit * Math.sqrt(p)));
+      const extent = (values, scale) => {
         let low = Infinity, high = -Infinity;
-        for (const v of values) { low = Math.min(low, v); high = Math.max(high, v); }
-        return [(low + high) / 2, high - low];
+        values.forEach((v, k) => { low = Math.min(low, v * scale - reach[k]); high = Math.max(high, v * scale + reach[k]); });
+        return [high - low, (low + high) / 2];
       };
-      const [midX, wide] = span(x), [midY, tall] = span(y);
-      const rim = Math.min(unit * Math.sqrt(topics.prevalence[largest]), Math.min(width, height) / 3) + 14;
-      const scale = Math.min((width - 2 * rim) / (wide || 1e-9), (height - 2 * rim - 12) / (tall || 1e-9));
-      const s = Number.isFinite(scale) && (wide || tall) ? Math.max(scale, 0) : 0;
-      baseX = x.map(v => width / 2 + (v - midX) * s);
-      baseY = y.map(v => height / 2 - 6 - (v - midY) * s);
+      let low = 0, high = 1e9;
+      for (let i = 0; i < 60; i++) {
+        const s = low ? Math.sqrt(low * high) : high / 1e9 * 1e-3;
+        if (extent(x, s)[0] <= width - 24 && extent(y, s)[0] <= height - 48) low = s; else high = s;
+        if (!low && high < 1e-6) break;
+      }
+      const flat = !(extent(x, 1e9)[0] > width || extent(y, 1e9)[0] > height); // all in one place
+      const s = flat ? 0 : low, midX = extent(x, s)[1], midY = extent(y, s)[1];
+      baseX = x.map(v => width / 2 + v * s - midX);
+      baseY = y.map(v => height / 2 - 4 - (v * s - midY));
     }
     function frame() {
       if (waiting) return;
@@ -296,13 +300,17 @@
         c.setAttribute('r', radius(k).toFixed(1));
         if (weights || c.classList.contains('dim')) c.classList.toggle('dim', !!weights && !weights.has(k));
       }
-      around(now.topic);
+      around();
       write();
     }
-    function around(k) {
-      ring.setAttribute('cx', screenX(k).toFixed(1));
-      ring.setAttribute('cy', screenY(k).toFixed(1));
-      ring.setAttribute('r', (radius(k) + 3).toFixed(1));
+    function around() {
+      const other = now.tab === 'compare' ? now.other : null;
+      for (const [mark, k] of [[ring, now.topic], [$('ring2'), other]]) {
+        mark.setAttribute('r', k === null ? 0 : (radius(k) + 3).toFixed(1));
+        if (k === null) continue;
+        mark.setAttribute('cx', screenX(k).toFixed(1));
+        mark.setAttribute('cy', screenY(k).toFixed(1));
+      }
     }
     /** Numbers in circles, words beside them: as many as do not meet. */
     function write() {
@@ -325,6 +333,9 @@
         if (k !== now.topic && x > 0 && x < width && y > 0 && y < height) seen.push(k);
         if (seen.length > 400) break;
       }
+      const small = seen.filter(k => radius(k) < 18).map(k => [k, screenX(k), screenY(k), radius(k) * 0.8]);
+      /** No small circle of another topic under this text. */
+      const clear = (of, x, y, w, h) => !small.some(([k, cx, cy, r]) => k !== of && cx + r > x && cx - r < x + w && cy + r > y && cy - r < y + h);
       const alone = new Set();
       for (const k of seen) {
         const text = String(k + 1), r = radius(k), size = r > 22 ? 14 : 11;
@@ -332,13 +343,14 @@
         const fits = w / 2 + 2 < r && r > 7;
         const room = r > 24 && named(k, 2 * r - 12, 11);
         if (!fits || !free(x - w / 2, y - size / 2, w, size)) { if (!fits) alone.add(k); continue; }
-        const lift = room && free(x - widthOf(room, 11) / 2, y + 1, widthOf(room, 11), 12) ? 7 : 0;
+        const on = k === now.topic ? ' on' : '';
+        const half = room ? widthOf(room, 11) / 2 : 0;
+        const lift = room && free(x - half, y + 1, 2 * half, 12) && clear(k, x - half, y + 1, 2 * half, 12) ? 7 : 0;
         taken.push([x - w / 2 - 1, y - size / 2 - lift - 1, w + 2, size + 2]);
-        put(text, x, y - lift, size > 11 ? 'big' : 'num');
+        put(text, x, y - lift, (size > 11 ? 'big' : 'num') + on);
         if (lift) {
-          const w2 = widthOf(room, 11);
-          taken.push([x - w2 / 2, y + 1, w2, 13]);
-          put(room, x, y + 8, 'in');
+          taken.push([x - half, y + 1, 2 * half, 13]);
+          put(room, x, y + 8, 'in' + on);
         } else alone.add(k);
       }
       let beside = 0;
@@ -346,10 +358,10 @@
         if (!alone.has(k) || beside > 60) continue;
         const r = radius(k), y = screenY(k);
         const text = (r > 7 ? '' : `${k + 1} `) + named(k, 130, 11);
-        const w = widthOf(text, 11), x = clamp(screenX(k), w / 2 + 3, width - w / 2 - 3);
+        const w = widthOf(text, 11), x = clamp(screenX(k), w / 2 + 5, width - w / 2 - 5);
         const low = y + r + 2, high = y - r - 15;
-        const at = free(x - w / 2 - 3, low, w + 6, 13) ? low : free(x - w / 2 - 3, high, w + 6, 13) ? high : null;
-        if (at === null || Math.abs(x - screenX(k)) > r + 60) continue;
+        const at = [low, high].find(t => free(x - w / 2 - 3, t, w + 6, 13) && (k === now.topic || clear(k, x - w / 2, t, w, 13)));
+        if (at === undefined || Math.abs(x - screenX(k)) > r + 60) continue;
         taken.push([x - w / 2 - 3, at, w + 6, 13]);
         put(text, x, at + 7, k === now.topic ? 'by chosen' : 'by');
         beside++;
@@ -509,7 +521,7 @@
       weights = w === null ? null : new Map(data.lives[w].map((k, i) => [k, data.livesP[w][i]]));
       plot.classList.remove('still');
       $('legend').textContent = weights
-        ? 'Circles: the share of the word that each topic has. Dots have less than one part in a hundred of it.'
+        ? 'Large: much of the word is in this topic. Dots: less than 1% of it.'
         : 'Each circle is a topic. Large: much of the text is about it. Near: similar words.';
       frame();
     }
@@ -548,8 +560,9 @@
           circles[chosen].classList.add('chosen');
           circles[chosen].setAttribute('aria-selected', 'true');
           plot.setAttribute('aria-activedescendant', 'c' + chosen);
-          if (baseX) { around(chosen); write(); }
+          if (baseX) write();
         }
+        if (baseX) around();
         if (preview !== null || (weights ? weights.of : null) !== now.word) { preview = null; weigh(); if (weights) weights.of = now.word; }
       },
       preview(w) { if (w !== preview) { preview = w; weigh(); if (weights) weights.of = w; } },
@@ -742,7 +755,7 @@
       $('typicals').hidden = !typical.length;
       if (typical.length) { $('typical').replaceChildren(...typical.map(d => documentRow(d, shareIn(d, k)))); settleTypical(); }
       $('wheres').hidden = !labels;
-      if (labels) drawWhere();
+      if (labels) { $('wheres').firstElementChild.textContent = times ? 'Over time' : 'By label'; drawWhere(); }
       const near = topics.near && topics.near[k] || [];
       $('nears').hidden = !near.length;
       $('near').replaceChildren(...near.map((j, i) => el('li', {}, el('button', { type: 'button', tabindex: -1, 'data-topic': j + 1 },
@@ -924,7 +937,7 @@
     return out;
   }
   /** A line plot with axes. `level` is a line across with its name. */
-  function linePlot({ title, note, xs, ys, xName, formX, formY, zero, level }) {
+  function linePlot({ title, note, xs, ys, xName, formX, unitX, formY, zero, level }) {
     const W = 420, H = 210, left = 58, right = 12, top = 12, base = H - 38;
     const lowX = Math.min(...xs), highX = Math.max(...xs);
     let low = zero ? 0 : Math.min(...ys), high = Math.max(...ys, level ? level.at : -Infinity);
@@ -933,9 +946,9 @@
     high += pad;
     const X = x => left + (highX > lowX ? (x - lowX) / (highX - lowX) : 0.5) * (W - left - right);
     const Y = y => base - (y - low) / (high - low) * (base - top);
-    const last = ys.length - 1;
+    const last = ys.length - 1, says = i => `${formY(ys[i])} at ${formX(xs[i])}${unitX}`;
     const chart = svg('svg', { viewBox: `0 0 ${W} ${H}`, class: 'chart', role: 'img',
-      'aria-label': `${title}: ${formY(ys[0])} at ${formX(xs[0])}, ${formY(ys[last])} at ${formX(xs[last])}` });
+      'aria-label': `${title}: ${says(0)}, ${says(last)}` });
     for (const t of ticks(low, high, 4)) {
       chart.append(svg('line', { x1: left, x2: W - right, y1: Y(t), y2: Y(t), class: 'rule' }), svg('text', { x: left - 8, y: Y(t) + 4, class: 'right' }, formY(t)));
     }
@@ -952,7 +965,7 @@
     const read = el('span', { class: 'read' }), at = i => {
       dot.setAttribute('cx', X(xs[i]));
       dot.setAttribute('cy', Y(ys[i]));
-      read.textContent = `${formY(ys[i])} at ${formX(xs[i])}`;
+      read.textContent = says(i);
     };
     at(last);
     chart.addEventListener('pointermove', event => {
@@ -976,13 +989,19 @@
     const series = (x, y) => passes.filter(p => Number.isFinite(p[x]) && Number.isFinite(p[y]));
     const plotOf = (x, y, options) => {
       const points = series(x, y);
-      if (points.length > 1) plots.append(linePlot({ xs: points.map(p => p[x]), ys: points.map(p => p[y]), ...options }));
+      if (points.length > 1) plots.append(linePlot({ ...options, xs: points.map(options.xs || (p => p[x])), ys: points.map(options.ys || (p => p[y])) }));
     };
-    const pass = x => 'pass ' + whole(x), plain = v => Math.abs(v) >= 100 ? whole(v) : String(+v.toPrecision(3));
-    plotOf('pass', 'perplexity', { title: 'Perplexity by pass', note: 'How surprised the model is by a word: lower is better, and a flat end means that it has settled.', xName: 'passes over the documents', formX: whole, formY: plain });
-    plotOf('seconds', 'perplexity', { title: 'Perplexity by time', xName: 'time', formX: seconds, formY: plain });
-    plotOf('seconds', 'memory', { title: 'Memory', note: run.memory ? 'What the run used, and the most that it was granted.' : 'What the run used.', xName: 'time', formX: seconds, formY: bytes, zero: true,
-      level: run.memory ? { at: run.memory, name: `ceiling ${bytes(run.memory)}` } : null });
+    const plain = v => Math.abs(v) >= 100 ? whole(v) : String(+v.toPrecision(3));
+    // One unit along an axis, so that its marks are round.
+    const longest = Math.max(...passes.map(p => p.seconds || 0), 0);
+    const [second, clock] = longest < 180 ? [1, 's'] : longest < 10800 ? [60, 'min'] : [3600, 'h'];
+    const highest = Math.max(run.memory || 0, ...passes.map(p => p.memory || 0));
+    const [byte, size] = highest >= 2 ** 30 ? [2 ** 30, 'GiB'] : highest >= 2 ** 20 ? [2 ** 20, 'MiB'] : [1024, 'KiB'];
+    const time = { xs: p => p.seconds / second, xName: 'time, ' + { s: 'seconds', min: 'minutes', h: 'hours' }[clock], formX: plain, unitX: ' ' + clock };
+    plotOf('pass', 'perplexity', { title: 'Perplexity by pass', note: 'How surprised the model is by a word: lower is better, and a flat end means that it has settled.', xName: 'passes over the documents', formX: whole, unitX: ' passes', formY: plain });
+    plotOf('seconds', 'perplexity', { title: 'Perplexity by time', ...time, formY: plain });
+    plotOf('seconds', 'memory', { title: 'Memory', note: run.memory ? 'What the run used, and the most that it was granted.' : 'What the run used.', ...time, ys: p => p.memory / byte, formY: v => `${plain(v)} ${size}`, zero: true,
+      level: run.memory ? { at: run.memory / byte, name: `ceiling ${bytes(run.memory)}` } : null });
     const about = [];
     if (run.algorithm != null) about.push(['algorithm', run.algorithm]);
     about.push(['topics', whole(K)]);
