@@ -313,10 +313,10 @@ def parts_without_data_are_left_out(p):
     if run:
         check(not run.get("command") or run["command"] in p.text("#run"), "the command is not in the part about the run")
         passes = run.get("passes") or []
-        least = (2 if len(passes) > 1 and all("perplexity" in q for q in passes) else 0)
-        check(p.js("return document.querySelectorAll('#run figure').length") >= least, "plots of the run")
-        if not passes:
-            same(p.js("return document.querySelectorAll('#run figure').length"), 0, "plots without a log")
+        expected = 0
+        for x, y in (("pass", "perplexity"), ("seconds", "perplexity"), ("seconds", "memory")):
+            expected += sum(1 for q in passes if q.get(x) is not None and q.get(y) is not None) > 1
+        same(p.js("return document.querySelectorAll('#run figure').length"), expected, "plots of the run")
 
 
 def light_and_dark(p):

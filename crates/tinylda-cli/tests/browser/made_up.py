@@ -178,7 +178,7 @@ def make(topics=20, kind="plain", seed=1):
             "seed": 0,
             "settings": [["alpha", "0.1"], ["beta", "0.01"], ["passes", "60"], ["threads", "2"]],
             "corpus": [["documents", "39,861"], ["words", "28,102"], ["tokens", "6,412,172"]],
-            "passes": None,
+            "passes": [{"pass": n, "seconds": None, "perplexity": four(2000 - 10 * n), "memory": None} for n in range(1, 31)] if K > 1 else None,
             "memory": None,
         },
     }

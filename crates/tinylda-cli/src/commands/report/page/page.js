@@ -144,12 +144,12 @@
       return v !== null && /^\d{1,12}$/.test(v) && +v >= 1 && +v <= most ? +v - 1 : null;
     };
     const lambda = parseFloat(asked.get('lambda'));
-    wordIndex ||= new Map(words.text.map((w, i) => [w, i]));
+    if (asked.has('word')) wordIndex ||= new Map(words.text.map((w, i) => [w, i]));
     now.tab = TABS.includes(asked.get('part')) ? asked.get('part') : 'topic';
     now.topic = number('topic', K) ?? largest;
     now.other = number('with', K);
     now.lambda = lambda >= 0 && lambda <= 1 ? Math.round(100 * lambda) / 100 : 0.6;
-    now.word = wordIndex.get(asked.get('word')) ?? null;
+    now.word = asked.has('word') ? wordIndex.get(asked.get('word')) ?? null : null;
     const doc = documents ? documents.number.indexOf(number('document', Infinity)) : -1;
     now.doc = doc >= 0 ? doc : null;
   }
@@ -333,10 +333,10 @@
         if (k !== now.topic && x > 0 && x < width && y > 0 && y < height) seen.push(k);
         if (seen.length > 400) break;
       }
-      const small = seen.filter(k => radius(k) < 18).map(k => [k, screenX(k), screenY(k), radius(k) * 0.8]);
+      const small = order.filter(k => radius(k) < 18).map(k => [k, screenX(k), screenY(k), radius(k) * 0.8]);
       /** No small circle of another topic under this text. */
       const clear = (of, x, y, w, h) => !small.some(([k, cx, cy, r]) => k !== of && cx + r > x && cx - r < x + w && cy + r > y && cy - r < y + h);
-      const alone = new Set();
+      const alone = new Set(), numbered = new Set();
       for (const k of seen) {
         const text = String(k + 1), r = radius(k), size = r > 22 ? 14 : 11;
         const w = widthOf(text, size), x = screenX(k), y = screenY(k);
@@ -347,6 +347,7 @@
         const half = room ? widthOf(room, 11) / 2 : 0;
         const lift = room && free(x - half, y + 1, 2 * half, 12) && clear(k, x - half, y + 1, 2 * half, 12) ? 7 : 0;
         taken.push([x - w / 2 - 1, y - size / 2 - lift - 1, w + 2, size + 2]);
+        numbered.add(k);
         put(text, x, y - lift, (size > 11 ? 'big' : 'num') + on);
         if (lift) {
           taken.push([x - half, y + 1, 2 * half, 13]);
@@ -357,7 +358,7 @@
       for (const k of seen) {
         if (!alone.has(k) || beside > 60) continue;
         const r = radius(k), y = screenY(k);
-        const text = (r > 7 ? '' : `${k + 1} `) + named(k, 130, 11);
+        const text = (numbered.has(k) ? '' : `${k + 1} `) + named(k, 130, 11);
         const w = widthOf(text, 11), x = clamp(screenX(k), w / 2 + 5, width - w / 2 - 5);
         const low = y + r + 2, high = y - r - 15;
         const at = [low, high].find(t => free(x - w / 2 - 3, t, w + 6, 13) && (k === now.topic || clear(k, x - w / 2, t, w, 13)));
@@ -848,7 +849,7 @@
     foldedDocs ||= documents.number.map((n, d) => fold([titleOf(d), labelOf(d) || '', documents.text && documents.text[d] || ''].join('\n')));
     const asked = fold($('seek').value.trim()), found = [];
     for (let d = 0; d < foldedDocs.length; d++) if (foldedDocs[d].includes(asked)) found.push(d);
-    const shown = found.slice(0, 60), all = (run.corpus || []).find(c => c[0] === 'documents');
+    const shown = found.slice(0, 60), all = (run.corpus || []).some(c => c[0] === "this report's documents") ? null : (run.corpus || []).find(c => c[0] === 'documents');
     $('held').textContent = (asked ? `${whole(found.length)} found` : `The report holds ${whole(found.length)}${all ? ` of ${all[1]}` : ''} documents: the typical ones and an even sample`) +
       (shown.length < found.length ? `; the first ${shown.length} are shown.` : '.');
     $('hits').replaceChildren(...shown.map(d => documentRow(d)));
@@ -1162,7 +1163,8 @@
   document.title = title === 'Topics' ? title : `${clip(title, 80)}: topics`;
   $('title').textContent = title;
   $('title').title = title;
-  const counts = (run.corpus || []).filter(c => /^(documents|words|tokens|different words|vocabulary)$/.test(c[0])).slice(0, 3).map(c => `${c[1]} ${c[0]}`);
+  const SAID = { documents: 'documents', words: 'different words', tokens: 'words in all' };
+  const counts = (run.corpus || []).filter(c => Object.hasOwn(SAID, c[0])).map(c => `${c[1]} ${SAID[c[0]]}`);
   $('summary').textContent = [`${whole(K)} ${K === 1 ? 'topic' : 'topics'}`, ...counts].join('  ·  ');
   $('maker').textContent = `Made by tinylda${run.version ? ' ' + run.version : ''}.`;
   kept();
