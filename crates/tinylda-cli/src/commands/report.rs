@@ -25,12 +25,15 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
     let began = Instant::now();
     check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
     tinylda::check_writable(&a.output)?;
-    if let Some(bytes) = a.memory.and_then(|size| ceiling(Some(size)).transpose()).transpose()? {
+    let most = a.memory.and_then(|size| ceiling(Some(size)).transpose()).transpose()?;
+    if let Some(most) = most {
         // The file is phi, and a little more.
-        let file = std::fs::metadata(&a.model).map_or(0, |file| file.len());
-        fits(file + file / 16 + WORK, bytes)?;
+        fits(std::fs::metadata(&a.model).map_or(0, |file| file.len()) + WORK, most)?;
     }
     let model = Model::load(&a.model)?;
+    if let Some(most) = most {
+        fits(need(model.words(), model.topics()), most)?;
+    }
     let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
     let (log, asked) = match &a.log {
         Some(log) => (log.clone(), true),

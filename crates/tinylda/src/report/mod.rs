@@ -436,7 +436,8 @@ fn grouped(n: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{CorpusName, Model, Settings};
+    use super::*;
+    use crate::model::{CorpusName, Order, Settings};
     use crate::topics::Topics;
 
     /// A model with these counts.
@@ -472,5 +473,116 @@ mod tests {
             pipeline: None,
         };
         Model::new(inner, alpha, None, settings)
+    }
+
+    /// pyLDAvis 3.4.1 on the same counts (`bench/pyldavis.py` compares whole models).
+    #[test]
+    #[allow(clippy::unreadable_literal, reason = "as they were printed")]
+    fn these_are_the_numbers_of_pyldavis() {
+        let model = model(5, 60, 0.01, |w, k| {
+            let count = ((w * w * 7 + k * 13 * w + k * k) % 97) * (k + 1);
+            if (w * 5 + k * 3) % 4 == 0 { 0.0 } else { count as f32 / 4.0 }
+        });
+        let distances = [
+            0.296881390010,
+            0.267592774781,
+            0.281040876285,
+            0.090280926639,
+            0.376191744816,
+            0.301629906437,
+            0.296297508240,
+            0.282003749425,
+            0.304182997141,
+            0.279166165649,
+        ];
+        let (x, y) = (
+            [-0.0157432948, 0.1975252618, -0.1782075067, -0.0158936213, 0.0123191609],
+            [0.1216854091, -0.0646158278, -0.0618184846, -0.1277423483, 0.1324912516],
+        );
+        let firsts: [(f64, [[u32; 5]; 5]); 4] = [
+            (
+                0.0,
+                [
+                    [59, 58, 30, 51, 21],
+                    [20, 24, 30, 36, 58],
+                    [16, 12, 27, 53, 35],
+                    [28, 0, 32, 4, 48],
+                    [43, 39, 6, 55, 47],
+                ],
+            ),
+            (
+                0.3,
+                [
+                    [58, 30, 59, 21, 51],
+                    [24, 30, 20, 58, 40],
+                    [16, 53, 27, 12, 35],
+                    [28, 32, 4, 56, 48],
+                    [6, 55, 39, 43, 26],
+                ],
+            ),
+            (
+                0.6,
+                [
+                    [30, 58, 21, 17, 51],
+                    [30, 24, 34, 40, 20],
+                    [53, 16, 27, 35, 12],
+                    [28, 32, 56, 4, 8],
+                    [6, 55, 42, 39, 26],
+                ],
+            ),
+            (
+                1.0,
+                [
+                    [30, 22, 17, 9, 21],
+                    [34, 30, 42, 22, 46],
+                    [53, 27, 25, 35, 8],
+                    [33, 8, 28, 56, 5],
+                    [6, 42, 55, 22, 26],
+                ],
+            ),
+        ];
+        let kept: [&[u32]; 5] = [
+            &[
+                3, 5, 6, 7, 9, 11, 15, 17, 18, 21, 22, 26, 27, 29, 30, 31, 33, 34, 35, 37, 39, 41, 43, 46,
+                47, 50, 51, 53, 54, 57, 58, 59,
+            ],
+            &[
+                2, 4, 6, 7, 8, 10, 15, 16, 18, 19, 20, 22, 23, 24, 26, 28, 30, 31, 34, 36, 38, 40, 42, 44,
+                46, 47, 48, 51, 52, 54, 55, 56, 58, 59,
+            ],
+            &[
+                0, 1, 3, 4, 7, 8, 9, 11, 12, 13, 15, 16, 17, 20, 21, 23, 25, 27, 29, 31, 32, 33, 35, 36, 37,
+                41, 44, 45, 49, 51, 52, 53, 56, 57, 59,
+            ],
+            &[
+                0, 1, 4, 5, 8, 9, 10, 12, 13, 14, 17, 18, 21, 22, 24, 26, 28, 29, 32, 33, 37, 38, 40, 41, 44,
+                45, 46, 48, 50, 52, 56, 57, 58,
+            ],
+            &[
+                1, 2, 3, 5, 6, 7, 9, 10, 11, 14, 15, 19, 22, 23, 25, 26, 29, 33, 34, 35, 37, 38, 39, 41, 42,
+                43, 45, 46, 47, 49, 50, 54, 55,
+            ],
+        ];
+        let map = topic_map(&model, 2, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        let pairs = (0..5).flat_map(|k| (k + 1..5).map(move |l| (k, l)));
+        for ((k, l), right) in pairs.zip(distances) {
+            let found = map.distances.get(k, l).unwrap();
+            assert!((found - right).abs() < 1e-6, "{k} {l}: {found} {right}");
+        }
+        for (found, right) in map.x.iter().chain(&map.y).zip(x.iter().chain(&y)) {
+            assert!((found - right).abs() < 1e-6, "{found} {right}");
+        }
+        let prevalence: Vec<f64> = (0..5).map(|k| model.share(k)).collect();
+        let words = relevant_words(&model, &prevalence, 2).unwrap();
+        for (mut words, right) in words.into_iter().zip(kept) {
+            words.sort_unstable();
+            assert_eq!(words, right);
+        }
+        for (lambda, right) in firsts {
+            let ranked = model.ranked_words(Order::Relevance(lambda), 5).unwrap();
+            for (list, right) in ranked.iter().zip(right) {
+                assert_eq!(list.iter().map(|w| w.word).collect::<Vec<_>>(), right);
+            }
+        }
     }
 }
