@@ -423,6 +423,7 @@ def keyboard_alone(p):
     same(len(p.all("#words button[tabindex='0']")), 1, "stops of the tab key in the list")
     p.keys(Keys.ENTER)
     same(p.text("#word h2"), p.data["words"]["text"][words[min(1, len(words) - 1)]], "Enter on a word")
+    same(p.js("return document.activeElement.id"), "word", "the focus goes along with the word")
     p.keys(Keys.ESCAPE, "/")
     same(p.js("return document.activeElement.id"), "find", "the slash goes to the search box")
 
@@ -528,6 +529,13 @@ def text_is_never_markup(p):
         look("suggestions")
     for k in range(min(p.K, 8)):
         p.js("document.querySelector(arguments[0]).dispatchEvent(new MouseEvent('click', { bubbles: true }))", f"#circles [data-topic='{k + 1}']")
+        p.js(
+            """
+            const b = document.querySelector(arguments[0]).getBoundingClientRect();
+            document.getElementById('plot').dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse', clientX: b.x + b.width / 2, clientY: b.y + b.height / 2, bubbles: true }))""",
+            f"#circles [data-topic='{k + 1}']",
+        )
+        check(p.shown("#tip"), "a circle that is pointed at has no tip")
         look(f"topic {k + 1}")
     if p.data["documents"]:
         p.open("part=documents")

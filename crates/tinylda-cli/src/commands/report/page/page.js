@@ -167,9 +167,15 @@
   }
   /** Chooses; `push` makes it a step that the browser's back button undoes. */
   function choose(change, push = true) {
+    const was = { ...now }, inside = document.activeElement.closest('[role=tabpanel]');
     Object.assign(now, change);
     show();
     toAddress(push);
+    const above = (id, edge) => $(id).getBoundingClientRect()[edge] < 0;
+    if (now.tab !== was.tab) {
+      if (above('tabs', 'top')) $('tabs').scrollIntoView();
+      if (inside) $(now.tab).focus({ preventScroll: true }); // what had the focus is hidden
+    } else if (now.doc !== was.doc && above('document', 'bottom')) $('document').scrollIntoView();
   }
   function chooseTopic(k, push) {
     const stays = now.tab === 'topic' || now.tab === 'compare' && k !== now.other;
@@ -274,16 +280,14 @@
       const extent = (values, scale) => {
         let low = Infinity, high = -Infinity;
         values.forEach((v, k) => { low = Math.min(low, v * scale - reach[k]); high = Math.max(high, v * scale + reach[k]); });
-        return [high - low, (low + high) / 2];
+        return [high - low, (low + high) / 2, Math.max(...values) - Math.min(...values)];
       };
-      let low = 0, high = 1e9;
-      for (let i = 0; i < 60; i++) {
-        const s = low ? Math.sqrt(low * high) : high / 1e9 * 1e-3;
+      let low = 0, high = 2 * Math.max(width, height) / (Math.max(extent(x, 1)[2], extent(y, 1)[2]) || Infinity); // all in one place: 0
+      for (let i = 0; i < 40; i++) {
+        const s = (low + high) / 2;
         if (extent(x, s)[0] <= width - 24 && extent(y, s)[0] <= height - 48) low = s; else high = s;
-        if (!low && high < 1e-6) break;
       }
-      const flat = !(extent(x, 1e9)[0] > width || extent(y, 1e9)[0] > height); // all in one place
-      const s = flat ? 0 : low, midX = extent(x, s)[1], midY = extent(y, s)[1];
+      const s = low, midX = extent(x, s)[1], midY = extent(y, s)[1];
       baseX = x.map(v => width / 2 + v * s - midX);
       baseY = y.map(v => height / 2 - 4 - (v * s - midY));
     }
@@ -854,7 +858,6 @@
       (shown.length < found.length ? `; the first ${shown.length} are shown.` : '.');
     $('hits').replaceChildren(...shown.map(d => documentRow(d)));
     settleHits();
-    for (const b of $('hits').querySelectorAll('button')) b.setAttribute('aria-current', +b.dataset.doc === now.doc);
   }
 
   // The table of topics.
@@ -1050,7 +1053,7 @@
     active = options.length ? 0 : -1;
     found.replaceChildren(...options.map((o, i) => {
       const item = el('li', { role: 'option', id: 'o' + i, 'aria-selected': 'false' }, foreign('span', o.text, 'w'), el('span', { class: 'quiet small' }, o.kind));
-      item.onpointerdown = event => { event.preventDefault(); take(i); };
+      item.onpointerdown = event => { event.preventDefault(); take(i); find.blur(); };
       return item;
     }));
     if (asked && !options.length) found.append(el('li', { class: 'none quiet', role: 'option', 'aria-disabled': 'true' }, 'Nothing found. Rare words that no topic shows are not in the report.'));
@@ -1102,7 +1105,7 @@
   $('name').addEventListener('keydown', event => { if (event.key === 'Enter' || event.key === 'Escape') { event.stopPropagation(); $('name').blur(); } });
   $('lambda').addEventListener('input', () => { now.lambda = +$('lambda').value; drawWords(); });
   $('lambda').addEventListener('change', () => toAddress(false));
-  $('seek').addEventListener('input', hits);
+  $('seek').addEventListener('input', () => { hits(); draw.documents(); });
   $('sift').addEventListener('input', arrange);
   $('chip').onclick = () => letGo();
   function letGo() {
