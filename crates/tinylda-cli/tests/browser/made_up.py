@@ -95,7 +95,7 @@ def lists(rows, shares):
 
 
 def make(topics=20, kind="plain", seed=1):
-    """Data of a report. Kinds: plain; bare (only a model); hostile (strings that would be markup); years (labels are years)."""
+    """Data of a report. Kinds: plain; bare (only a model); hostile (strings that would be markup); years (labels are years, documents have no names)."""
     rng = random.Random(seed)
     K = topics
     text, ids = [], {}
@@ -222,6 +222,8 @@ def make(topics=20, kind="plain", seed=1):
         typical.append([document(k, 17 * k + n + 3) for n in range(5)])
     for n in range(200):
         document(rng.randrange(K), 20_000 + 97 * n)
+    if kind == "years":
+        held["name"] = None  # documents that have only numbers
     data["documents"], data["typical"] = held, typical
     return data
 

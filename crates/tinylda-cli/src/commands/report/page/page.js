@@ -659,7 +659,7 @@
 
   // ---- Documents ----
 
-  const titleOf = d => documents.name && documents.name[d] || `Document ${whole(documents.number[d] + 1)}`;
+  const titleOf = d => documents.name && documents.name[d] || `Document ${documents.number[d] + 1}`;
   const labelOf = d => labels && documents.label && documents.label[d] != null ? labels.text[documents.label[d]] : null;
   function documentRow(d, share) {
     const label = labelOf(d);
@@ -827,7 +827,7 @@
       if (d === null) { box.replaceChildren(el('p', { class: 'quiet' }, 'Choose a document to see its topics.')); return; }
       const shares = documents.topicsP[d], label = labelOf(d);
       box.replaceChildren(el('h3', { dir: 'auto', class: 'clip', title: titleOf(d) }, titleOf(d)));
-      const line = el('p', { class: 'quiet small' }, documents.name && documents.name[d] ? `Document ${whole(documents.number[d] + 1)}` : '');
+      const line = el('p', { class: 'quiet small' }, documents.name && documents.name[d] ? `Document ${documents.number[d] + 1}` : '');
       if (label) line.append(' ', foreign('span', label, 'tag'));
       box.append(line);
       if (documents.text && documents.text[d]) box.append(el('blockquote', { dir: 'auto' }, documents.text[d]));
@@ -850,7 +850,7 @@
   // Documents found by name, label or first lines.
   let foldedDocs = null;
   function hits() {
-    foldedDocs ||= documents.number.map((n, d) => fold([titleOf(d), labelOf(d) || '', documents.text && documents.text[d] || ''].join('\n')));
+    foldedDocs ||= documents.number.map((n, d) => fold([titleOf(d), n + 1, labelOf(d) || '', documents.text && documents.text[d] || ''].join('\n')));
     const asked = fold($('seek').value.trim()), found = [];
     for (let d = 0; d < foldedDocs.length; d++) if (foldedDocs[d].includes(asked)) found.push(d);
     const shown = found.slice(0, 60), all = (run.corpus || []).some(c => c[0] === "this report's documents") ? null : (run.corpus || []).find(c => c[0] === 'documents');
