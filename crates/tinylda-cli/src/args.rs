@@ -2,6 +2,7 @@
 
 mod answers;
 mod paper;
+mod report;
 mod sweep;
 mod train;
 pub(crate) mod words;
@@ -15,6 +16,7 @@ use tinylda::eval::Measure;
 
 pub(crate) use answers::{Data, Documents, Infer, InferFormat, Target};
 pub(crate) use paper::Paper;
+pub(crate) use report::{Plot, Report, What};
 pub(crate) use sweep::Sweep;
 pub(crate) use train::{Digamma, Exclude, How, Instructions, Theta, Train};
 
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Infer(Infer),
     Documents(Documents),
     Eval(Eval),
+    Report(Report),
+    Plot(Plot),
     Export(Export),
     Synth(Synth),
     Paper(Paper),
@@ -64,7 +68,7 @@ pub(crate) struct Demo {
     /// Another seed draws another collection
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Keep the corpus and the model in this folder
+    /// Keep the corpus, the model and the report in this folder [default: only the report, tinylda-demo.html in the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
     /// Print the result as one JSON object

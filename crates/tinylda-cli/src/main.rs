@@ -69,6 +69,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Infer(a) => commands::infer::run(a, ui),
         Command::Documents(a) => commands::documents::run(a, ui),
         Command::Eval(a) => commands::eval::run(a, ui),
+        Command::Report(a) => commands::report::run(a, ui),
+        Command::Plot(a) => commands::plot::run(a, ui),
         Command::Export(a) => commands::export::run(a, ui),
         Command::Synth(a) => commands::synth::run(a, ui),
         Command::Paper(a) => commands::paper::run(a, ui),

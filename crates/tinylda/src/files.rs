@@ -274,6 +274,13 @@ pub fn check_writable(path: &Path) -> Result<()> {
     AtomicFile::create(path).map(drop)
 }
 
+/// Writes a file that appears when it is whole.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.put(bytes)?;
+    file.commit()
+}
+
 /// Whether two names mean the same file, which need not be there yet.
 pub fn same_file(a: &Path, b: &Path) -> bool {
     let real = |path: &Path| {

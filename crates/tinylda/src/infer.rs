@@ -8,6 +8,7 @@ mod write;
 pub(crate) use known::Parts;
 pub use known::{Known, Unknown};
 pub use stream::{Mixture, Mixtures};
+pub(crate) use typical::labels_of;
 pub use typical::{Found, Similar, Typical, find_document, names_of};
 pub(crate) use write::push_cell;
 pub use write::{Inferred, Proportions, ProportionsFormat};

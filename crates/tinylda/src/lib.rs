@@ -3,7 +3,7 @@
 //! The way of the data, with no step back:
 //!
 //! ```text
-//! text, UCI, … -> corpus::ingest -> FILE.tlc (blocks) -> store -> train { algorithm(block, topics) } -> FILE.model -> infer, eval
+//! text, UCI, … -> corpus::ingest -> FILE.tlc (blocks) -> store -> train { algorithm(block, topics) } -> FILE.model -> infer, eval, report
 //! ```
 //!
 //! ```no_run
@@ -46,6 +46,7 @@ mod phases;
 mod plan;
 mod priors;
 mod random;
+pub mod report;
 mod seeds;
 mod store;
 pub mod table;
@@ -56,7 +57,7 @@ pub use algo::{Active, Algorithm};
 pub use checkpoint::has_checkpoint;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result, panic_is_caught};
-pub use files::{check_writable, kind_of_file, same_file};
+pub use files::{check_writable, kind_of_file, same_file, write_file};
 pub use infer::{
     Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,
     Similar, Typical, Unknown, find_document, names_of,

@@ -201,6 +201,9 @@ pub(crate) struct Train {
     /// takes more than a minute]
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Write a report of the model, too: an HTML file to explore in a browser (see `tinylda report`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// The model file to write
     #[arg(short, long, value_name = "FILE", required_unless_present = "plan")]
     output: Option<PathBuf>,

@@ -70,13 +70,34 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         lines,
         "\n{recovered} of {} themes found. Documents it had not seen: predictive perplexity {:.1} (guessing: {}).\n\n\
          What to try next, on documents of your own (a text file with one document per line):\n  \
-         tinylda import my-documents.txt -o my.tlc\n  tinylda train my.tlc -k 50 -o my.model\n  tinylda topics my.model\n",
+         tinylda import my-documents.txt -o my.tlc\n  tinylda train my.tlc -k 50 -o my.model --report my.html\n  tinylda topics my.model\n",
         THEMES.len(),
         heldout.predictive_perplexity,
         model.words()
     )?;
     if let Some(folder) = &a.keep {
         writeln!(lines, "\nKept: {} and {}", all.display(), folder.join("demo.model").display())?;
+    }
+    let report =
+        a.keep.as_deref().map_or_else(|| "tinylda-demo.html".into(), |folder| folder.join("demo.html"));
+    let making = super::report::Making {
+        title: "Demo".into(),
+        command: format!("tinylda demo --seed {}", a.seed),
+        passes: Vec::new(),
+        memory: None,
+        texts: false,
+        threads: super::infer::threads(None),
+    };
+    let report = match making.write(&model, Some(&corpus), &report, ui) {
+        Ok(_) => Some(report),
+        // What it has shown is worth something without the file, too.
+        Err(error) => {
+            ui.say(&format!("no report: {error:#}"));
+            None
+        }
+    };
+    if let Some(report) = &report {
+        writeln!(lines, "\nTo explore these topics, open {} in a browser.", report.display())?;
     }
     let value = json!({
         "documents": shape.documents,
@@ -86,6 +107,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         "seconds": trained.summary.seconds,
         "train_perplexity": trained.summary.train_perplexity,
         "predictive_perplexity": heldout.predictive_perplexity,
+        "report": report.as_deref().map(super::shown),
         "themes": THEMES.len(),
         "themes_found": recovered,
         "found": order.iter().map(|&k| json!({

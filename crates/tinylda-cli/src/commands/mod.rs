@@ -13,6 +13,8 @@ pub(crate) mod infer;
 pub(crate) mod info;
 pub(crate) mod input;
 pub(crate) mod paper;
+pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod split;
 pub(crate) mod sweep;
 pub(crate) mod synth;

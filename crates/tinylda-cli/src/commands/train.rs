@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
-use tinylda::{Corpus, Event, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
+use tinylda::report::Pass;
+use tinylda::{Corpus, Event, Model, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
 use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, usage};
 use crate::progress::{Bar, Ui, Unit};
@@ -42,11 +43,18 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     if a.log.is_none() && !a.plan {
         check_output("-o", &with_more(a.output(), log::ENDING), &inputs)?;
     }
+    if let Some(report) = a.report.as_deref().filter(|_| !a.plan) {
+        check_output("--report", report, &[&inputs[..], &[Some(a.output()), a.log.as_deref()]].concat())?;
+        tinylda::check_writable(report)?;
+    }
     let corpus = Corpus::open(&a.corpus)?;
     let trainer = trainer(a)?;
     let plan = trainer.plan(&corpus)?;
     if a.plan {
         return plan::show(a, &plan, how::threads(&a.how));
+    }
+    if let Some(bytes) = plan.ceiling.filter(|_| a.report.is_some()) {
+        super::report::fits(super::report::need(corpus.shape().words, a.topics), bytes)?;
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
     tinylda::check_writable(a.output())?;
@@ -66,6 +74,9 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     warn_of_seeds(a, &corpus, ui)?;
     let mut log = Log::new(a)?;
     let summary = train(a, &trainer, &corpus, &mut log, ui)?;
+    if let Some(output) = &a.report {
+        report(a, &corpus, &log, &plan, output, ui)?;
+    }
     let ended = match summary.stop {
         Stop::Converged => format!("converged after {} passes", summary.passes),
         _ => format!("{} passes", summary.passes),
@@ -83,6 +94,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "active_topics": summary.active_topics,
         "message_bytes": summary.message_bytes,
         "model": shown(a.output()),
+        "report": a.report.as_deref().map(shown),
     });
     let line = format!(
         "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}",
@@ -96,6 +108,40 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         return Ok(());
     }
     print(a.json, &value, &format!("{line}\n"))
+}
+
+/// The report, from the model as it was written.
+fn report(
+    a: &args::Train,
+    corpus: &Corpus,
+    log: &Log,
+    plan: &Plan,
+    output: &Path,
+    ui: Ui,
+) -> anyhow::Result<()> {
+    let model = Model::load(a.output())?;
+    let mut command = command_line();
+    if let Some(program) = command.first_mut() {
+        *program = "tinylda".into();
+    }
+    // Where training was resumed, the time of earlier passes is not known here.
+    let pass = |&(pass, perplexity): &(u32, f64)| {
+        let told = log.passes.iter().rfind(|told| told.pass == pass).copied();
+        told.unwrap_or(Pass { pass, perplexity, seconds: None, memory: None })
+    };
+    let making = super::report::Making {
+        title: super::report::title(&model),
+        command: shell(&command),
+        passes: model.settings().history.iter().map(pass).collect(),
+        memory: plan.ceiling.filter(|_| a.how.memory.is_some()),
+        texts: true,
+        threads: super::infer::threads(a.how.threads),
+    };
+    making
+        .write(&model, Some(corpus), output, ui)
+        .with_context(|| format!("the model {} is written, but not its report", a.output().display()))?;
+    ui.say(&format!("{}: the report; open it in a browser", output.display()));
+    Ok(())
 }
 
 /// Refuses options for data to import.
@@ -282,11 +328,20 @@ fn train(
 
 /// The command that goes on.
 fn again() -> String {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let mut words: Vec<String> = words.filter(|word| word != "--restart").collect();
+    let mut words = command_line();
+    words.retain(|word| word != "--restart");
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }
+    shell(&words)
+}
+
+fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Words of a command as a shell takes them.
+pub(super) fn shell(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 

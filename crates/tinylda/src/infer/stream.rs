@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::{Inference, Inferencer, Known, Parts, Unknown};
-use crate::corpus::{Block, Corpus, Document, Vocabulary};
+use crate::corpus::{Block, BlockReader, Corpus, Document, Vocabulary};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::phases::pool;
@@ -27,6 +27,8 @@ pub struct Mixture<'a> {
     pub number: u64,
     /// What it is called; empty where the corpus has no names.
     pub name: &'a str,
+    /// Its label; empty where the corpus has none, or they were not asked for.
+    pub label: &'a str,
     /// Its words that the model knows, by the model's ids.
     pub document: Document<'a>,
     /// Tokens of these words.
@@ -47,6 +49,7 @@ pub struct Mixtures<'a> {
     known: Known,
     inference: Inference,
     threads: usize,
+    labels: bool,
 }
 
 /// What a thread works with.
@@ -57,11 +60,30 @@ struct Worker<'m> {
     proportions: Vec<f32>,
 }
 
+/// A block of the corpus.
+#[derive(Debug, Default)]
+struct Read {
+    block: Block,
+    names: Vocabulary,
+    labels: Vocabulary,
+}
+
+impl Read {
+    fn fill(&mut self, reader: &mut BlockReader<'_>, i: usize, labels: bool) -> Result<()> {
+        reader.read(i, &mut self.block)?;
+        self.names = reader.read_names(i)?;
+        if labels {
+            self.labels = reader.read_labels(i)?;
+        }
+        Ok(())
+    }
+}
+
 impl<'a> Mixtures<'a> {
     /// With the algorithm's own way to find topics, on one thread.
     pub fn new(model: &'a Model, corpus: &'a Corpus) -> Result<Mixtures<'a>> {
         let known = Known::new(model, corpus)?;
-        Ok(Mixtures { model, corpus, known, inference: Inference::Own, threads: 1 })
+        Ok(Mixtures { model, corpus, known, inference: Inference::Own, threads: 1, labels: false })
     }
 
     /// How the topics are found.
@@ -74,6 +96,12 @@ impl<'a> Mixtures<'a> {
     #[must_use]
     pub fn threads(self, threads: usize) -> Mixtures<'a> {
         Mixtures { threads, ..self }
+    }
+
+    /// With the documents' labels.
+    #[must_use]
+    pub fn with_labels(self) -> Mixtures<'a> {
+        Mixtures { labels: true, ..self }
     }
 
     /// The corpus.
@@ -109,18 +137,16 @@ impl<'a> Mixtures<'a> {
         let total = self.corpus.shape().documents;
         let most = (NUMBERS / self.model.topics() as usize).max(1);
         let mut reader = self.corpus.reader();
-        let (mut now, mut next) =
-            ((Block::default(), Vocabulary::new()), (Block::default(), Vocabulary::new()));
-        let mut read = |i: usize, to: &mut (Block, Vocabulary)| -> Result<()> {
+        let (mut now, mut next) = (Read::default(), Read::default());
+        let mut read = |i: usize, to: &mut Read| -> Result<()> {
             if i < reader.blocks() {
-                reader.read(i, &mut to.0)?;
-                to.1 = reader.read_names(i)?;
+                to.fill(&mut reader, i, self.labels)?;
             }
             Ok(())
         };
         read(0, &mut now)?;
         for i in 0..self.corpus.blocks() {
-            let (block, names) = &now;
+            let block = &now.block;
             let chunks: Vec<Range<usize>> = block.runs().into_iter().flat_map(|run| cut(run, most)).collect();
             let mut ahead = Some(&mut next);
             for some in chunks.chunks(CHUNKS) {
@@ -133,9 +159,7 @@ impl<'a> Mixtures<'a> {
                                 workers[place].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                             let mut result = R::default();
                             for d in chunk.clone() {
-                                self.one(&mut worker, (block, names, d), |mixture| {
-                                    work(mixture, &mut result)
-                                })?;
+                                self.one(&mut worker, &now, d, |mixture| work(mixture, &mut result))?;
                             }
                             Ok(result)
                         })
@@ -168,13 +192,12 @@ impl<'a> Mixtures<'a> {
     /// Document number `d` alone.
     pub fn document<T>(&self, d: u64, use_it: impl FnOnce(&Mixture<'_>) -> T) -> Result<Option<T>> {
         let mut worker = Worker::new(Inferencer::new(self.model, self.inference)?);
-        let (mut reader, mut block) = (self.corpus.reader(), Block::default());
+        let mut read = Read::default();
         let Some(i) = self.corpus.block_of(d) else { return Ok(None) };
-        reader.read(i, &mut block)?;
-        let names = reader.read_names(i)?;
-        let within = (d - block.first_document()) as usize;
+        read.fill(&mut self.corpus.reader(), i, self.labels)?;
+        let within = (d - read.block.first_document()) as usize;
         let mut found = None;
-        self.one(&mut worker, (&block, &names, within), |mixture| {
+        self.one(&mut worker, &read, within, |mixture| {
             found = Some(use_it(mixture));
             Ok(())
         })?;
@@ -184,7 +207,8 @@ impl<'a> Mixtures<'a> {
     fn one(
         &self,
         worker: &mut Worker<'_>,
-        (block, names, d): (&Block, &Vocabulary, usize),
+        Read { block, names, labels }: &Read,
+        d: usize,
         work: impl FnOnce(&Mixture<'_>) -> Result<()>,
     ) -> Result<()> {
         let Worker { inferencer, part, proportions } = worker;
@@ -199,7 +223,8 @@ impl<'a> Mixtures<'a> {
         proportions
             .extend(theta.iter().zip(alpha).map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
         let name = names.get(d as u32).unwrap_or_default();
-        work(&Mixture { number, name, document, tokens, tokens_unknown, theta, proportions })
+        let label = labels.get(d as u32).unwrap_or_default();
+        work(&Mixture { number, name, label, document, tokens, tokens_unknown, theta, proportions })
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mixture, Mixtures};
-use crate::corpus::Corpus;
+use crate::corpus::{BlockReader, Corpus, Vocabulary};
 use crate::error::{Error, Place, Result};
 
 /// A document that was found.
@@ -197,17 +197,34 @@ pub fn find_document(corpus: &Corpus, asked: &str) -> Result<u64> {
 
 /// The names of some documents, by their numbers from 0; empty where there are none.
 pub fn names_of(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
-    let mut names = vec![String::new(); numbers.len()];
     if !corpus.has_names() {
-        return Ok(names);
+        return Ok(vec![String::new(); numbers.len()]);
     }
+    strings_of(corpus, numbers, BlockReader::read_names)
+}
+
+/// The same of labels.
+pub(crate) fn labels_of(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
+    if !corpus.has_labels() {
+        return Ok(vec![String::new(); numbers.len()]);
+    }
+    strings_of(corpus, numbers, BlockReader::read_labels)
+}
+
+/// A block is read once, whatever the order of the documents.
+fn strings_of<'c>(
+    corpus: &'c Corpus,
+    numbers: &[u64],
+    read: impl Fn(&mut BlockReader<'c>, usize) -> Result<Vocabulary>,
+) -> Result<Vec<String>> {
+    let mut names = vec![String::new(); numbers.len()];
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_unstable_by_key(|&at| numbers[at]);
     let (mut reader, mut loaded) = (corpus.reader(), None);
     for at in order {
         let Some(i) = corpus.block_of(numbers[at]) else { continue };
         if loaded.as_ref().is_none_or(|(block, _)| *block != i) {
-            loaded = Some((i, reader.read_names(i)?));
+            loaded = Some((i, read(&mut reader, i)?));
         }
         if let Some((_, list)) = &loaded {
             let within = (numbers[at] - corpus.block_start(i)) as u32;

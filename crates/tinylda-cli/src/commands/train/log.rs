@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use tinylda::report::Pass;
 use tinylda::{PassReport, Progress};
 
 use crate::{args, machine};
@@ -28,6 +29,8 @@ pub(super) struct Log {
     waiting: Vec<String>,
     began: Instant,
     resume: bool,
+    /// The passes so far.
+    pub(super) passes: Vec<Pass>,
     /// What was told last.
     pub(super) progress: Option<Progress>,
 }
@@ -43,6 +46,7 @@ impl Log {
             waiting: Vec::new(),
             began: Instant::now(),
             resume: a.resume,
+            passes: Vec::new(),
             progress: None,
         };
         if a.log.as_deref() == Some(Path::new("-")) {
@@ -85,7 +89,13 @@ impl Log {
         Ok(())
     }
 
-    pub(super) fn pass(&self, report: &PassReport) -> Value {
+    pub(super) fn pass(&mut self, report: &PassReport) -> Value {
+        self.passes.push(Pass {
+            pass: report.pass,
+            perplexity: report.train_perplexity,
+            seconds: Some(report.seconds),
+            memory: self.progress.and_then(|p| p.resident),
+        });
         json!({
             "pass": report.pass,
             "seconds": report.seconds,

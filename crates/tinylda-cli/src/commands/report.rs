@@ -1,0 +1,261 @@
+//! `tinylda report`: the page that is in the program, and the data that the library makes.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tinylda::report::{Pass, Report, Run};
+use tinylda::{Corpus, Model, human_bytes};
+
+use super::{ceiling, check_output, infer, print, shown, usage};
+use crate::args;
+use crate::progress::{Bar, Ui, Unit};
+
+const PAGE: &str = include_str!("report/page/page.html");
+const STYLE: &str = include_str!("report/page/page.css");
+const SCRIPT: &str = include_str!("report/page/page.js");
+
+/// What documents, words and the map take beside the model, in bytes, and for each pair of topics.
+const WORK: u64 = 64 << 20;
+const PAIR: u64 = 32;
+
+pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
+    let began = Instant::now();
+    check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
+    tinylda::check_writable(&a.output)?;
+    let most = a.memory.and_then(|size| ceiling(Some(size)).transpose()).transpose()?;
+    if let Some(most) = most {
+        // The file is phi, and a little more.
+        fits(std::fs::metadata(&a.model).map_or(0, |file| file.len()) + WORK, most)?;
+    }
+    let model = Model::load(&a.model)?;
+    if let Some(most) = most {
+        fits(need(model.words(), model.topics()), most)?;
+    }
+    let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
+    let (log, asked) = match &a.log {
+        Some(log) => (log.clone(), true),
+        None => (with_more(&a.model, ".log.jsonl"), false),
+    };
+    let passes = match passes(&log, &model) {
+        Ok(passes) => passes,
+        Err(error) if asked => return Err(error),
+        Err(_) => Vec::new(),
+    };
+    if asked && passes.is_empty() {
+        ui.say(&format!("{}: not the log of this model's training, and passed over", log.display()));
+    }
+    let making = Making {
+        title: a.title.clone().unwrap_or_else(|| title(&model)),
+        command: command(&model, &a.model),
+        passes,
+        memory: None,
+        texts: !a.no_text,
+        threads: infer::threads(a.threads),
+    };
+    let bytes = making.write(&model, corpus.as_ref(), &a.output, ui)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let value = json!({
+        "file": shown(&a.output),
+        "bytes": bytes,
+        "topics": model.topics(),
+        "documents": corpus.as_ref().map(|corpus| corpus.shape().documents),
+        "seconds": seconds,
+    });
+    let line =
+        format!("{}: {} in {seconds:.1} s; open it in a browser\n", a.output.display(), human_bytes(bytes));
+    print(a.json, &value, &line)
+}
+
+/// What a report of such a model takes.
+pub(super) fn need(words: u32, topics: u32) -> u64 {
+    let row = u64::from(topics).next_multiple_of(16) * 4;
+    u64::from(words) * row + u64::from(topics) * u64::from(topics) * PAIR + WORK
+}
+
+/// Refuses memory that the model does not fit in.
+pub(super) fn fits(need: u64, have: u64) -> anyhow::Result<()> {
+    if need <= have {
+        return Ok(());
+    }
+    Err(usage(
+        "--memory",
+        human_bytes(have),
+        &format!("about {} or more: a report holds the model", human_bytes(need)),
+        "Grant more, or make the report on a larger machine.",
+    ))
+}
+
+/// How a report is made, as `report`, `train` and `demo` have it.
+pub(super) struct Making {
+    pub(super) title: String,
+    pub(super) command: String,
+    pub(super) passes: Vec<Pass>,
+    pub(super) memory: Option<u64>,
+    pub(super) texts: bool,
+    pub(super) threads: usize,
+}
+
+impl Making {
+    /// Writes the file; returns its size.
+    pub(super) fn write(
+        self,
+        model: &Model,
+        corpus: Option<&Corpus>,
+        output: &Path,
+        ui: Ui,
+    ) -> anyhow::Result<u64> {
+        let report = Report {
+            threads: self.threads,
+            texts: self.texts,
+            run: Run {
+                title: self.title,
+                command: self.command,
+                version: env!("CARGO_PKG_VERSION").into(),
+                passes: self.passes,
+                memory: self.memory,
+            },
+        };
+        let mut bar: Option<(&'static str, Bar)> = None;
+        let data = report.data(model, corpus, &mut |what, done, total| {
+            if bar.as_ref().is_none_or(|(before, _)| *before != what) {
+                bar = None;
+            }
+            let (_, bar) = bar.get_or_insert_with(|| (what, ui.bar(what, Unit::Plain)));
+            bar.at(done, total, "")
+        })?;
+        drop(bar);
+        let page = page(&data);
+        tinylda::write_file(output, page.as_bytes())?;
+        Ok(page.len() as u64)
+    }
+}
+
+/// The page with everything in its place. What is put in is not looked at again, so that data may say anything.
+fn page(data: &str) -> String {
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+         form-action 'none'",
+        base64(&Sha256::digest(SCRIPT)),
+        base64(&Sha256::digest(STYLE))
+    );
+    let parts =
+        [("{{POLICY}}", policy.as_str()), ("{{STYLE}}", STYLE), ("{{SCRIPT}}", SCRIPT), ("{{DATA}}", data)];
+    let mut out = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + data.len());
+    let mut rest = PAGE;
+    while let Some(at) = rest.find("{{") {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some((mark, text)) = parts.iter().find(|(mark, _)| rest.starts_with(mark)) {
+            out.push_str(text);
+            rest = &rest[mark.len()..];
+        } else {
+            out.push_str("{{");
+            rest = &rest[2..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
+
+/// What was modelled: the corpus's name without its endings.
+pub(super) fn title(model: &Model) -> String {
+    let mut name = model.settings().corpus.file.as_str();
+    for ending in [".tlc", ".input", ".stdin", ".model"] {
+        name = name.strip_suffix(ending).unwrap_or(name);
+    }
+    if name.is_empty() { "topics".into() } else { name.into() }
+}
+
+/// The command that makes such a model, from what the model keeps.
+fn command(model: &Model, path: &Path) -> String {
+    let settings = model.settings();
+    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), settings.corpus.file.clone()];
+    let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    option("-k", model.topics().to_string());
+    if settings.algorithm != "tbp" {
+        option("--algorithm", settings.algorithm.clone());
+    }
+    option("--seed", settings.seed.to_string());
+    option("--passes", settings.passes.to_string());
+    option("-o", path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    if settings.optimize {
+        words.push("--optimize".into());
+    }
+    super::train::shell(&words)
+}
+
+fn with_more(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(more);
+    name.into()
+}
+
+/// The passes in a log; none where it is not of this model's training.
+pub(super) fn passes(log: &Path, model: &Model) -> anyhow::Result<Vec<Pass>> {
+    let text =
+        std::fs::read_to_string(log).with_context(|| format!("cannot read the log {}", log.display()))?;
+    let one = |line: &str| {
+        let value: Value = serde_json::from_str(line).ok()?;
+        Some(Pass {
+            pass: u32::try_from(value["pass"].as_u64()?).ok()?,
+            perplexity: value["train_perplexity"].as_f64()?,
+            seconds: value["seconds"].as_f64(),
+            memory: value["rss_bytes"].as_u64(),
+        })
+    };
+    // A training that was resumed may have done a pass twice.
+    let mut found: Vec<Pass> = text.lines().filter_map(one).collect();
+    found.sort_by_key(|pass| pass.pass);
+    found.reverse();
+    found.dedup_by_key(|pass| pass.pass);
+    found.reverse();
+    let history = &model.settings().history;
+    let alike = |(pass, &(number, perplexity)): (&Pass, &(u32, f64))| {
+        pass.pass == number && (pass.perplexity - perplexity).abs() <= 1e-6 * perplexity.abs()
+    };
+    let same = found.len() == history.len() && found.iter().zip(history).all(alike);
+    Ok(if same { found } else { Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_every_length() {
+        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn the_page_takes_any_data() {
+        let page = page("{\"a\":\"{{SCRIPT}} {{DATA}}\"}");
+        assert!(page.contains("{\"a\":\"{{SCRIPT}} {{DATA}}\"}"));
+        assert_eq!(page.matches("{{POLICY}}").count() + page.matches("{{STYLE}}").count(), 0);
+        assert!(page.contains("script-src 'sha256-") && page.contains(STYLE.trim()));
+        // Nothing in the script or the style ends its element.
+        assert!(
+            !SCRIPT.to_ascii_lowercase().contains("</script")
+                && !STYLE.to_ascii_lowercase().contains("</style")
+        );
+    }
+}

@@ -1,0 +1,589 @@
+//! What a report shows: the topics on a map, their words, where words live, documents, labels, and the run. `docs/REPORT.md` has the form.
+//!
+//! | question | file |
+//! |---|---|
+//! | how far are topics apart? | `distance` |
+//! | where do they lie on a plane? | `map` |
+//! | which words may a topic be shown by? | `relevance` |
+//! | which documents, and what of them? | `documents`, their texts by `texts` |
+//! | how is it written? | `json` |
+//!
+//! The page itself is the program's: nothing here knows of HTML, but that `<` and its like are escaped. The result does not depend on
+//! the number of threads.
+
+mod distance;
+mod documents;
+mod json;
+mod map;
+mod relevance;
+mod texts;
+
+pub use distance::Distances;
+
+use std::ops::ControlFlow;
+
+use crate::corpus::Corpus;
+use crate::error::Result;
+use crate::eval::{Coherence, Measure, word_measures};
+use crate::infer::{Mixtures, names_of};
+use crate::model::{Model, Probabilities};
+use crate::phases::pool;
+use documents::{Documents, documents};
+use json::Json;
+
+/// The form of the data.
+const FORM: u64 = 1;
+/// Topics beside a topic.
+const NEAREST: usize = 5;
+/// Words whose coherence and exclusivity are a topic's.
+const TOP: usize = 10;
+/// Where a word lives: at most so many topics, with at least this share of it.
+const LIVES: usize = 10;
+const LEAST_LIFE: f64 = 0.01;
+/// Characters of a word, a name or a label.
+const LONGEST: usize = 200;
+
+/// Tells what is done, how much of it, and of how much; may ask to stop.
+pub type Progress<'p> = &'p mut dyn FnMut(&'static str, u64, u64) -> ControlFlow<()>;
+
+/// A pass of the training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// Its number, from 1.
+    pub pass: u32,
+    /// Training perplexity after it.
+    pub perplexity: f64,
+    /// Seconds since the training began, where known.
+    pub seconds: Option<f64>,
+    /// Bytes resident then, where known.
+    pub memory: Option<u64>,
+}
+
+/// What a report tells of the run beside what the model keeps.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Run {
+    /// What was modelled.
+    pub title: String,
+    /// The command line.
+    pub command: String,
+    /// The program's version.
+    pub version: String,
+    /// The passes; the model's own history where there are none.
+    pub passes: Vec<Pass>,
+    /// The memory that was granted.
+    pub memory: Option<u64>,
+}
+
+/// How a report is made.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// How many threads; the result does not depend on it.
+    pub threads: usize,
+    /// Whether documents' first lines are in it.
+    pub texts: bool,
+    /// The run.
+    pub run: Run,
+}
+
+/// Topics as points of a plane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopicMap {
+    /// Along the axis of most difference.
+    pub x: Vec<f64>,
+    /// Across it.
+    pub y: Vec<f64>,
+    /// How far topics are from each other: Jensen-Shannon divergence in nats.
+    pub distances: Distances,
+}
+
+/// The map of a model's topics: principal coordinates of their Jensen-Shannon divergences, as pyLDAvis has them. An axis has its
+/// farthest topic on the positive side.
+pub fn topic_map(model: &Model, threads: usize, progress: Progress<'_>) -> Result<TopicMap> {
+    let pool = pool(threads)?;
+    let step = &mut |done, total| progress("map of topics", done, total);
+    let distances = distance::distances(model, &pool, step)?;
+    let (x, y) = pool.install(|| map::places(&distances));
+    Ok(TopicMap { x, y, distances })
+}
+
+/// The words of a topic that are ever shown, for any lambda. `prevalence` are the topics' shares that p(w) is made of.
+pub fn relevant_words(model: &Model, prevalence: &[f64], threads: usize) -> Result<Vec<Vec<u32>>> {
+    let shares = word_shares(model, prevalence);
+    Ok(pool(threads)?.install(|| relevance::lists(model, &shares)))
+}
+
+/// p(w) = sum_k p(k) p(w|k).
+fn word_shares(model: &Model, prevalence: &[f64]) -> Vec<f64> {
+    let p = Probabilities::of(model);
+    let share = |w: u32| p.row(w).zip(prevalence).map(|(p, share)| p * share).sum::<f64>();
+    // Every word has a share above 0, by beta; but for rounding.
+    (0..model.words()).map(|w| share(w).max(f64::MIN_POSITIVE)).collect()
+}
+
+/// So many characters at the most, an ellipsis among them.
+fn clipped(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// What was found of a model and a corpus.
+struct Findings<'a> {
+    model: &'a Model,
+    corpus: Option<&'a Corpus>,
+    prevalence: Vec<f64>,
+    coherence: Option<Vec<f64>>,
+    exclusivity: Vec<f64>,
+    map: TopicMap,
+    shares: Vec<f64>,
+    /// Each topic's words.
+    top: Vec<Vec<u32>>,
+    documents: Option<Documents>,
+    texts: Option<Vec<String>>,
+}
+
+impl Report {
+    /// The data of a report as JSON that can stand in a page, on all of a model and, where there is one, its corpus.
+    pub fn data(&self, model: &Model, corpus: Option<&Corpus>, progress: Progress<'_>) -> Result<String> {
+        let own = model.top_words(TOP);
+        let own: Vec<Vec<u32>> = own.iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
+        let mut coherence = None;
+        let mut found = None;
+        let mut texts = None;
+        if let Some(corpus) = corpus {
+            let mixtures = Mixtures::new(model, corpus)?.threads(self.threads).with_labels();
+            let how =
+                Coherence { measures: vec![Measure::CNpmi], threads: self.threads, ..Coherence::default() };
+            let step = &mut |done, total| progress("coherence", done, total);
+            coherence =
+                how.of_corpus(model, &own, corpus, step)?.measures.pop().map(|measured| measured.topics);
+            let all = documents(&mixtures, &mut |done, total| progress("documents", done, total))?;
+            if self.texts {
+                let numbers: Vec<u64> = all.shown.iter().map(|document| document.number).collect();
+                let names = names_of(corpus, &numbers)?;
+                let stop = &mut || progress("first lines", 0, 0).is_break();
+                texts = texts::first_lines(corpus, &numbers, &names, stop)?;
+            }
+            found = Some(all);
+        }
+        let prevalence = match &found {
+            Some(found) => found.prevalence.clone(),
+            None => (0..model.topics()).map(|k| model.share(k)).collect(),
+        };
+        let map = topic_map(model, self.threads, progress)?;
+        let shares = word_shares(model, &prevalence);
+        let top = pool(self.threads)?.install(|| relevance::lists(model, &shares));
+        let exclusivity = word_measures(model, &own).exclusivity;
+        let findings = Findings {
+            model,
+            corpus,
+            prevalence,
+            coherence,
+            exclusivity,
+            map,
+            shares,
+            top,
+            documents: found,
+            texts,
+        };
+        findings.write(&self.run)
+    }
+}
+
+impl Findings<'_> {
+    fn write(&self, run: &Run) -> Result<String> {
+        let mut json = Json::default();
+        json.raw("{");
+        json.key("form");
+        json.number(FORM as f64, 4);
+        json.key("title");
+        json.text(&clipped(&run.title, LONGEST));
+        json.raw("\n");
+        self.topics(&mut json);
+        self.words(&mut json);
+        self.documents(&mut json)?;
+        self.run(&mut json, run);
+        json.raw("}\n");
+        Ok(json.finish())
+    }
+
+    fn topics(&self, json: &mut Json) {
+        json.key("topics");
+        json.raw("{");
+        json.key("prevalence");
+        json.numbers(self.prevalence.iter().copied());
+        for (name, axis) in [("x", &self.map.x), ("y", &self.map.y)] {
+            json.key(name);
+            json.list(axis, |json, &value| json.number(value, 5));
+        }
+        json.key("coherence");
+        match &self.coherence {
+            Some(values) => json.numbers(values.iter().copied()),
+            None => json.raw("null"),
+        }
+        json.key("exclusivity");
+        json.numbers(self.exclusivity.iter().copied());
+        let topics = self.model.topics() as usize;
+        let near: Vec<_> = (0..topics).map(|k| self.map.distances.nearest(k, NEAREST)).collect();
+        json.key("near");
+        json.list(&near, |json, list| json.wholes(list.iter().map(|&(l, _)| u64::from(l))));
+        json.key("apart");
+        json.list(&near, |json, list| json.numbers(list.iter().map(|&(_, distance)| distance)));
+        json.raw("}\n");
+    }
+
+    fn words(&self, json: &mut Json) {
+        let model = self.model;
+        let p = Probabilities::of(model);
+        let mut words: Vec<u32> = self.top.iter().flatten().copied().collect();
+        words.sort_unstable();
+        words.dedup();
+        json.key("words");
+        json.raw("{");
+        json.key("text");
+        json.texts(words.iter().map(|&w| clipped(&model.word_name(w), LONGEST)));
+        json.key("share");
+        json.numbers(words.iter().map(|&w| self.shares[w as usize]));
+        json.raw("}\n");
+        let place = |w: u32| words.partition_point(|&other| other < w) as u64;
+        json.key("top");
+        json.list(&self.top, |json, list| json.wholes(list.iter().map(|&w| place(w))));
+        json.key("topP");
+        json.list(self.top.iter().enumerate(), |json, (k, list)| {
+            json.numbers(list.iter().map(|&w| p.in_topic(w, k)));
+        });
+        json.raw("\n");
+        let lives = |&w: &u32| -> Vec<(u64, f64)> {
+            let share = self.shares[w as usize];
+            let of = p.row(w).zip(&self.prevalence).map(|(p, prevalence)| p * prevalence / share);
+            let mut topics: Vec<(u64, f64)> = (0..).zip(of).filter(|&(_, p)| p >= LEAST_LIFE).collect();
+            topics.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            topics.truncate(LIVES);
+            topics
+        };
+        let lives: Vec<Vec<(u64, f64)>> = words.iter().map(lives).collect();
+        json.key("lives");
+        json.list(&lives, |json, list| json.wholes(list.iter().map(|&(k, _)| k)));
+        json.key("livesP");
+        json.list(&lives, |json, list| json.numbers(list.iter().map(|&(_, p)| p)));
+        json.raw("\n");
+    }
+
+    fn documents(&self, json: &mut Json) -> Result<()> {
+        let (Some(found), Some(corpus)) = (&self.documents, self.corpus) else {
+            for name in ["documents", "typical", "labels"] {
+                json.key(name);
+                json.raw("null");
+            }
+            return Ok(());
+        };
+        let numbers: Vec<u64> = found.shown.iter().map(|document| document.number).collect();
+        json.key("documents");
+        json.raw("{");
+        json.key("number");
+        json.wholes(numbers.iter().copied());
+        json.key("name");
+        if corpus.has_names() {
+            json.texts(names_of(corpus, &numbers)?.iter().map(|name| clipped(name, LONGEST)));
+        } else {
+            json.raw("null");
+        }
+        json.key("label");
+        match &found.labels {
+            Some(labels) => json.list(&labels.of_shown, |json, label| match label {
+                Some(label) => json.raw(&label.to_string()),
+                None => json.raw("null"),
+            }),
+            None => json.raw("null"),
+        }
+        json.key("text");
+        match &self.texts {
+            Some(texts) => json.texts(texts),
+            None => json.raw("null"),
+        }
+        json.raw("\n");
+        json.key("topics");
+        json.list(&found.shown, |json, d| json.wholes(d.topics.iter().map(|&(k, _)| u64::from(k))));
+        json.key("topicsP");
+        json.list(&found.shown, |json, d| json.numbers(d.topics.iter().map(|&(_, p)| f64::from(p))));
+        json.raw("}\n");
+        json.key("typical");
+        json.list(&found.typical, |json, list| json.wholes(list.iter().map(|&at| u64::from(at))));
+        json.key("labels");
+        match &found.labels {
+            None => json.raw("null"),
+            Some(labels) => {
+                json.raw("{");
+                json.key("text");
+                json.texts(labels.names.iter().map(|name| clipped(name, LONGEST)));
+                json.key("documents");
+                json.wholes(labels.documents.iter().copied());
+                json.key("share");
+                json.list(&labels.shares, |json, row| json.numbers(row.iter().copied()));
+                json.raw("}");
+            }
+        }
+        json.raw("\n");
+        Ok(())
+    }
+
+    fn run(&self, json: &mut Json, run: &Run) {
+        let settings = self.model.settings();
+        json.key("run");
+        json.raw("{");
+        for (name, text) in
+            [("command", &run.command), ("version", &run.version), ("algorithm", &settings.algorithm)]
+        {
+            json.key(name);
+            json.text(text);
+        }
+        json.key("seed");
+        json.raw(&settings.seed.to_string());
+        let pairs = |json: &mut Json, name: &str, pairs: Vec<(&'static str, String)>| {
+            json.key(name);
+            json.list(pairs, |json, (name, value)| json.texts([name, &value]));
+        };
+        pairs(json, "settings", settings_of(self.model));
+        let trained = &settings.corpus;
+        let mut corpus = vec![
+            ("file", trained.file.clone()),
+            ("documents", grouped(trained.documents)),
+            ("words", grouped(u64::from(trained.words))),
+            ("tokens", grouped(trained.tokens)),
+        ];
+        if let Some(other) = self.corpus.filter(|corpus| corpus.fingerprint() != trained.fingerprint) {
+            let file = other.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+            corpus.push(("this report's documents", format!("{file}: {}", grouped(other.shape().documents))));
+        }
+        pairs(json, "corpus", corpus);
+        json.key("passes");
+        let own = settings.history.iter().map(|&(pass, perplexity)| Pass {
+            pass,
+            perplexity,
+            seconds: None,
+            memory: None,
+        });
+        let passes: Vec<Pass> = if run.passes.is_empty() { own.collect() } else { run.passes.clone() };
+        if passes.is_empty() {
+            json.raw("null");
+        } else {
+            json.list(&passes, |json, pass| {
+                json.raw("{");
+                json.key("pass");
+                json.raw(&pass.pass.to_string());
+                json.key("seconds");
+                json.number(pass.seconds.unwrap_or(f64::NAN), 4);
+                json.key("perplexity");
+                json.number(pass.perplexity, 6);
+                json.key("memory");
+                json.raw(&pass.memory.map_or("null".into(), |bytes| bytes.to_string()));
+                json.raw("}");
+            });
+        }
+        json.key("memory");
+        json.raw(&run.memory.map_or("null".into(), |bytes| bytes.to_string()));
+        json.raw("}");
+    }
+}
+
+/// The model's settings by their names.
+fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
+    let settings = model.settings();
+    let alpha = model.alpha();
+    let alike = alpha.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
+    let range = |values: &[f32]| {
+        let low = values.iter().copied().fold(f32::INFINITY, f32::min);
+        let high = values.iter().copied().fold(0.0, f32::max);
+        format!("{low:.4} to {high:.4}")
+    };
+    let mut list = vec![
+        ("topics", grouped(u64::from(model.topics()))),
+        ("alpha", if alike { alpha.first().copied().unwrap_or(0.0).to_string() } else { range(alpha) }),
+        ("beta", model.beta().to_string()),
+        ("alpha and beta", if settings.optimize { "learned".into() } else { "given".into() }),
+        ("passes", settings.passes.to_string()),
+        ("training perplexity", format!("{:.2}", settings.train_perplexity)),
+    ];
+    let more = [
+        ("exclude", &settings.exclude),
+        ("active topics", &settings.active),
+        ("digamma", &settings.digamma),
+        ("theta", &settings.theta),
+    ];
+    list.extend(more.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
+    if let Some(weight) = settings.seed_weight {
+        list.push(("weight of seed words", weight.to_string()));
+    }
+    for (k, name) in &settings.topic_names {
+        list.push(("seeded topic", format!("{}: {}", k + 1, clipped(name, LONGEST))));
+    }
+    list
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CorpusName, Order, Settings};
+    use crate::topics::Topics;
+
+    /// A model with these counts.
+    pub(super) fn model(topics: u32, words: u32, beta: f32, phi: impl Fn(u32, u32) -> f32) -> Model {
+        let alpha = vec![0.1; topics as usize];
+        let mut inner = Topics::new(words, topics, &alpha, beta).unwrap();
+        for w in 0..words {
+            let row = crate::kernel::flat_mut(inner.phi.row_mut(w));
+            (0..topics).for_each(|k| row[k as usize] = phi(w, k));
+        }
+        let settings = Settings {
+            algorithm: "tbp".into(),
+            exclude: None,
+            active: None,
+            digamma: None,
+            theta: None,
+            optimize: false,
+            topic_names: Vec::new(),
+            seed_weight: None,
+            seed: 1,
+            passes: 1,
+            tolerance: 1.0,
+            train_perplexity: 1.0,
+            history: Vec::new(),
+            corpus: CorpusName {
+                file: "none".into(),
+                fingerprint: "0".into(),
+                documents: 0,
+                words,
+                nonzeros: 0,
+                tokens: 0,
+            },
+            pipeline: None,
+        };
+        Model::new(inner, alpha, None, settings)
+    }
+
+    /// pyLDAvis 3.4.1 on the same counts (`bench/pyldavis.py` compares whole models).
+    #[test]
+    #[allow(clippy::unreadable_literal, reason = "as they were printed")]
+    #[allow(clippy::too_many_lines)] // Numbers.
+    fn these_are_the_numbers_of_pyldavis() {
+        let model = model(5, 60, 0.01, |w, k| {
+            let count = ((w * w * 7 + k * 13 * w + k * k) % 97) * (k + 1);
+            if (w * 5 + k * 3) % 4 == 0 { 0.0 } else { count as f32 / 4.0 }
+        });
+        let distances = [
+            0.296881390010,
+            0.267592774781,
+            0.281040876285,
+            0.090280926639,
+            0.376191744816,
+            0.301629906437,
+            0.296297508240,
+            0.282003749425,
+            0.304182997141,
+            0.279166165649,
+        ];
+        let (x, y) = (
+            [-0.0157432948, 0.1975252618, -0.1782075067, -0.0158936213, 0.0123191609],
+            [0.1216854091, -0.0646158278, -0.0618184846, -0.1277423483, 0.1324912516],
+        );
+        let firsts: [(f64, [[u32; 5]; 5]); 4] = [
+            (
+                0.0,
+                [
+                    [59, 58, 30, 51, 21],
+                    [20, 24, 30, 36, 58],
+                    [16, 12, 27, 53, 35],
+                    [28, 0, 32, 4, 48],
+                    [43, 39, 6, 55, 47],
+                ],
+            ),
+            (
+                0.3,
+                [
+                    [58, 30, 59, 21, 51],
+                    [24, 30, 20, 58, 40],
+                    [16, 53, 27, 12, 35],
+                    [28, 32, 4, 56, 48],
+                    [6, 55, 39, 43, 26],
+                ],
+            ),
+            (
+                0.6,
+                [
+                    [30, 58, 21, 17, 51],
+                    [30, 24, 34, 40, 20],
+                    [53, 16, 27, 35, 12],
+                    [28, 32, 56, 4, 8],
+                    [6, 55, 42, 39, 26],
+                ],
+            ),
+            (
+                1.0,
+                [
+                    [30, 22, 17, 9, 21],
+                    [34, 30, 42, 22, 46],
+                    [53, 27, 25, 35, 8],
+                    [33, 8, 28, 56, 5],
+                    [6, 42, 55, 22, 26],
+                ],
+            ),
+        ];
+        let kept: [&[u32]; 5] = [
+            &[
+                3, 5, 6, 7, 9, 11, 15, 17, 18, 21, 22, 26, 27, 29, 30, 31, 33, 34, 35, 37, 39, 41, 43, 46,
+                47, 50, 51, 53, 54, 57, 58, 59,
+            ],
+            &[
+                2, 4, 6, 7, 8, 10, 15, 16, 18, 19, 20, 22, 23, 24, 26, 28, 30, 31, 34, 36, 38, 40, 42, 44,
+                46, 47, 48, 51, 52, 54, 55, 56, 58, 59,
+            ],
+            &[
+                0, 1, 3, 4, 7, 8, 9, 11, 12, 13, 15, 16, 17, 20, 21, 23, 25, 27, 29, 31, 32, 33, 35, 36, 37,
+                41, 44, 45, 49, 51, 52, 53, 56, 57, 59,
+            ],
+            &[
+                0, 1, 4, 5, 8, 9, 10, 12, 13, 14, 17, 18, 21, 22, 24, 26, 28, 29, 32, 33, 37, 38, 40, 41, 44,
+                45, 46, 48, 50, 52, 56, 57, 58,
+            ],
+            &[
+                1, 2, 3, 5, 6, 7, 9, 10, 11, 14, 15, 19, 22, 23, 25, 26, 29, 33, 34, 35, 37, 38, 39, 41, 42,
+                43, 45, 46, 47, 49, 50, 54, 55,
+            ],
+        ];
+        let map = topic_map(&model, 2, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        let pairs = (0..5).flat_map(|k| (k + 1..5).map(move |l| (k, l)));
+        for ((k, l), right) in pairs.zip(distances) {
+            let found = map.distances.get(k, l).unwrap();
+            assert!((found - right).abs() < 1e-6, "{k} {l}: {found} {right}");
+        }
+        for (found, right) in map.x.iter().chain(&map.y).zip(x.iter().chain(&y)) {
+            assert!((found - right).abs() < 1e-6, "{found} {right}");
+        }
+        let prevalence: Vec<f64> = (0..5).map(|k| model.share(k)).collect();
+        let words = relevant_words(&model, &prevalence, 2).unwrap();
+        for (mut words, right) in words.into_iter().zip(kept) {
+            words.sort_unstable();
+            assert_eq!(words, right);
+        }
+        for (lambda, right) in firsts {
+            let ranked = model.ranked_words(Order::Relevance(lambda), 5).unwrap();
+            for (list, right) in ranked.iter().zip(right) {
+                assert_eq!(list.iter().map(|w| w.word).collect::<Vec<_>>(), right);
+            }
+        }
+    }
+}
