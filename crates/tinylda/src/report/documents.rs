@@ -167,7 +167,9 @@ pub(super) fn documents(
         progress,
     )?;
 
-    best.iter_mut().for_each(|list| cut(list, each));
+    for list in &mut best {
+        cut(list, each);
+    }
     shown.extend(best.iter().flatten().map(|(_, document)| document.clone()));
     shown.sort_by_key(|document| document.number);
     shown.dedup_by_key(|document| document.number);
@@ -180,7 +182,9 @@ pub(super) fn documents(
         None => None,
         Some(named) => {
             for (mean, (_, count)) in means.iter_mut().zip(named) {
-                mean.iter_mut().for_each(|sum| *sum /= *count as f64);
+                for sum in mean {
+                    *sum /= *count as f64;
+                }
             }
             let numbers: Vec<u64> = shown.iter().map(|document| document.number).collect();
             let own = crate::infer::labels_of(corpus, &numbers)?;
