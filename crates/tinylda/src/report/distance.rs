@@ -44,7 +44,7 @@ pub(super) fn ln(x: f64) -> f64 {
     const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
     let bits = x.to_bits();
     let exponent = bits.wrapping_sub(ROOT).cast_signed() >> 52;
-    let m = f64::from_bits(bits.wrapping_sub((exponent as u64) << 52));
+    let m = f64::from_bits(bits.wrapping_sub(exponent.cast_unsigned() << 52));
     let r = (m - 1.0) / (m + 1.0);
     let s = r * r;
     let high = 1.0 / 9.0 + s * (1.0 / 11.0 + s * (1.0 / 13.0 + s * (1.0 / 15.0)));

@@ -182,7 +182,7 @@ pub(super) fn documents(
         None => None,
         Some(named) => {
             for (mean, (_, count)) in means.iter_mut().zip(named) {
-                for sum in mean.iter_mut() {
+                for sum in mean {
                     *sum /= *count as f64;
                 }
             }

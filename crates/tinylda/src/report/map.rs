@@ -55,6 +55,12 @@ fn reflect(v: &mut [f64], u: &[f64]) {
     v.iter_mut().zip(u).for_each(|(v, u)| *v -= twice * u);
 }
 
+fn divide(list: &mut [f64], by: f64) {
+    for value in list {
+        *value /= by;
+    }
+}
+
 /// A symmetric matrix with nothing but the diagonal and its neighbours.
 struct Tridiagonal {
     diagonal: Vec<f64>,
@@ -79,9 +85,7 @@ fn reduce(mut a: Vec<Vec<f64>>) -> (Tridiagonal, Vec<Vec<f64>>) {
             reflections.push(Vec::new());
             continue;
         }
-        for v in &mut u {
-            *v /= norm;
-        }
+        divide(&mut u, norm);
         // A - u q' - q u', q = 2 A u - 2 (u'A u) u.
         let rest = &mut a[i + 1..];
         let product = |row: &Vec<f64>| row[i + 1..].iter().zip(&u).map(|(a, u)| a * u).sum::<f64>();
@@ -168,15 +172,11 @@ impl Tridiagonal {
             }
             let largest = x.iter().fold(0.0f64, |best, v| best.max(v.abs()));
             if largest > 0.0 {
-                for v in &mut x {
-                    *v /= largest;
-                }
+                divide(&mut x, largest);
             }
             let length = x.iter().map(|v| v * v).sum::<f64>().sqrt();
             if length > 0.0 {
-                for v in &mut x {
-                    *v /= length;
-                }
+                divide(&mut x, length);
             }
             self.solve(value, &mut x);
         }
@@ -185,14 +185,10 @@ impl Tridiagonal {
             x.iter_mut().zip(other).for_each(|(x, other)| *x -= along * other);
         }
         let largest = x.iter().fold(0.0f64, |best, v| best.max(v.abs())).max(f64::MIN_POSITIVE);
-        for v in &mut x {
-            *v /= largest;
-        }
+        divide(&mut x, largest);
         let length = x.iter().map(|v| v * v).sum::<f64>().sqrt();
         if length > 0.0 && length.is_finite() {
-            for v in &mut x {
-                *v /= length;
-            }
+            divide(&mut x, length);
         } else {
             x.fill(0.0);
         }

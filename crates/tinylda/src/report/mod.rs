@@ -477,8 +477,7 @@ mod tests {
 
     /// pyLDAvis 3.4.1 on the same counts (`bench/pyldavis.py` compares whole models).
     #[test]
-    #[allow(clippy::unreadable_literal, reason = "as they were printed")]
-    #[allow(clippy::too_many_lines)] // Numbers.
+    #[allow(clippy::unreadable_literal, clippy::too_many_lines, reason = "as they were printed")]
     fn these_are_the_numbers_of_pyldavis() {
         let model = model(5, 60, 0.01, |w, k| {
             let count = ((w * w * 7 + k * 13 * w + k * k) % 97) * (k + 1);

@@ -4,9 +4,10 @@
 //! relevance = l log p(w|k) + (1-l) log(p(w|k)/p(w)) = a + t v,   a = log p(w|k), v = -log p(w), t = 1-l
 //! ```
 //!
-//! One pass over the words for some topics at a time. For every lambda the best so far are held, and nearly all words are turned away by
-//! a few comparisons: the score grows with t, so a word whose score at the end of a range of t is not above the least that counts anywhere
-//! in the range is none of the best in it.
+//! Two passes over the words for some topics at a time. The first finds the best for a few values of lambda; they tell for all values how
+//! good a word must be at least. The second holds the best for every lambda, and nearly all words are turned away by a few comparisons:
+//! the score grows with t, so a word whose score at the end of a range of t is not above the least that counts anywhere in the range
+//! is none of the best in it.
 
 use rayon::prelude::*;
 
@@ -22,25 +23,57 @@ const RANGE: usize = 11;
 /// Topics that are gone through together: their phi of a word lies in one cache line.
 const TOGETHER: usize = 16;
 
+/// Values of t for the first pass.
+const FEW: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
+
 fn t(step: usize) -> f64 {
     1.0 - step as f64 / (STEPS - 1) as f64
 }
 
-/// The best words of one topic for every lambda.
+/// The best words of one topic for some values of t, which descend.
 struct Best {
     most: usize,
-    /// For each lambda the best so far, in no order.
+    t: Vec<f64>,
+    /// For each value the best so far, in no order.
     lists: Vec<Vec<(f64, u32)>>,
     /// The least score that a word must be above; equal ones come too late, since ids ascend.
-    least: [f64; STEPS],
-    /// The least of these in each range, and the largest t there.
+    least: Vec<f64>,
+    /// How many values are turned away together; the least of `least` in each such range, and the largest t there.
+    range: usize,
     ranges: Vec<(f64, f64)>,
 }
 
 impl Best {
-    fn new(most: usize) -> Best {
-        let ranges = (0..STEPS).step_by(RANGE).map(|from| (f64::NEG_INFINITY, t(from))).collect();
-        Best { most, lists: vec![Vec::new(); STEPS], least: [f64::NEG_INFINITY; STEPS], ranges }
+    fn new(most: usize, t: Vec<f64>, least: Vec<f64>, range: usize) -> Best {
+        let lowest = |some: &[f64]| some.iter().copied().fold(f64::INFINITY, f64::min);
+        let ranges =
+            least.chunks(range).zip(t.chunks(range)).map(|(least, t)| (lowest(least), t[0])).collect();
+        Best { most, lists: vec![Vec::new(); t.len()], t, least, range, ranges }
+    }
+
+    /// For the first pass.
+    fn of_few(most: usize) -> Best {
+        Best::new(most, FEW.to_vec(), vec![f64::NEG_INFINITY; FEW.len()], 1)
+    }
+
+    /// For the second: a word must be as good as the last of those that the first has found.
+    fn of_all(first: &Best, v: impl Fn(u32) -> f64) -> Best {
+        let mut found: Vec<(u32, f64, f64)> = Vec::new();
+        for (t, list) in first.t.iter().zip(&first.lists) {
+            found.extend(list.iter().map(|&(score, word)| (word, score - t * v(word), v(word))));
+        }
+        found.sort_by_key(|entry| entry.0);
+        found.dedup_by_key(|entry| entry.0);
+        let least = |step: usize| {
+            let mut scores: Vec<f64> = found.iter().map(|&(_, a, v)| a + t(step) * v).collect();
+            if scores.len() < first.most || first.most == 0 {
+                return f64::NEG_INFINITY;
+            }
+            let last = *scores.select_nth_unstable_by(first.most - 1, |a, b| b.total_cmp(a)).1;
+            // a is right but for its last bits here.
+            last - 1e-9
+        };
+        Best::new(first.most, (0..STEPS).map(t).collect(), (0..STEPS).map(least).collect(), RANGE)
     }
 
     #[inline]
@@ -54,9 +87,10 @@ impl Best {
     }
 
     fn try_range(&mut self, range: usize, a: f64, v: f64, word: u32) {
-        let steps = range * RANGE..((range + 1) * RANGE).min(STEPS);
-        for step in steps.clone() {
-            let score = a + t(step) * v;
+        let steps = range * self.range..((range + 1) * self.range).min(self.t.len());
+        let mut lowest = f64::INFINITY;
+        for step in steps {
+            let score = a + self.t[step] * v;
             if score > self.least[step] {
                 let list = &mut self.lists[step];
                 if list.len() == self.most {
@@ -69,8 +103,9 @@ impl Best {
                     self.least[step] = list[worst(list)].0;
                 }
             }
+            lowest = lowest.min(self.least[step]);
         }
-        self.ranges[range].0 = self.least[steps].iter().copied().fold(f64::INFINITY, f64::min);
+        self.ranges[range].0 = lowest;
     }
 }
 
@@ -92,18 +127,24 @@ pub(super) fn lists(model: &Model, shares: &[f64]) -> Vec<Vec<u32>> {
     let beta = f64::from(model.beta());
     let beta_sum = model.topics.beta_sum();
     let lambda = &model.topics.lambda[..topics];
+    let rare: Vec<f64> = shares.iter().map(|&share| -ln(share)).collect();
     let some = |first: usize| -> Vec<Vec<u32>> {
         let band = first..(first + TOGETHER).min(topics);
         let inverse: Vec<f64> = lambda[band.clone()].iter().map(|l| 1.0 / (l + beta_sum)).collect();
         let floor: Vec<f64> = inverse.iter().map(|inverse| ln(beta * inverse)).collect();
-        let mut best: Vec<Best> = band.clone().map(|_| Best::new(most)).collect();
-        for (w, &share) in (0..model.words()).zip(shares) {
-            let v = -ln(share);
-            for (i, &value) in model.phi(w)[band.clone()].iter().enumerate() {
-                let a = if value > 0.0 { ln((f64::from(value) + beta) * inverse[i]) } else { floor[i] };
-                best[i].offer(a, v, w);
+        let pass = |best: &mut [Best]| {
+            for (w, &v) in (0..model.words()).zip(&rare) {
+                for (i, &value) in model.phi(w)[band.clone()].iter().enumerate() {
+                    let a = if value > 0.0 { ln((f64::from(value) + beta) * inverse[i]) } else { floor[i] };
+                    best[i].offer(a, v, w);
+                }
             }
-        }
+        };
+        let mut few: Vec<Best> = band.clone().map(|_| Best::of_few(most)).collect();
+        pass(&mut few);
+        let mut best: Vec<Best> = few.iter().map(|few| Best::of_all(few, |w| rare[w as usize])).collect();
+        drop(few);
+        pass(&mut best);
         let list = |(k, best): (usize, Best)| {
             let mut words: Vec<u32> = best.lists.into_iter().flatten().map(|(_, word)| word).collect();
             words.sort_unstable();
