@@ -104,7 +104,7 @@ class Page:
             ActionChains(self.driver).send_keys(key).perform()
 
     def topic(self):
-        """The chosen topic, from 1, as the map says."""
+        """The chosen topic, as the map says."""
         return self.js("return +document.querySelector('#circles .chosen').dataset.topic")
 
     def free_topic(self, other_than):
@@ -140,7 +140,7 @@ def map_is_drawn(p):
     ordered = p.js("return [...document.querySelectorAll('#circles circle')].map(c => [+c.dataset.topic, +c.getAttribute('r')])")
     prevalence = p.data["topics"]["prevalence"]
     for (a, r), (b, s) in zip(ordered, ordered[1:]):
-        check(r >= s - 0.11, f"topic {a} has {prevalence[a - 1]} of the words and radius {r}, topic {b} {prevalence[b - 1]} and {s}")
+        check(r >= s - 0.11, f"topic {a} has {prevalence[a]} of the words and radius {r}, topic {b} {prevalence[b]} and {s}")
 
 
 def click_chooses(p):
@@ -164,7 +164,7 @@ def click_chooses(p):
 
 def slider_orders_words(p):
     p.open()
-    k = p.topic() - 1
+    k = p.topic()
     top, top_p, share = p.data["top"][k], p.data["topP"][k], p.data["words"]["share"]
     slider = p.at("#lambda")
     same(float(slider.get_property("value")), 0.6, "lambda at the start")
@@ -176,7 +176,7 @@ def slider_orders_words(p):
         found = [score[w] for w in words]
         same(len(found), min(30, len(top)), f"words at lambda {weight}")
         for n, (f, e) in enumerate(zip(found, expected)):
-            check(abs(f - e) < 1e-9, f"lambda {weight}: word {n + 1} of topic {k + 1} has relevance {f}, expected {e}")
+            check(abs(f - e) < 1e-9, f"lambda {weight}: word {n + 1} of topic {k} has relevance {f}, expected {e}")
         texts = p.js("return [...document.querySelectorAll('#words li:not([hidden]) .w')].map(w => w.textContent)")
         same(texts, [p.data["words"]["text"][w] for w in words], "texts of the words")
         return words
@@ -215,14 +215,14 @@ def word_is_found(p):
     check(exact >= 0, f"{texts[w]!r} is not suggested")
     p.keys(*[Keys.ARROW_DOWN] * exact, Keys.ENTER)
     same(p.text("#word h2"), texts[w], "heading of the word")
-    found = p.js("return [...document.querySelectorAll('#word .topicbars button')].map(b => +b.dataset.topic - 1)")
+    found = p.js("return [...document.querySelectorAll('#word .topicbars button')].map(b => +b.dataset.topic)")
     same(found, p.data["lives"][w], "topics of the word")
     p.settle()
     dim = p.js("return document.querySelectorAll('#circles .dim').length")
     same(dim, p.K - len(p.data["lives"][w]), "circles without the word")
     if len(p.data["lives"][w]) > 1:
         first, last = p.data["lives"][w][0], p.data["lives"][w][-1]
-        size = lambda k: float(p.js("return document.querySelector(arguments[0]).getAttribute('r')", f"#circles [data-topic='{k + 1}']"))
+        size = lambda k: float(p.js("return document.querySelector(arguments[0]).getAttribute('r')", f"#circles [data-topic='{k}']"))
         check(size(first) >= size(last), "the circle with most of the word is not the largest")
     p.driver.refresh()
     p.wait("return document.querySelector('#word h2')", "the word's part after a reload")
@@ -247,7 +247,7 @@ def document_is_found(p):
     check(here, f"no document is found for {text[:60]!r}")
     chosen = d if d in here else here[0]
     p.js("document.querySelector(arguments[0]).click()", f"#hits button[data-doc='{chosen}']")
-    found = p.js("return [...document.querySelectorAll('#document .topicbars button')].map(b => +b.dataset.topic - 1)")
+    found = p.js("return [...document.querySelectorAll('#document .topicbars button')].map(b => +b.dataset.topic)")
     same(found, held["topics"][chosen], "topics of the document")
     p.driver.refresh()
     p.wait("return document.querySelector('#document h3')", "the document after a reload")
@@ -257,7 +257,7 @@ def document_is_found(p):
     same(p.js("return document.querySelectorAll('#hits li').length"), 0, "documents found for nonsense")
     # The typical documents of a topic lead here.
     p.open()
-    k = p.topic() - 1
+    k = p.topic()
     if p.data["typical"] and p.data["typical"][k]:
         same(p.js("return [...document.querySelectorAll('#typical button')].map(b => +b.dataset.doc)"), p.data["typical"][k], "typical documents")
         p.js("document.querySelector('#typical button').click()")
@@ -267,7 +267,7 @@ def document_is_found(p):
 def table_sorts(p):
     p.open("part=list")
     topics = p.data["topics"]
-    order = lambda: p.js("return [...document.querySelectorAll('#rows tr')].map(r => +r.dataset.topic - 1)")
+    order = lambda: p.js("return [...document.querySelectorAll('#rows tr')].map(r => +r.dataset.topic)")
     same(order(), list(range(p.K)), "topics in the table")
     for key in ("prevalence", "coherence", "exclusivity"):
         if topics[key] is None:
@@ -289,16 +289,16 @@ def near_topics_compare(p):
     if p.K == 1:
         return
     p.open()
-    k = p.topic() - 1
+    k = p.topic()
     j = p.data["topics"]["near"][k][0]
     p.js("document.querySelector('#near button').click()")
     check(p.shown("#compare"), "a near topic does not open the comparison")
     lists = [p.js("return [...document.querySelectorAll(arguments[0] + ' li:not([hidden])')].map(l => [+l.firstChild.dataset.word, l.classList.contains('mark')])", s) for s in ("#oneWords", "#twoWords")]
     both = {w for w, _ in lists[0]} & {w for w, _ in lists[1]}
     for which, words in zip((k, j), lists):
-        check({w for w, _ in words} <= set(p.data["top"][which]), f"words of topic {which + 1}")
+        check({w for w, _ in words} <= set(p.data["top"][which]), f"words of topic {which}")
         same({w for w, marked in words if marked}, both, "words marked as shared")
-    check(f"with={j + 1}" in p.js("return location.hash"), "the other topic is not in the address")
+    check(f"with={j}" in p.js("return location.hash"), "the other topic is not in the address")
 
 
 def parts_without_data_are_left_out(p):
@@ -348,7 +348,7 @@ def names_are_kept(p):
     check(name in p.at(f"#circles [data-topic='{k}']").get_attribute("aria-label"), "the map does not have the name")
     if p.all("#tab-list"):
         p.js("document.getElementById('tab-list').click()")
-        same(p.text(f"#row{k - 1} .named"), name, "name in the table")
+        same(p.text(f"#row{k} .named"), name, "name in the table")
     for old in p.downloads.iterdir():
         old.unlink()
     p.js("document.querySelector('#list [data-do=export]').click()")
@@ -402,7 +402,7 @@ def keyboard_alone(p):
             p.keys(key)
             visited.add(p.topic())
         check(len(visited) > 1, "arrow keys on the map go nowhere")
-        same(p.at("#plot").get_attribute("aria-activedescendant"), f"c{p.topic() - 1}", "aria-activedescendant")
+        same(p.at("#plot").get_attribute("aria-activedescendant"), f"c{p.topic()}", "aria-activedescendant")
         p.keys("+")
         p.settle()
         check(p.js("return document.getElementById('plot').classList.contains('zoomed')"), "plus does not zoom")
@@ -528,15 +528,15 @@ def text_is_never_markup(p):
         p.js("const f = document.getElementById('find'); f.focus(); f.value = arguments[0]; f.dispatchEvent(new Event('input'))", typed)
         look("suggestions")
     for k in range(min(p.K, 8)):
-        p.js("document.querySelector(arguments[0]).dispatchEvent(new MouseEvent('click', { bubbles: true }))", f"#circles [data-topic='{k + 1}']")
+        p.js("document.querySelector(arguments[0]).dispatchEvent(new MouseEvent('click', { bubbles: true }))", f"#circles [data-topic='{k}']")
         p.js(
             """
             const b = document.querySelector(arguments[0]).getBoundingClientRect();
             document.getElementById('plot').dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse', clientX: b.x + b.width / 2, clientY: b.y + b.height / 2, bubbles: true }))""",
-            f"#circles [data-topic='{k + 1}']",
+            f"#circles [data-topic='{k}']",
         )
         check(p.shown("#tip"), "a circle that is pointed at has no tip")
-        look(f"topic {k + 1}")
+        look(f"topic {k}")
     if p.data["documents"]:
         p.open("part=documents")
         for n in range(min(10, len(p.all("#hits button")))):

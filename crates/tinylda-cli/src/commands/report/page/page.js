@@ -90,10 +90,10 @@
   })();
   let names = {};
   try { names = JSON.parse(store.get('tinylda names ' + fingerprint)) || {}; } catch { /* not ours */ }
-  const nameOf = k => typeof names[k + 1] === 'string' ? names[k + 1] : '';
+  const nameOf = k => typeof names[k] === 'string' ? names[k] : '';
   const called = (k, n) => nameOf(k) || gist(k, n);
   function rename(k, name) {
-    if (name) names[k + 1] = name; else delete names[k + 1];
+    if (name) names[k] = name; else delete names[k];
     renamed();
   }
   function renamed() {
@@ -107,7 +107,7 @@
       ? 'The name is kept in this browser.' : 'This browser keeps no names for files: export them before you close the page.';
   }
   function exportNames() {
-    const named = range(K).filter(nameOf).map(k => ({ topic: k + 1, name: nameOf(k), words: first(k).map(w => words.text[w]) }));
+    const named = range(K).filter(nameOf).map(k => ({ topic: k, name: nameOf(k), words: first(k).map(w => words.text[w]) }));
     const text = JSON.stringify({ title: data.title, topics: K, names: named }, null, 1);
     const address = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
     const a = el('a', { href: address, download: (String(data.title).replace(/[^\p{L}\p{N}]+/gu, '-').slice(0, 60) || 'topics') + '-names.json' });
@@ -118,7 +118,7 @@
   async function importNames(file) {
     try {
       const read = JSON.parse(await file.text());
-      const good = read.names.filter(n => Number.isInteger(n.topic) && n.topic >= 1 && n.topic <= K && typeof n.name === 'string');
+      const good = read.names.filter(n => Number.isInteger(n.topic) && n.topic >= 0 && n.topic < K && typeof n.name === 'string');
       for (const n of good) names[n.topic] = n.name.slice(0, 200);
       renamed();
       show();
@@ -139,26 +139,26 @@
 
   function fromAddress() {
     const asked = new URLSearchParams(location.hash.slice(1));
-    const number = (name, most) => {
+    const number = (name, least, most) => {
       const v = asked.get(name);
-      return v !== null && /^\d{1,12}$/.test(v) && +v >= 1 && +v <= most ? +v - 1 : null;
+      return v !== null && /^\d{1,12}$/.test(v) && +v >= least && +v < most ? +v : null;
     };
     const lambda = parseFloat(asked.get('lambda'));
     if (asked.has('word')) wordIndex ||= new Map(words.text.map((w, i) => [w, i]));
     now.tab = TABS.includes(asked.get('part')) ? asked.get('part') : 'topic';
-    now.topic = number('topic', K) ?? largest;
-    now.other = number('with', K);
+    now.topic = number('topic', 0, K) ?? largest;
+    now.other = number('with', 0, K);
     now.lambda = lambda >= 0 && lambda <= 1 ? Math.round(100 * lambda) / 100 : 0.6;
     now.word = asked.has('word') ? wordIndex.get(asked.get('word')) ?? null : null;
-    const doc = documents ? documents.number.indexOf(number('document', Infinity)) : -1;
+    const doc = documents ? documents.number.indexOf(number('document', 1, Infinity) - 1) : -1;
     now.doc = doc >= 0 ? doc : null;
   }
   function toAddress(push) {
     const say = new URLSearchParams();
     if (now.tab !== 'topic') say.set('part', now.tab);
-    say.set('topic', now.topic + 1);
+    say.set('topic', now.topic);
     if (now.lambda !== 0.6) say.set('lambda', now.lambda);
-    if (now.other !== null && now.tab === 'compare') say.set('with', now.other + 1);
+    if (now.other !== null && now.tab === 'compare') say.set('with', now.other);
     if (now.word !== null) say.set('word', words.text[now.word]);
     if (now.doc !== null && now.tab === 'documents') say.set('document', documents.number[now.doc] + 1);
     const hash = '#' + say;
@@ -180,7 +180,7 @@
   function chooseTopic(k, push) {
     const stays = now.tab === 'topic' || now.tab === 'compare' && k !== now.other;
     choose({ topic: k, tab: stays ? now.tab : 'topic' }, push);
-    say(`Topic ${k + 1}: ${called(k, 5)}`);
+    say(`Topic ${k}: ${called(k, 5)}`);
   }
   const chooseWord = w => choose({ word: w, tab: 'word' });
   const chooseDocument = d => choose({ doc: d, tab: 'documents' });
@@ -249,7 +249,7 @@
     let family = null;
 
     for (const k of order) {
-      circles[k] = svg('circle', { id: 'c' + k, 'data-topic': k + 1, role: 'option', 'aria-selected': 'false' });
+      circles[k] = svg('circle', { id: 'c' + k, 'data-topic': k, role: 'option', 'aria-selected': 'false' });
       $('circles').append(circles[k]);
     }
     if (K > 200) plot.classList.add('many');
@@ -342,7 +342,7 @@
       const clear = (of, x, y, w, h) => !small.some(([k, cx, cy, r]) => k !== of && cx + r > x && cx - r < x + w && cy + r > y && cy - r < y + h);
       const alone = new Set(), numbered = new Set();
       for (const k of seen) {
-        const text = String(k + 1), r = radius(k), size = r > 22 ? 14 : 11;
+        const text = String(k), r = radius(k), size = r > 22 ? 14 : 11;
         const w = widthOf(text, size), x = screenX(k), y = screenY(k);
         const fits = w / 2 + 2 < r && r > 7;
         const room = r > 24 && named(k, 2 * r - 12, 11);
@@ -362,7 +362,7 @@
       for (const k of seen) {
         if (!alone.has(k) || beside > 60) continue;
         const r = radius(k), y = screenY(k);
-        const text = (numbered.has(k) ? '' : `${k + 1} `) + named(k, 130, 11);
+        const text = (numbered.has(k) ? '' : `${k} `) + named(k, 130, 11);
         const w = widthOf(text, 11), x = clamp(screenX(k), w / 2 + 5, width - w / 2 - 5);
         const low = y + r + 2, high = y - r - 15;
         const at = [low, high].find(t => free(x - w / 2 - 3, t, w + 6, 13) && (k === now.topic || clear(k, x - w / 2, t, w, 13)));
@@ -432,7 +432,7 @@
       if (k === null) { tip.hidden = true; return; }
       circles[k].classList.add('hover');
       const share = weights ? `${percent(weights.get(k) || 0)} of the word` : `${percent(topics.prevalence[k])} of all words`;
-      tip.replaceChildren(el('strong', {}, `Topic ${k + 1}`), el('span', { class: 'quiet' }, ` ${share}`));
+      tip.replaceChildren(el('strong', {}, `Topic ${k}`), el('span', { class: 'quiet' }, ` ${share}`));
       if (nameOf(k)) tip.append(foreign('div', clip(nameOf(k), 80)));
       tip.append(foreign('div', gist(k, 6), 'gist'));
       tip.hidden = false;
@@ -487,7 +487,7 @@
     plot.addEventListener('click', event => {
       if (moved) { moved = false; return; }
       const direct = event.target.closest('[data-topic]');
-      const k = event.detail ? under(...local(event), 10) : direct ? direct.dataset.topic - 1 : null;
+      const k = event.detail ? under(...local(event), 10) : direct ? +direct.dataset.topic : null;
       if (k !== null) chooseTopic(k);
     });
     plot.addEventListener('dblclick', event => zoomTo(zoom * 2, ...local(event)));
@@ -572,7 +572,7 @@
       },
       preview(w) { if (w !== preview) { preview = w; weigh(); if (weights) weights.of = w; } },
       names() {
-        for (let k = 0; k < K; k++) circles[k].setAttribute('aria-label', `Topic ${k + 1}: ${called(k, 4)}; ${percent(topics.prevalence[k])} of all words`);
+        for (let k = 0; k < K; k++) circles[k].setAttribute('aria-label', `Topic ${k}: ${called(k, 4)}; ${percent(topics.prevalence[k])} of all words`);
         if (baseX) frame();
       },
       start() {
@@ -641,8 +641,8 @@
     ks.forEach((k, i) => {
       const fill = el('i', { class: 'in' });
       fill.style.width = (100 * shares[i] / most).toFixed(2) + '%';
-      const button = el('button', { type: 'button', tabindex: -1, 'data-topic': k + 1, 'aria-label': `Topic ${k + 1}, ${called(k, 4)}: ${percent(shares[i])}` },
-        el('span', { class: 'n' }, String(k + 1)), foreign('span', called(k, 5), 'w' + (nameOf(k) ? ' named' : '')),
+      const button = el('button', { type: 'button', tabindex: -1, 'data-topic': k, 'aria-label': `Topic ${k}, ${called(k, 4)}: ${percent(shares[i])}` },
+        el('span', { class: 'n' }, String(k)), foreign('span', called(k, 5), 'w' + (nameOf(k) ? ' named' : '')),
         el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'v' }, percent(shares[i])));
       list.append(el('li', {}, button));
     });
@@ -652,7 +652,7 @@
       list.append(el('li', { class: 'rest' }, el('div', {}, el('span', { class: 'n' }), el('span', { class: 'w quiet' }, 'all other topics'),
         el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'v' }, percent(rest)))));
     }
-    list.addEventListener('click', event => { const b = event.target.closest('button'); if (b) chooseTopic(b.dataset.topic - 1); });
+    list.addEventListener('click', event => { const b = event.target.closest('button'); if (b) chooseTopic(+b.dataset.topic); });
     roving(list, 'button')();
     return list;
   }
@@ -694,7 +694,7 @@
     });
     const most = Math.max(...rows.map(r => r.all), 1e-12);
     for (const r of rows) {
-      r.says = `${rate(r.all)} in 10,000 words; ${r.value} of them in topic ${k + 1}`;
+      r.says = `${rate(r.all)} in 10,000 words; ${r.value} of them in topic ${k}`;
       r.all /= most;
       r.part /= most;
     }
@@ -715,7 +715,7 @@
     if (times) {
       at.sort((a, b) => labels.text[a].trim() < labels.text[b].trim() ? -1 : 1);
       const W = 400, H = 132, left = 38, base = 108, step = (W - left - 4) / at.length;
-      const chart = svg('svg', { viewBox: `0 0 ${W} ${H}`, class: 'chart', role: 'img', 'aria-label': `Share of topic ${k + 1} by time: ` + at.map(says).join('; ') });
+      const chart = svg('svg', { viewBox: `0 0 ${W} ${H}`, class: 'chart', role: 'img', 'aria-label': `Share of topic ${k} by time: ` + at.map(says).join('; ') });
       for (const t of [0, most / 2, most]) {
         const y = base - 96 * t / most;
         chart.append(svg('line', { x1: left, x2: W, y1: y, y2: y, class: t ? 'rule' : 'axis' }), svg('text', { x: left - 6, y: y + 4, class: 'right' }, percent(t)));
@@ -750,7 +750,7 @@
   const draw = {
     topic() {
       const k = now.topic;
-      $('number').textContent = `Topic ${k + 1}`;
+      $('number').textContent = `Topic ${k}`;
       if (document.activeElement !== $('name') || $('name').dataset.topic !== String(k)) $('name').value = nameOf(k);
       $('name').dataset.topic = k;
       $('facts').replaceChildren(...FACTS.map(([key, name, meaning, form]) =>
@@ -763,8 +763,8 @@
       if (labels) { $('wheres').firstElementChild.textContent = times ? 'Over time' : 'By label'; drawWhere(); }
       const near = topics.near && topics.near[k] || [];
       $('nears').hidden = !near.length;
-      $('near').replaceChildren(...near.map((j, i) => el('li', {}, el('button', { type: 'button', tabindex: -1, 'data-topic': j + 1 },
-        el('span', { class: 'n' }, String(j + 1)), foreign('span', called(j, 6), 'w' + (nameOf(j) ? ' named' : '')),
+      $('near').replaceChildren(...near.map((j, i) => el('li', {}, el('button', { type: 'button', tabindex: -1, 'data-topic': j },
+        el('span', { class: 'n' }, String(j)), foreign('span', called(j, 6), 'w' + (nameOf(j) ? ' named' : '')),
         el('span', { class: 'v quiet', title: 'distance' }, topics.apart ? figure(topics.apart[k][i]) : '')))));
       settleNear();
     },
@@ -774,16 +774,16 @@
       if (now.other === null || now.other === now.topic) now.other = near[0] ?? (now.topic ? 0 : 1);
       const k = now.topic, j = now.other;
       if (!built.compare) {
-        const options = () => range(K).map(i => el('option', { value: i }, clip(`${i + 1}  ${called(i, 3)}`, 60)));
+        const options = () => range(K).map(i => el('option', { value: i }, clip(`${i}  ${called(i, 3)}`, 60)));
         $('one').replaceChildren(...options());
         $('two').replaceChildren(...options());
         built.compare = true;
       }
       $('one').value = k;
       $('two').value = j;
-      $('nearest').replaceChildren(...near.length ? [el('span', { class: 'quiet small' }, `Nearest to ${k + 1}`)] : [], ...near.map((o, i) => el('button',
-        { type: 'button', class: 'chip', 'data-topic': o + 1, 'aria-pressed': o === j, title: called(o, 6) },
-        String(o + 1), el('span', { class: 'quiet' }, topics.apart ? ' ' + figure(topics.apart[k][i]) : ''))));
+      $('nearest').replaceChildren(...near.length ? [el('span', { class: 'quiet small' }, `Nearest to ${k}`)] : [], ...near.map((o, i) => el('button',
+        { type: 'button', class: 'chip', 'data-topic': o, 'aria-pressed': o === j, title: called(o, 6) },
+        String(o), el('span', { class: 'quiet' }, topics.apart ? ' ' + figure(topics.apart[k][i]) : ''))));
       const mine = ranked(k, now.lambda), theirs = ranked(j, now.lambda);
       const ids = (t, list) => new Set(list.map(i => data.top[t][i]));
       const inMine = ids(k, mine), inTheirs = ids(j, theirs);
@@ -793,7 +793,7 @@
         const most = Math.max(...list.map(i => data.topP[t][i]), 1e-12);
         return list.map(i => {
           const word = data.top[t][i], p = data.topP[t][i];
-          return { word, all: 0, part: p / most, value: percent(p), mark: other.has(word), says: `${percent(p)} of topic ${t + 1}${other.has(word) ? '; in both lists' : ''}` };
+          return { word, all: 0, part: p / most, value: percent(p), mark: other.has(word), says: `${percent(p)} of topic ${t}${other.has(word) ? '; in both lists' : ''}` };
         });
       };
       fillOne(rows(k, mine, inTheirs));
@@ -882,8 +882,8 @@
     }
     const most = Math.max(...topics.prevalence, 1e-9);
     rows = range(K).map(k => {
-      const row = el('tr', { id: 'row' + k, 'data-topic': k + 1 },
-        el('td', {}, el('button', { type: 'button', class: 'go', tabindex: -1, 'aria-label': `Topic ${k + 1}: ${called(k, 4)}` }, String(k + 1))));
+      const row = el('tr', { id: 'row' + k, 'data-topic': k },
+        el('td', {}, el('button', { type: 'button', class: 'go', tabindex: -1, 'aria-label': `Topic ${k}: ${called(k, 4)}` }, String(k))));
       const cell = el('td', { class: 'topic' });
       if (nameOf(k)) cell.append(foreign('div', nameOf(k), 'named'));
       cell.append(foreign('div', gist(k, 6), nameOf(k) ? 'gist quiet' : 'gist'));
@@ -899,7 +899,7 @@
       }
       if (topics.near && K > 1) {
         const j = topics.near[k][0];
-        row.append(el('td', { class: 'nearest' }, j == null ? '' : el('button', { type: 'button', class: 'chip', tabindex: -1, 'data-with': j + 1, 'aria-label': `Compare topic ${k + 1} with topic ${j + 1}` }, `${j + 1}`)));
+        row.append(el('td', { class: 'nearest' }, j == null ? '' : el('button', { type: 'button', class: 'chip', tabindex: -1, 'data-with': j, 'aria-label': `Compare topic ${k} with topic ${j}` }, `${j}`)));
       }
       return row;
     });
@@ -910,7 +910,7 @@
   function arrange() {
     const { by, down } = sorting, values = by === 'number' ? range(K) : topics[by];
     const asked = fold($('sift').value.trim());
-    if (asked) foldedTopics ||= range(K).map(k => fold(`${k + 1}\n${nameOf(k)}\n${data.top[k].map(w => words.text[w]).join('\n')}`));
+    if (asked) foldedTopics ||= range(K).map(k => fold(`${k}\n${nameOf(k)}\n${data.top[k].map(w => words.text[w]).join('\n')}`));
     const shown = range(K).filter(k => !asked || foldedTopics[k].includes(asked));
     // A topic without a figure is last either way.
     const last = down ? -Infinity : Infinity;
@@ -927,8 +927,8 @@
   $('rows').addEventListener('click', event => {
     const row = event.target.closest('tr'), other = event.target.closest('[data-with]');
     if (!row || String(getSelection()) && !event.target.closest('button')) return;
-    if (other) choose({ topic: row.dataset.topic - 1, other: other.dataset.with - 1, tab: 'compare' });
-    else chooseTopic(row.dataset.topic - 1);
+    if (other) choose({ topic: +row.dataset.topic, other: +other.dataset.with, tab: 'compare' });
+    else chooseTopic(+row.dataset.topic);
   });
 
   // ---- The run ----
@@ -1039,8 +1039,8 @@
       for (const [, i] of hitsOf.slice(0, 8)) options.push({ text: words.text[i], kind: 'word', go: () => chooseWord(i) });
       let n = 0;
       for (let k = 0; k < K && n < 4; k++) {
-        if (String(k + 1) === asked || `topic ${k + 1}` === asked || nameOf(k) && fold(nameOf(k)).includes(asked)) {
-          options.push({ text: `${k + 1}  ${called(k, 4)}`, kind: 'topic', go: () => chooseTopic(k) });
+        if (String(k) === asked || `topic ${k}` === asked || nameOf(k) && fold(nameOf(k)).includes(asked)) {
+          options.push({ text: `${k}  ${called(k, 4)}`, kind: 'topic', go: () => chooseTopic(k) });
           n++;
         }
       }
@@ -1089,12 +1089,12 @@
   // ---- Controls ----
 
   const settleNear = roving($('near'), 'button');
-  $('near').addEventListener('click', event => { const b = event.target.closest('button'); if (b) choose({ other: b.dataset.topic - 1, tab: 'compare' }); });
+  $('near').addEventListener('click', event => { const b = event.target.closest('button'); if (b) choose({ other: +b.dataset.topic, tab: 'compare' }); });
   $('nearest').addEventListener('click', event => {
     const b = event.target.closest('button');
     if (!b) return;
     const topic = b.dataset.topic;
-    choose({ other: topic - 1 });
+    choose({ other: +topic });
     $('nearest').querySelector(`[data-topic="${topic}"]`)?.focus();
   });
   $('one').onchange = () => choose({ topic: +$('one').value });
