@@ -6,7 +6,7 @@
 //! JS(k,l) = ln 2 + (E(k) + E(l) - G(k,l)) / 2,   E(k) = sum_w e(p_k(w)),   G(k,l) = sum_w e(p_k(w) + p_l(w))
 //! ```
 //!
-//! K*K*W/2 logarithms are too many, and most need not be taken: a topic has most words at the floor b_k = beta / (lambda[k]+W*beta).
+//! K*K*W/2 logarithms are too many, and most need not be taken: a topic has most words at the floor `b_k = beta / (lambda[k]+W*beta)`.
 //! Where S(k) are the words above it,
 //!
 //! ```text
