@@ -159,17 +159,19 @@ fn map(model: &Model, heading: &str, ui: Ui) -> anyhow::Result<Drawing> {
     }
     let mut order: Vec<u32> = (0..model.topics()).collect();
     order.sort_by(|&a, &b| model.share(b).total_cmp(&model.share(a)));
-    // All discs together cover a fifth of the square.
-    let area = 0.2 * SIDE * SIDE / std::f64::consts::PI;
+    // All discs together cover a seventh of the square; numbers are on top of all of them.
+    let area = SIDE * SIDE / 7.0 / std::f64::consts::PI;
+    let mut numbers = Vec::new();
     for k in order {
         let at = place(found.x[k as usize], found.y[k as usize]);
         let radius = (model.share(k) * area).sqrt().clamp(2.0, EDGE - 4.0);
         let disc = |size, colour| Shape::Marker { at, marker: Marker::Disc, size, colour };
         shapes.extend([disc(radius, BLUE), disc((radius - 1.0).max(0.5), LIGHT)]);
-        let size = (radius * 0.9).clamp(6.0, 13.0);
+        let size = (radius * 0.9).clamp(6.0, 12.0);
         let number = text((at.0, at.1 + size * 0.36), &k.to_string(), size);
-        shapes.push(Shape::Text(Text { anchor: Anchor::Middle, ..number }));
+        numbers.push(Shape::Text(Text { anchor: Anchor::Middle, ..number }));
     }
+    shapes.extend(numbers);
     let note = "Principal coordinates of the Jensen-Shannon divergences between topics";
     let note = Text { colour: GREY, ..text((16.0, TOP + SIDE + 18.0), note, 11.0) };
     shapes.push(Shape::Text(note));
