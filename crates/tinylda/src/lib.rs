@@ -65,7 +65,7 @@ pub use infer::{
 pub use kernel::Instructions;
 pub use memory::one_heap;
 pub use model::Model;
-pub use plan::{Plan, human_bytes};
+pub use plan::{Plan, grouped, human_bytes};
 pub use seeds::{DEFAULT_SEED_WEIGHT, Seeds};
 pub use train::{
     DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, Event, LEAST_PASSES, PassReport,

@@ -27,6 +27,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
+use tinylda::grouped;
 
 use crate::{args, machine};
 
@@ -108,19 +109,6 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// 1234567 as 1,234,567.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Labels and values, one pair per line, values in a column.
 fn table(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
@@ -147,14 +135,4 @@ fn shape_line(shape: tinylda::Shape) -> String {
         grouped(shape.nonzeros),
         grouped(shape.tokens)
     )
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn thousands_are_grouped() {
-        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(super::grouped(n), text);
-        }
-    }
 }

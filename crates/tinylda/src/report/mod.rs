@@ -28,6 +28,7 @@ use crate::eval::{Coherence, Measure, word_measures};
 use crate::infer::{Mixtures, names_of};
 use crate::model::{Model, Probabilities};
 use crate::phases::pool;
+use crate::plan::grouped;
 use documents::{Documents, documents};
 use json::Json;
 
@@ -416,22 +417,9 @@ fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
         list.push(("weight of seed words", weight.to_string()));
     }
     for (k, name) in &settings.topic_names {
-        list.push(("seeded topic", format!("{}: {}", k + 1, clipped(name, LONGEST))));
+        list.push(("seeded topic", format!("{k}: {}", clipped(name, LONGEST))));
     }
     list
-}
-
-/// 1234567 as 1,234,567.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]
