@@ -57,7 +57,8 @@ impl<'m> Inferencer<'m> {
             topics,
             update: match own {
                 Some(algorithm) => algorithm.new_documents(topics, kernel)?,
-                None => Box::new(Fixed::new(topics, kernel)),
+                // What is measured is measured by the definition, with all topics to the end.
+                None => Box::new(Fixed::new(topics, kernel).over_all()),
             },
             inverse,
             step: DocumentStep::new(topics.count, kernel),

@@ -15,7 +15,7 @@
 
 use crate::corpus::Document;
 use crate::error::Error;
-use crate::kernel::{Kernel, Lanes, Met, flat, flat_mut};
+use crate::kernel::{Kernel, LANES, Lanes, Met, flat, flat_mut};
 use crate::topics::{Matrix, Topics, stride};
 
 /// A new document's theta is renewed so often at the most: the paper's number.
@@ -35,6 +35,18 @@ pub(crate) fn mean(_: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[Lanes],
     for (t, ((&theta, &alpha), &inverse)) in flat_mut(t).iter_mut().zip(others) {
         *t = (theta + alpha) * inverse;
     }
+}
+
+/// By how much all numbers together have changed. In as many sums as there are lanes: one would be a chain of additions that
+/// takes as long as the update.
+pub(super) fn moved(now: &[f32], before: &[f32]) -> f64 {
+    let mut sums = [0f32; LANES];
+    for (now, before) in now.chunks(LANES).zip(before.chunks(LANES)) {
+        for ((sum, now), before) in sums.iter_mut().zip(now).zip(before) {
+            *sum += (now - before).abs();
+        }
+    }
+    sums.iter().map(|&sum| f64::from(sum)).sum()
 }
 
 /// Topics that do not change for a while, with what is computed from them once.
@@ -73,6 +85,19 @@ impl<'a> Frozen<'a> {
     /// With other rows in place of phi + beta, and another inverse.
     pub(crate) fn with_rows(self, rows: &'a Matrix, inverse: &'a [Lanes]) -> Frozen<'a> {
         Frozen { rows, beta: 0.0, inverse, ..self }
+    }
+
+    pub(super) fn row(&self, w: u32) -> &'a [Lanes] {
+        self.rows.row(w)
+    }
+    pub(super) fn beta(&self) -> f32 {
+        self.beta
+    }
+    pub(super) fn alpha(&self) -> &'a [Lanes] {
+        self.alpha
+    }
+    pub(super) fn inverse(&self) -> &'a [Lanes] {
+        self.inverse
     }
 }
 
@@ -183,6 +208,25 @@ impl DocumentStep {
         frozen.beta * self.kernel.sum(&self.t)
     }
 
+    /// Sets t from `theta[K]`, but for some topics, where it is 0; returns beta * sum(t).
+    pub(super) fn weigh_all_but(&mut self, frozen: &Frozen<'_>, theta: &[f32], topics: &[u32]) -> f32 {
+        self.weigh(frozen, theta);
+        let t = flat_mut(&mut self.t);
+        for &k in topics {
+            t[k as usize] = 0.0;
+        }
+        frozen.beta * self.kernel.sum(&self.t)
+    }
+
+    /// The product of a row and t.
+    pub(super) fn dot(&self, row: &[Lanes]) -> f32 {
+        self.kernel.dot(row, &self.t)
+    }
+
+    pub(super) fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
     /// Meets every word with t: r of each is kept, and acc gathers where `add` is said. Returns the sum of r.
     #[inline]
     fn absorb(
@@ -214,7 +258,7 @@ impl DocumentStep {
 
     /// Renews `theta[K]` of a document.
     #[inline]
-    fn renew(
+    pub(super) fn renew(
         &mut self,
         frozen: &Frozen<'_>,
         document: Document<'_>,
@@ -252,8 +296,7 @@ impl DocumentStep {
             self.before.clear();
             self.before.extend_from_slice(theta);
             self.renew(frozen, document, theta)?;
-            let moved: f64 = theta.iter().zip(&self.before).map(|(a, b)| f64::from((a - b).abs())).sum();
-            if moved < still {
+            if moved(theta, &self.before) < still {
                 break;
             }
         }

@@ -6,6 +6,7 @@
 mod atbp;
 mod bp;
 pub(crate) mod document;
+mod few;
 mod gather;
 mod gibbs;
 mod nmf;
@@ -102,10 +103,11 @@ impl Algorithm {
             Algorithm::Tbp | Algorithm::Stbp | Algorithm::Atbp => Box::new(fixed),
             Algorithm::Bp | Algorithm::Abp => Box::new(bp::NewDocuments::new(topics, kernel)),
             Algorithm::Gibbs => Box::new(gibbs::NewDocuments::new(topics, kernel)),
-            Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, ..fixed }),
+            Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, few: None, ..fixed }),
             Algorithm::Ovb => {
                 let (rows, fade) = vb::expected(topics, kernel)?;
-                Box::new(Fixed { weigh: vb::weigh, rows: Some(Arc::new(rows)), inverse: fade, ..fixed })
+                let rows = Some(Arc::new(rows));
+                Box::new(Fixed { weigh: vb::weigh, rows, inverse: fade, few: None, ..fixed })
             }
             Algorithm::Nmf => {
                 let alpha = vec![Lanes::ZERO; topics.alpha.len()];
@@ -356,6 +358,8 @@ pub(crate) struct Fixed<'m> {
     rows: Option<Arc<Matrix>>,
     weigh: document::Weigh,
     step: DocumentStep,
+    /// Over few topics, where t of a topic depends on this topic alone.
+    few: Option<few::Few>,
 }
 
 impl<'m> Fixed<'m> {
@@ -370,7 +374,13 @@ impl<'m> Fixed<'m> {
             rows: None,
             weigh: document::mean,
             step: DocumentStep::new(topics.count, kernel),
+            few: Some(few::Few::default()),
         }
+    }
+
+    /// Every update goes over all topics.
+    pub(crate) fn over_all(self) -> Fixed<'m> {
+        Fixed { few: None, ..self }
     }
 }
 
@@ -382,7 +392,12 @@ impl NewDocuments for Fixed<'_> {
             Some(rows) => plain.with_rows(rows, &self.inverse),
             None => plain.with_alpha(&self.alpha, 0.0),
         };
-        Ok(self.step.settle(&frozen, document, theta, (document::ITERATIONS, still))?)
+        let stop = (document::ITERATIONS, still);
+        match &mut self.few {
+            Some(few) => few.settle(&mut self.step, &frozen, document, theta, stop)?,
+            None => self.step.settle(&frozen, document, theta, stop)?,
+        }
+        Ok(())
     }
 
     fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
