@@ -555,6 +555,14 @@ fn number(text: &str) -> Result<f64, String> {
     text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| "expected a number".into())
 }
 
+/// A number of topics.
+fn topics(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|&k| k > 0)
+        .ok_or_else(|| "a whole number, 1 or more: 20 is a good first try".into())
+}
+
 fn positive(text: &str) -> Result<f64, String> {
     number(text).and_then(|v| if v > 0.0 { Ok(v) } else { Err("expected a number above 0".into()) })
 }

@@ -365,7 +365,7 @@ fn wrong_usage_is_2() {
         ("", vec!["Usage"]),
         ("nonsense", vec!["nonsense"]),
         ("train small.tlc -o m", vec!["--topics"]),
-        ("train small.tlc -k 0 -o m", vec!["0 is not in 1.."]),
+        ("train small.tlc -k 0 -o m", vec!["1 or more"]),
         ("train small.tlc -k -3 -o m", vec!["-3"]),
         ("train small.tlc -k 5000 -o m", vec!["-k is 5000", "at most 4695"]),
         ("train small.tlc -k 3 --alpha 0 -o m", vec!["above 0"]),

@@ -211,10 +211,12 @@ impl Engine {
                 beta: self.beta as f32,
                 grain: self.grain(),
                 open: !self.settling && !self.at_random(),
+                beyond: if self.settling { 0.0 } else { tbp::BEYOND },
             },
             exclude: self.rules.exclude,
             most: self.rules.active.most(topics.count),
             rounds: if self.rules.anew { tbp::ROUNDS_ANEW } else { tbp::ROUNDS },
+            least: if self.rules.anew || self.rules.active == Active::All { 0.0 } else { tbp::FIRST_UNITS },
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "FILE")]
     pub(crate) vocab: Option<PathBuf>,
     /// The numbers of topics to try
-    #[arg(short = 'k', long, value_name = "K,...", required = true, value_delimiter = ',', allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'k', long, value_name = "K,...", required = true, value_delimiter = ',', allow_negative_numbers = true, value_parser = super::topics)]
     pub(crate) topics: Vec<u32>,
     /// Trainings for each K, with the seeds --seed, --seed + 1, and so on
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]

@@ -159,7 +159,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "FILE")]
     pub(crate) keep_corpus: Option<PathBuf>,
     /// K, the number of topics
-    #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = super::topics)]
     pub(crate) topics: u32,
     #[command(flatten)]
     pub(crate) how: How,

@@ -114,7 +114,7 @@ pub(crate) fn run(import: &Import, input: &Path, output: &Path, ui: Ui) -> anyho
     }
     if done.empty_documents > 0 {
         ui.say(&format!(
-            "{} documents have no words; they are kept, and passed over in training",
+            "{} documents have no words; they are kept, but say nothing about topics",
             grouped(done.empty_documents)
         ));
     }

@@ -57,6 +57,15 @@ fn check_output(option: &'static str, output: &Path, inputs: &[Option<&Path>]) -
     if output == Path::new("-") {
         return Err(usage(option, "-".into(), "the name of a file", "Only text can go to standard output."));
     }
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(usage(
+            option,
+            format!("{}, but there is no folder {}", output.display(), folder.display()),
+            "a file in a folder that there is",
+            "Make the folder first, or choose another place.",
+        ));
+    }
     match inputs.iter().flatten().find(|input| tinylda::same_file(input, output)) {
         Some(input) => Err(usage(
             option,

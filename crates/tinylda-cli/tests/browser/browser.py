@@ -268,7 +268,10 @@ def table_sorts(p):
     p.open("part=list")
     topics = p.data["topics"]
     order = lambda: p.js("return [...document.querySelectorAll('#rows tr')].map(r => +r.dataset.topic)")
-    same(order(), list(range(p.K)), "topics in the table")
+    by_prevalence = sorted(range(p.K), key=lambda k: (-topics["prevalence"][k], k))
+    same(order(), by_prevalence, "topics in the table")
+    p.at("[data-by=number]").click()
+    same(order(), list(range(p.K)), "topics by number")
     for key in ("prevalence", "coherence", "exclusivity"):
         if topics[key] is None:
             check(not p.all(f"[data-by={key}]"), f"a column of {key} without figures")

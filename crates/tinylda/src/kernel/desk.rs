@@ -5,7 +5,8 @@
 //! ```text
 //! z = (row - own + beta)*inverse*(t - own)              full = sum (row + beta)*inverse*t
 //! ```
-//! The message is z made whole: cut at u, u+1, u+2, … along its running sum, so that it is right on average over u and
+//! It goes on beyond z, from the old message: `max(0, own + (1 + beyond)*(z - own))` with the sum of z as large as that of own.
+//! The message is that made whole: cut at u, u+1, u+2, … along its running sum, so that it is right on average over u and
 //! adds up exactly.
 
 use super::vector::{Count, Vector};
@@ -132,6 +133,8 @@ pub(crate) struct Manner {
     pub(crate) grain: u16,
     /// Whether grains can go to topics that the document does not use.
     pub(crate) open: bool,
+    /// How far a message goes beyond z, as a share of the way from the old message to z.
+    pub(crate) beyond: f32,
 }
 
 /// A message, weighed.
@@ -286,10 +289,25 @@ pub(super) unsafe fn weigh<V: Vector>(
         }
     };
     let elsewhere = if manner.open { (weight - own).max(0.0) } else { 0.0 };
-    let weighed = Weighed { full: full + weight, total: sum + elsewhere };
-    let factor = if weighed.usable() { f32::from(UNITS as u16 / manner.grain) / weighed.total } else { 0.0 };
+    let mut weighed = Weighed { full: full + weight, total: sum + elsewhere };
     let n = desk.lanes();
     let Desk { columns, risen, .. } = desk;
+    if manner.beyond > 0.0 && weighed.usable() {
+        let further = (1.0 + manner.beyond) * UNITS as f32 / weighed.total;
+        // SAFETY: promised by the caller.
+        unsafe {
+            let (factor, back, zero) = (V::splat(further), V::splat(-manner.beyond), V::zero());
+            let mut sum = V::zero();
+            for column in &mut columns[..n] {
+                let z = V::load(&column.z[at]).mul(factor);
+                let z = V::widen_u32(&column.own[at]).fma(back, z).max(zero);
+                z.store(&mut column.z[at]);
+                sum = sum.add(z);
+            }
+            weighed.total = sum.sum() + elsewhere * further;
+        }
+    }
+    let factor = if weighed.usable() { f32::from(UNITS as u16 / manner.grain) / weighed.total } else { 0.0 };
     // SAFETY: promised by the caller.
     unsafe {
         let factor = V::splat(factor);

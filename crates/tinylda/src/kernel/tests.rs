@@ -70,7 +70,8 @@ fn definition(row: &[u32], used: &[usize], t: &[f64], own: &[f64], inverse: &[f6
 /// One body over all variants: messages are what the formulas say, add up, and are the same bits everywhere.
 #[test]
 fn messages_are_what_the_formulas_say() {
-    for (k, step) in [(5usize, 1usize), (16, 2), (37, 1), (100, 3), (129, 1), (600, 7), (1024, 1)] {
+    let sizes = [(5usize, 1usize), (16, 2), (37, 1), (100, 3), (129, 1), (600, 7), (1024, 1)];
+    for ((k, step), beyond) in sizes.into_iter().flat_map(|size| [(size, 0f32), (size, 1.5)]) {
         let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as u32;
         let width = k.div_ceil(LANES) * LANES;
         let row: Vec<u32> = (0..width).map(|i| if i < k { 700 + pick(i, 1) } else { 0 }).collect();
@@ -83,8 +84,16 @@ fn messages_are_what_the_formulas_say() {
         let own: Vec<f64> = (0..used.len()).map(|i| if i < old.len() { 48.0 } else { 0.0 }).collect();
         let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
         let (z, full, own_weight) = definition(&row, &used, &wide(&t), &own, &wide(&inverse));
+        let z_sum: f64 = z.iter().sum();
         let weight = own_weight as f32 + 5.0;
-        let total = z.iter().sum::<f64>() + 5.0;
+        let (mut z, mut total) = (z, z_sum + 5.0);
+        if beyond > 0.0 {
+            let further = f64::from(1.0 + beyond) * f64::from(UNITS) / total;
+            for (z, own) in z.iter_mut().zip(&own) {
+                *z = (further * *z - f64::from(beyond) * own / f64::from(x)).max(0.0);
+            }
+            total = z.iter().sum::<f64>() + further * 5.0;
+        }
         let mut first = None;
         for (kernel, narrow_row) in
             Kernel::all().into_iter().flat_map(|kernel| [(kernel, true), (kernel, false)])
@@ -96,7 +105,7 @@ fn messages_are_what_the_formulas_say() {
                 *desk.t(place) = t[i];
             }
             desk.note(0, &old);
-            let manner = Manner { beta: 0.64, grain, open: true };
+            let manner = Manner { beta: 0.64, grain, open: true, beyond };
             let weighed = kernel.weigh(&mut desk, 0, (row, weight, x as f32), manner, u);
             assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
             assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);

@@ -340,19 +340,24 @@
       const small = order.filter(k => radius(k) < 18).map(k => [k, screenX(k), screenY(k), radius(k) * 0.8]);
       /** No small circle of another topic under this text. */
       const clear = (of, x, y, w, h) => !small.some(([k, cx, cy, r]) => k !== of && cx + r > x && cx - r < x + w && cy + r > y && cy - r < y + h);
-      const alone = new Set(), numbered = new Set();
+      // Numbers first: a name must not hide the number of another topic.
+      const alone = new Set(), boxes = new Map();
       for (const k of seen) {
-        const text = String(k), r = radius(k), size = r > 22 ? 14 : 11;
-        const w = widthOf(text, size), x = screenX(k), y = screenY(k);
-        const fits = w / 2 + 2 < r && r > 7;
-        const room = r > 24 && named(k, 2 * r - 12, 11);
-        if (!fits || !free(x - w / 2, y - size / 2, w, size)) { if (!fits) alone.add(k); continue; }
-        const on = k === now.topic ? ' on' : '';
-        const half = room ? widthOf(room, 11) / 2 : 0;
-        const lift = room && free(x - half, y + 1, 2 * half, 12) && clear(k, x - half, y + 1, 2 * half, 12) ? 7 : 0;
-        taken.push([x - w / 2 - 1, y - size / 2 - lift - 1, w + 2, size + 2]);
-        numbered.add(k);
-        put(text, x, y - lift, (size > 11 ? 'big' : 'num') + on);
+        const r = radius(k), size = r > 22 ? 14 : 11, w = widthOf(String(k), size);
+        const box = [screenX(k) - w / 2 - 1, screenY(k) - size / 2 - 1, w + 2, size + 2];
+        if (w / 2 + 2 < r && r > 7 && free(...box)) {
+          taken.push(box);
+          boxes.set(k, box);
+        } else alone.add(k);
+      }
+      for (const [k, box] of boxes) {
+        const r = radius(k), x = screenX(k), y = screenY(k), on = k === now.topic ? ' on' : '';
+        const room = r > 24 && named(k, 2 * r - 12, 11), half = room ? widthOf(room, 11) / 2 : 0;
+        taken.splice(taken.indexOf(box), 1);
+        const up = [box[0], box[1] - 7, box[2], box[3]];
+        const lift = room && free(...up) && free(x - half, y + 1, 2 * half, 12) && clear(k, x - half, y + 1, 2 * half, 12);
+        taken.push(lift ? up : box);
+        put(String(k), x, lift ? y - 7 : y, (r > 22 ? 'big' : 'num') + on);
         if (lift) {
           taken.push([x - half, y + 1, 2 * half, 13]);
           put(room, x, y + 8, 'in' + on);
@@ -362,7 +367,7 @@
       for (const k of seen) {
         if (!alone.has(k) || beside > 60) continue;
         const r = radius(k), y = screenY(k);
-        const text = (numbered.has(k) ? '' : `${k} `) + named(k, 130, 11);
+        const text = (boxes.has(k) ? '' : `${k} `) + named(k, 130, 11);
         const w = widthOf(text, 11), x = clamp(screenX(k), w / 2 + 5, width - w / 2 - 5);
         const low = y + r + 2, high = y - r - 15;
         const at = [low, high].find(t => free(x - w / 2 - 3, t, w + 6, 13) && (k === now.topic || clear(k, x - w / 2, t, w, 13)));
@@ -854,14 +859,14 @@
     const asked = fold($('seek').value.trim()), found = [];
     for (let d = 0; d < foldedDocs.length; d++) if (foldedDocs[d].includes(asked)) found.push(d);
     const shown = found.slice(0, 60), all = (run.corpus || []).some(c => c[0] === "this report's documents") ? null : (run.corpus || []).find(c => c[0] === 'documents');
-    $('held').textContent = (asked ? `${whole(found.length)} found` : `The report holds ${whole(found.length)}${all ? ` of ${all[1]}` : ''} documents: the typical ones and an even sample`) +
+    $('held').textContent = (asked ? `${whole(found.length)} found` : all && all[1] === whole(found.length) ? `All ${all[1]} documents` : `The report holds ${whole(found.length)}${all ? ` of ${all[1]}` : ''} documents: the typical ones and an even sample`) +
       (shown.length < found.length ? `; the first ${shown.length} are shown.` : '.');
     $('hits').replaceChildren(...shown.map(d => documentRow(d)));
     settleHits();
   }
 
   // The table of topics.
-  const sorting = { by: 'number', down: false };
+  const sorting = { by: 'prevalence', down: true };
   const COLUMNS = [['number', '#'], ['', 'Topic'], ...FACTS.map(f => [f[0], f[0][0].toUpperCase() + f[0].slice(1)]), ...topics.near && K > 1 ? [['', 'Nearest']] : []];
   function table() {
     if (!$('heads').children.length) {
