@@ -444,7 +444,10 @@ fn failures_are_1_and_say_what_to_do() {
             vec!["short-vocab.txt", "2 words", "expected 200"],
         ),
         ("import docword.small.txt --vocab missing.txt -o x.tlc", vec!["missing.txt"]),
-        ("import docword.small.txt -o no/such/folder/x.tlc", vec!["no/such/folder/x.tlc", "folder exists"]),
+        (
+            "import docword.small.txt -o no/such/folder/x.tlc",
+            vec!["no/such/folder/x.tlc", "no folder no/such/folder"],
+        ),
         ("import docword.small.txt -o .", vec!["This is a folder"]),
         ("import small.tlc -o x.tlc", vec!["imported already"]),
         ("info empty", vec!["not a tinylda corpus or model file", "empty"]),

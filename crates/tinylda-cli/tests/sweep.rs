@@ -155,7 +155,7 @@ fn wrong_usage_is_said_before_any_work() {
     std::fs::write(f.join("file"), "").unwrap();
     for (arguments, part) in [
         ("sweep ten.tlc -o out", "--topics"),
-        ("sweep ten.tlc -k , -o out", "empty"),
+        ("sweep ten.tlc -k , -o out", "1 or more"),
         ("sweep ten.tlc -k 0 -o out", "1 or more"),
         ("sweep ten.tlc -k 5,many -o out", "many"),
         ("sweep ten.tlc -k 5 --repeats 0 -o out", "0 is not in 1.."),

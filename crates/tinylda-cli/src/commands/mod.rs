@@ -59,12 +59,11 @@ fn check_output(option: &'static str, output: &Path, inputs: &[Option<&Path>]) -
     }
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return Err(usage(
-            option,
-            format!("{}, but there is no folder {}", output.display(), folder.display()),
-            "a file in a folder that there is",
-            "Make the folder first, or choose another place.",
-        ));
+        anyhow::bail!(
+            "{option} is {}, but there is no folder {}. Make the folder first, or choose another place.",
+            output.display(),
+            folder.display()
+        );
     }
     match inputs.iter().flatten().find(|input| tinylda::same_file(input, output)) {
         Some(input) => Err(usage(

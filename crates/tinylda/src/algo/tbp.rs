@@ -45,6 +45,10 @@ pub(crate) const COARSE: u16 = 2;
 /// How far a message goes beyond z while topics are sought, as a share of the way from the old message to z: over-relaxation.
 /// It leads to the same place in a third of the passes, and on to better ones. See docs/ENGINE.md.
 pub(crate) const BEYOND: f32 = 1.5;
+/// A word that is more than one part in so many of its document leads theta itself, and would swing with it for ever:
+const MUCH: u64 = 4;
+/// it goes half the way.
+const SHORT: f32 = -0.5;
 
 /// So many passes, at most a quarter of all, are there to settle.
 pub(crate) const SETTLING_PASSES: u32 = 15;
@@ -512,6 +516,8 @@ impl Work<'_> {
         let mut messages = kept.iter();
         let words = document.words.chunks(TOGETHER).zip(document.counts.chunks(TOGETHER));
         let mut ahead = document.words.iter().skip(TOGETHER);
+        let much = document.tokens() / MUCH;
+        let mut manner = self.manner;
         for (words, counts) in words {
             ahead.by_ref().take(TOGETHER).for_each(|&w| self.counts.prefetch(w));
             let mut olds: [&[Part]; TOGETHER] = [&[]; TOGETHER];
@@ -526,7 +532,8 @@ impl Work<'_> {
                 let word = (row, self.counts.place(w).weight, taken);
                 let bits = random.bits();
                 let u = (bits >> 40) as f32 / (1u32 << 24) as f32;
-                *weighed = (self.kernel.weigh(&mut scratch.desk, at, word, self.manner, u), bits);
+                manner.beyond = if u64::from(x) > much { SHORT } else { self.manner.beyond };
+                *weighed = (self.kernel.weigh(&mut scratch.desk, at, word, manner, u), bits);
             }
             for (at, (&w, &x)) in words.iter().zip(counts).enumerate() {
                 let (old, (message, bits)) = (olds[at], weighed[at]);

@@ -133,7 +133,7 @@ pub(crate) struct Manner {
     pub(crate) grain: u16,
     /// Whether grains can go to topics that the document does not use.
     pub(crate) open: bool,
-    /// How far a message goes beyond z, as a share of the way from the old message to z.
+    /// How far a message goes beyond z, as a share of the way from the old message to z; above -1.
     pub(crate) beyond: f32,
 }
 
@@ -292,7 +292,7 @@ pub(super) unsafe fn weigh<V: Vector>(
     let mut weighed = Weighed { full: full + weight, total: sum + elsewhere };
     let n = desk.lanes();
     let Desk { columns, risen, .. } = desk;
-    if manner.beyond > 0.0 && weighed.usable() {
+    if manner.beyond != 0.0 && weighed.usable() {
         let further = (1.0 + manner.beyond) * UNITS as f32 / weighed.total;
         // SAFETY: promised by the caller.
         unsafe {
