@@ -38,6 +38,8 @@ pub(crate) struct Rules {
     pub(crate) growing: bool,
     /// Where phi may be.
     pub(crate) room: Room,
+    /// How far messages go beyond z while topics are sought.
+    pub(crate) beyond: f32,
     /// Whether nothing is kept of documents: at each visit they begin anew.
     pub(crate) anew: bool,
     /// Words that belong to a topic, in their order.
@@ -211,7 +213,7 @@ impl Engine {
                 beta: self.beta as f32,
                 grain: self.grain(),
                 open: !self.settling && !self.at_random(),
-                beyond: if self.settling { 0.0 } else { tbp::BEYOND },
+                beyond: if self.settling { 0.0 } else { self.rules.beyond },
             },
             exclude: self.rules.exclude,
             most: self.rules.active.most(topics.count),

@@ -45,6 +45,8 @@ pub(crate) const COARSE: u16 = 2;
 /// How far a message goes beyond z while topics are sought, as a share of the way from the old message to z: over-relaxation.
 /// It leads to the same place in a third of the passes, and on to better ones. See docs/ENGINE.md.
 pub(crate) const BEYOND: f32 = 1.5;
+/// And where alpha is learned: what swings looks like topics that documents have.
+pub(crate) const BEYOND_LEARNING: f32 = 0.5;
 /// A word that is more than one part in so many of its document leads theta itself, and would swing with it for ever:
 const MUCH: u64 = 4;
 /// it goes half the way.
