@@ -455,7 +455,7 @@ fn failures_are_1_and_say_what_to_do() {
         ("info missing.tlc", vec!["missing.tlc"]),
         ("train nothing -k 3 -o m", vec!["nothing", "no documents"]),
         ("train small.model -k 3 -o m", vec!["looks like a model"]),
-        ("train small.tlc -k 3 -o no/such/m", vec!["no/such/m", "folder exists"]),
+        ("train small.tlc -k 3 -o no/such/m", vec!["no/such/m", "no folder no/such"]),
         ("train small.tlc -k 3 --start bad-start.txt -o m", vec!["bad-start.txt", "line 3", "\"x\""]),
         ("train small.tlc -k 3 --log no/such/log -o m", vec!["no/such/log"]),
         ("topics small.tlc", vec!["it is a corpus", "tinylda train"]),
