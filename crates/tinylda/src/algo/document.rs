@@ -37,6 +37,14 @@ pub(crate) fn mean(_: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[Lanes],
     }
 }
 
+/// Whether every r = x/s is a number to go on with.
+pub(super) fn usable(r: &[f32]) -> Result<(), NotANumber> {
+    match r.iter().find(|r| !(r.is_finite() && **r > 0.0)) {
+        None => Ok(()),
+        Some(r) => Err(NotANumber(1.0 / r)),
+    }
+}
+
 /// By how much all numbers together have changed. In as many sums as there are lanes: one would be a chain of additions that
 /// takes as long as the update.
 pub(super) fn moved(now: &[f32], before: &[f32]) -> f64 {
@@ -243,10 +251,7 @@ impl DocumentStep {
         let (rows, stride) = frozen.rows.all();
         let Document { words, counts } = document;
         let sum = kernel.absorb(Met { rows, stride, words, counts, t, smooth, add, r }, acc);
-        match r.iter().find(|r| !(r.is_finite() && **r > 0.0)) {
-            None => Ok(sum),
-            Some(r) => Err(NotANumber(1.0 / r)),
-        }
+        usable(r).map(|()| sum)
     }
 
     /// sum x log s, from the r that were kept.

@@ -12,7 +12,7 @@
 //!
 //! Legend: as in `document`.
 
-use super::document::{DocumentStep, Frozen, NotANumber, mean, moved};
+use super::document::{DocumentStep, Frozen, NotANumber, mean, moved, usable};
 use crate::corpus::Document;
 use crate::kernel::{Kernel, LANES, Lanes, Met, flat, flat_mut};
 
@@ -134,9 +134,7 @@ impl Few {
             acc.fill(Lanes::ZERO);
             let met = Met { rows, stride, words, counts, t, smooth, add: true, r };
             let sum = beta * kernel.absorb(met, acc);
-            if let Some(bad) = r.iter().find(|r| !(r.is_finite() && **r > 0.0)) {
-                return Err(NotANumber(1.0 / bad));
-            }
+            usable(r)?;
             for ((theta, &t), &acc) in theta.iter_mut().zip(flat(t)).zip(flat(acc)) {
                 *theta = t * (acc + sum);
             }

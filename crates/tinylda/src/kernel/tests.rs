@@ -83,10 +83,9 @@ fn messages_are_what_the_formulas_say() {
         let t: Vec<f32> = (0..used.len()).map(|i| (pick(i, 3) + if i < 4 { 48 } else { 0 }) as f32).collect();
         let own: Vec<f64> = (0..used.len()).map(|i| if i < old.len() { 48.0 } else { 0.0 }).collect();
         let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
-        let (z, full, own_weight) = definition(&row, &used, &wide(&t), &own, &wide(&inverse));
-        let z_sum: f64 = z.iter().sum();
+        let (mut z, full, own_weight) = definition(&row, &used, &wide(&t), &own, &wide(&inverse));
         let weight = own_weight as f32 + 5.0;
-        let (mut z, mut total) = (z, z_sum + 5.0);
+        let mut total = z.iter().sum::<f64>() + 5.0;
         if beyond != 0.0 {
             let further = f64::from(1.0 + beyond) * f64::from(UNITS) / total;
             for (z, own) in z.iter_mut().zip(&own) {
