@@ -38,8 +38,6 @@ pub(crate) struct Rules {
     pub(crate) growing: bool,
     /// Where phi may be.
     pub(crate) room: Room,
-    /// How far messages go beyond z while topics are sought.
-    pub(crate) beyond: f32,
     /// Whether nothing is kept of documents: at each visit they begin anew.
     pub(crate) anew: bool,
     /// Words that belong to a topic, in their order.
@@ -66,6 +64,8 @@ pub(crate) struct Engine {
     /// In units; see [`tbp::MOST_SMOOTHING`].
     beta: f64,
     settling: bool,
+    /// How far messages go beyond z in this pass.
+    beyond: f32,
     /// Units of each seed that are in phi and lambda now.
     sown: Vec<i64>,
 }
@@ -110,6 +110,7 @@ impl Engine {
             round: 0,
             beta: 0.0,
             settling: false,
+            beyond: 0.0,
             sown,
         })
     }
@@ -213,7 +214,7 @@ impl Engine {
                 beta: self.beta as f32,
                 grain: self.grain(),
                 open: !self.settling && !self.at_random(),
-                beyond: if self.settling { 0.0 } else { self.rules.beyond },
+                beyond: if self.settling { 0.0 } else { self.beyond },
             },
             exclude: self.rules.exclude,
             most: self.rules.active.most(topics.count),
@@ -370,6 +371,10 @@ impl Sweep for Engine {
     fn settle(&mut self) -> bool {
         self.settling = true;
         true
+    }
+
+    fn pass(&mut self, pass: Option<u32>) {
+        self.beyond = tbp::beyond(pass);
     }
 
     fn finish(&mut self) {

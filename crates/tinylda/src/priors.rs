@@ -38,7 +38,7 @@ const MOST_ALPHA: f64 = 1.0;
 const BETA: (f64, f64) = (1e-6, 10.0);
 
 /// The first passes find topics: there is nothing to learn from yet.
-const FIRST: u32 = 10;
+pub(crate) const FIRST: u32 = 10;
 /// Then after every so many passes.
 const EVERY: u32 = 5;
 

@@ -316,6 +316,9 @@ pub(crate) trait Sweep: std::fmt::Debug {
         false
     }
 
+    /// Which pass the next blocks belong to; none while only a part of the documents is gone through.
+    fn pass(&mut self, _pass: Option<u32>) {}
+
     /// After the last pass: what it needs for documents goes.
     fn finish(&mut self) {}
 

@@ -12,11 +12,11 @@
 //! word, and where a grain falls there, one of the word's *draws* says to which topic. So every topic can come back to
 //! every document, and a message costs (topics in use), whatever K is.
 //!
-//! A message goes beyond z, as far again and half more as it is from the old one to z: over-relaxation.
+//! A message goes beyond z, c times as far again as it is from the old one to z: over-relaxation.
 //! ```text
-//! mu[k] = max(0, mu_old[k] + (1 + 3/2)*(z[k]/sum z - mu_old[k])), made to add up
+//! mu[k] = max(0, mu_old[k] + (1 + c)*(z[k]/sum z - mu_old[k])), made to add up          c = 3/2, then 5/2 and 0 in turn
 //! ```
-//! Where mu stands still this changes nothing, and elsewhere it gets there sooner.
+//! Where mu stands still this changes nothing, and elsewhere it gets there sooner. Passes without it come in between.
 //!
 //! A *grain* is a few units while topics are sought: then little is kept, and the noise leads out of poor topics. It is one
 //! unit, without draws, when they settle.
@@ -32,6 +32,7 @@ use crate::corpus::Document;
 use crate::counts::{Counts, Slot};
 use crate::kernel::{Change, Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut};
 use crate::messages::{Kept, MOST_TOPICS, Messages, Part, UNITS};
+use crate::priors;
 use crate::random::Random;
 use crate::seeds::Seed;
 use crate::topics::stride;
@@ -43,10 +44,23 @@ pub(crate) const FINE: u16 = 1;
 pub(crate) const COARSE: u16 = 2;
 
 /// How far a message goes beyond z while topics are sought, as a share of the way from the old message to z: over-relaxation.
-/// It leads to the same place in a third of the passes, and on to better ones. See docs/ENGINE.md.
-pub(crate) const BEYOND: f32 = 1.5;
-/// And where alpha is learned: what swings looks like topics that documents have.
-pub(crate) const BEYOND_LEARNING: f32 = 0.5;
+/// It leads to the same place in a third of the passes, and on to better ones. See docs/ENGINE.md. While topics form,
+const BEYOND_FIRST: f32 = 1.5;
+/// and once there are some.
+const BEYOND: f32 = 2.5;
+/// From then on so many of the passes up to each one that priors are learned after go without it: topics come to rest before they
+/// are stirred again, and what swings would look like topics that documents have.
+const CALM: u32 = 2;
+
+/// How far messages go beyond z in a pass, or before the first.
+pub(crate) fn beyond(pass: Option<u32>) -> f32 {
+    match pass {
+        Some(pass) if (0..CALM).any(|ahead| priors::due(pass + ahead)) => 0.0,
+        Some(pass) if pass >= priors::FIRST => BEYOND,
+        _ => BEYOND_FIRST,
+    }
+}
+
 /// A word that is more than one part in so many of its document leads theta itself, and would swing with it for ever:
 const MUCH: u64 = 4;
 /// it goes half the way.
@@ -595,7 +609,21 @@ impl Work<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::stages;
+    use super::{BEYOND, BEYOND_FIRST, beyond, stages};
+    use crate::priors;
+
+    #[test]
+    fn calm_passes_lead_up_to_learning() {
+        assert_eq!(
+            (beyond(None), beyond(Some(1)), beyond(Some(8))),
+            (BEYOND_FIRST, BEYOND_FIRST, BEYOND_FIRST)
+        );
+        let expected = [0.0, 0.0, BEYOND, BEYOND, BEYOND, 0.0, 0.0, BEYOND];
+        assert_eq!([9, 10, 11, 12, 13, 14, 15, 16].map(|pass| beyond(Some(pass))), expected);
+        for pass in (1..200).filter(|&pass| priors::due(pass)) {
+            assert_eq!(beyond(Some(pass)), 0.0);
+        }
+    }
 
     #[test]
     fn stages_double_and_are_large_enough() {

@@ -504,10 +504,13 @@ pub(super) unsafe fn whole<V: Vector>(
     // SAFETY: promised by the caller; and every column has its sixteen numbers in each row.
     unsafe {
         let narrow = words.iter().all(|(row, _)| matches!(row, Row::Narrow(_)));
+        // Half of the rows that come next are asked for here and half below: all at once are more than the processor can have
+        // under way.
+        let [a, b, c, d] = ahead.map(Row::bytes);
         let s = if narrow {
-            whole_weights::<V, true>(columns, words, beta)
+            whole_weights::<V, true>(columns, words, [a, b], beta)
         } else {
-            whole_weights::<V, false>(columns, words, beta)
+            whole_weights::<V, false>(columns, words, [a, b], beta)
         };
         for (all, s) in all.iter_mut().zip(s) {
             *all = s.sum();
@@ -518,9 +521,8 @@ pub(super) unsafe fn whole<V: Vector>(
             *own = V::splat(-0.5 * x / s);
         }
         let mut rest = [V::zero(); TOGETHER];
-        let ahead = ahead.map(Row::bytes);
         for (i, column) in columns.iter_mut().enumerate() {
-            for (row, sixteen) in ahead {
+            for (row, sixteen) in [c, d] {
                 prefetch_address(row.wrapping_add(i * sixteen));
             }
             let t = V::load(&column.t);
@@ -554,6 +556,7 @@ pub(super) unsafe fn whole<V: Vector>(
 unsafe fn whole_weights<V: Vector, const NARROW: bool>(
     columns: &mut [Whole],
     words: &[(Row<'_>, f32); TOGETHER],
+    ahead: [(*const u8, usize); 2],
     beta: f32,
 ) -> [V; TOGETHER] {
     // SAFETY: promised by the caller.
@@ -561,6 +564,9 @@ unsafe fn whole_weights<V: Vector, const NARROW: bool>(
         let beta = V::splat(beta);
         let mut s = [V::zero(); TOGETHER];
         for (i, column) in columns.iter_mut().enumerate() {
+            for (row, sixteen) in ahead {
+                prefetch_address(row.wrapping_add(i * sixteen));
+            }
             let (t, inverse) = (V::load(&column.t), V::load(&column.inverse));
             let base = inverse.mul(beta);
             for ((z, s), (row, _)) in column.z.iter_mut().zip(&mut s).zip(words) {

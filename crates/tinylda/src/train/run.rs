@@ -269,6 +269,8 @@ impl<'a> Training<'a> {
             Some((every, _)) => Which::Every(every),
             None => self.order.as_ref().map_or(Which::ALL, Which::Order),
         };
+        // Said again where a round goes on after a stop.
+        self.sweep.pass(stage.is_none().then_some(self.position.pass + 1));
         if self.position.visit == 0 {
             let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
             let last_ones = self.position.pass + settling >= self.position.last;

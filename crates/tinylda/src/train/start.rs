@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::{Resume, Trainer};
-use crate::algo::tbp;
 use crate::checkpoint::{self, Folder, Identity};
 use crate::corpus::Corpus;
 use crate::counts;
@@ -180,7 +179,6 @@ impl Trainer {
             seed: self.seed,
             tokens,
             growing: self.start.is_none(),
-            beyond: if self.optimize { tbp::BEYOND_LEARNING } else { tbp::BEYOND },
             anew: self.recompute,
             seeds,
             room: counts::Room {
