@@ -589,8 +589,9 @@ fn memory_is_flat() {
         let lines: Vec<serde_json::Value> = log.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
         assert_eq!(lines.len(), 200);
         let at = |pass: usize| lines[pass - 1]["rss_bytes"].as_u64();
-        if let (Some(early), Some(late)) = (at(3), at(200)) {
-            assert!(late <= early + (1 << 20), "{early} after 3 passes, {late} after 200");
+        // The passes up to there have steps of all sizes: messages have been as long as they become.
+        if let (Some(early), Some(late)) = (at(20), at(200)) {
+            assert!(late <= early + (1 << 20), "{early} after 20 passes, {late} after 200");
         }
     }
 }
