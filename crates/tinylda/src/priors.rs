@@ -37,10 +37,11 @@ const ALPHA: f64 = 1e-8;
 const MOST_ALPHA: f64 = 1.0;
 const BETA: (f64, f64) = (1e-6, 10.0);
 
-/// The first passes find topics: there is nothing to learn from yet.
+/// The first passes find topics: there is nothing to learn from yet. `tbp` comes to rest up to every pass that is learned after,
+/// whether there is anything to learn or not.
 pub(crate) const FIRST: u32 = 10;
 /// Then after every so many passes.
-const EVERY: u32 = 5;
+pub(crate) const EVERY: u32 = 5;
 
 /// Whether alpha and beta are learned after this pass.
 pub(crate) fn due(pass: u32) -> bool {

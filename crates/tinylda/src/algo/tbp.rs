@@ -48,8 +48,8 @@ pub(crate) const COARSE: u16 = 2;
 const BEYOND_FIRST: f32 = 1.5;
 /// and once there are some.
 const BEYOND: f32 = 2.5;
-/// From then on so many of the passes up to each one that priors are learned after go without it: topics come to rest before they
-/// are stirred again, and what swings would look like topics that documents have.
+/// The last so many passes before priors are learned go without it: topics come to rest, and are stirred again. While they swing,
+/// documents seem to have more topics than they have.
 const CALM: u32 = 2;
 
 /// How far messages go beyond z in a pass, or before the first.

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::memory;
 use crate::plan::Plan;
+use crate::priors;
 use crate::store::{self, Keep, Order, Room, Store, Traffic, Which};
 use crate::topics::Topics;
 
@@ -371,8 +372,9 @@ impl<'a> Training<'a> {
             documents_per_second: self.corpus.shape().documents as f64 / (seconds - began).max(1e-9),
         };
         let asked = each(Event::Pass(&report)).is_break();
-        // Where messages are cut at random a pass may stand still by chance: five are compared with the five before.
-        let round = if self.trainer.algorithm.facts().noisy { 5 } else { 1 };
+        // Where messages are cut at random a pass may stand still by chance: some are compared with as many before, and with the
+        // same steps.
+        let round = if self.trainer.algorithm.facts().noisy { priors::EVERY } else { 1 };
         let back = |rounds: usize| {
             let at = history.len().checked_sub(1 + rounds * round as usize)?;
             Some(history[at].1)
@@ -381,7 +383,13 @@ impl<'a> Training<'a> {
         let still = |from: usize| {
             back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
         };
-        let converged = still(0) && (round == 1 || still(1));
+        // Learned priors move on when the rest stands still, and may hide that it moves.
+        let rounds = match (round, self.trainer.optimize) {
+            (1, _) => 1,
+            (_, false) => 2,
+            (_, true) => 4,
+        };
+        let converged = (0..rounds).all(still);
         (asked, pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged)
     }
 
