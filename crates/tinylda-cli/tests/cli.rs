@@ -590,8 +590,9 @@ fn memory_is_flat() {
         assert_eq!(lines.len(), 200);
         let at = |pass: usize| lines[pass - 1]["rss_bytes"].as_u64();
         // Messages grow and shrink in every five passes; their buffers are as large as they become long before the hundredth.
-        if let (Some(early), Some(late)) = (at(100), at(200)) {
+        if let (Some(first), Some(early), Some(late)) = (at(3), at(100), at(200)) {
             assert!(late <= early + (1 << 20), "{early} after 100 passes, {late} after 200");
+            assert!(late <= first + (4 << 20), "{first} after 3 passes, {late} after 200");
         }
     }
 }
