@@ -1,26 +1,27 @@
 //! phi while `tbp` is at work: whole units, exact whatever the order in which they are added.
 //!
-//! A word with few tokens has a row of 16-bit numbers, any other one of 32 bits. Words are cut into groups, so that
-//! threads can change rows without meeting; the cut knows the corpus alone. Where there is too little memory for all rows
-//! those of rare words are in a file: read one by one as documents want them, renewed in the order of the words after every
-//! piece of the corpus.
+//! A word with many tokens has a row of 32-bit numbers, one with fewer one of 16 bits, and a rare one a list of its topics
+//! (`rare`). Words are cut into groups, so that threads can change rows without meeting; the cut knows the corpus alone. Where
+//! there is too little memory for all rows those with the fewest tokens are in a file (`on_disk`).
 //!
 //! Legend: K topics; a row is `phi[w,:]` in units; the *weight* of a word is `sum_k factor[k]*(row[k] + beta)`, and its
 //! *draws* are topics drawn in proportion to the terms of that sum. Both are as old as the last [`Counts::refresh`].
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+mod on_disk;
+mod rare;
+
+use std::path::PathBuf;
 
 use rayon::prelude::*;
 
 use crate::checkpoint::{In, Out};
 use crate::error::{Error, Result};
-use crate::files::{read_at, write_at};
-use crate::kernel::{Change, Kernel, LANES, Lanes, Row};
+use crate::kernel::{Change, Kernel, LANES, Lanes, Row, prefetch_line};
 use crate::memory;
-use crate::numbers::{self, Number};
 use crate::random::{Purpose, Random};
 use crate::topics::stride;
+use on_disk::OnDisk;
+use rare::{Scales, Sorter, Spread, Weights};
 
 /// How many groups the words are cut into, at least where there are enough of them.
 const GROUPS: usize = 32;
@@ -37,11 +38,13 @@ const TOKENS_PER_DRAW: u64 = 4;
 /// within these bounds.
 const DRAWS: (u64, u64) = (2, 64);
 
-/// How a row is kept: as 32-bit numbers or 16, in a file or in memory.
-const WIDE: u32 = 1;
-const ON_DISK: u32 = 2;
-/// Kinds of rows.
-const KINDS: usize = 4;
+/// Forms of rows: numbers of 16 bits, of 32, and lists.
+const NARROW: usize = 0;
+const WIDE: usize = 1;
+const RARE: usize = 2;
+const FORMS: usize = 3;
+/// Kinds of rows: each form in memory, and each in a file.
+const KINDS: usize = 2 * FORMS;
 
 /// What is known of a word.
 #[derive(Debug, Clone, Copy)]
@@ -64,21 +67,11 @@ pub(crate) struct Room {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Rows in a file: first those of 16 bits, then those of 32.
-#[derive(Debug)]
-struct OnDisk {
-    /// What it is called in errors.
-    path: PathBuf,
-    file: File,
-    /// Where those of 32 bits begin.
-    wide: u64,
-}
-
-/// Room for a row that comes from a file.
+/// Room for a row that is not in memory as the kernels want it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Slot {
-    bytes: Vec<u8>,
-    cells: Vec<u32>,
+    file: on_disk::Slot,
+    spread: Spread,
 }
 
 /// See the top.
@@ -87,14 +80,22 @@ pub(crate) struct Counts {
     /// Numbers in a row, padding included.
     width: usize,
     places: Vec<Place>,
-    narrow: Vec<u16>,
-    wide: Vec<u32>,
-    on_disk: Option<OnDisk>,
+    rows: Rows,
     /// Where each word's draws end.
     ends: Vec<u32>,
-    draws: Vec<u32>,
+    draws: Vec<u16>,
     /// Where every group starts: its first word and its first row of each kind.
     groups: Vec<Start>,
+}
+
+/// The rows, wherever they are.
+#[derive(Debug)]
+struct Rows {
+    width: usize,
+    narrow: Vec<u16>,
+    wide: Vec<u32>,
+    rare: Vec<rare::Row>,
+    on_disk: Option<OnDisk>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,9 +104,26 @@ struct Start {
     rows: [usize; KINDS],
 }
 
-/// Whether the row of a word with so many tokens is one of 32 bits.
-pub(crate) fn is_wide(tokens: u64, units: u32) -> bool {
-    u16::try_from(tokens.saturating_mul(u64::from(units))).is_err()
+/// The form that the row of a word with so many tokens has.
+fn form(tokens: u64, topics: u32, units: u32) -> usize {
+    if rare::is_rare(tokens, topics) {
+        RARE
+    } else if u16::try_from(tokens.saturating_mul(u64::from(units))).is_ok() {
+        NARROW
+    } else {
+        WIDE
+    }
+}
+
+/// The most bytes in memory of the row of a word with so many tokens, at least and at most.
+pub(crate) fn row_bytes((least, most): (u64, u64), topics: u32, units: u32) -> u64 {
+    let width = stride(topics) as u64 * LANES as u64;
+    let rare = if form(least, topics, units) == RARE { rare::most_bytes(most, units, width) } else { 0 };
+    match form(most, topics, units) {
+        RARE => rare,
+        WIDE => width.saturating_mul(4).max(rare),
+        _ => width.saturating_mul(2).max(rare),
+    }
 }
 
 /// How many draws a word with so many tokens has.
@@ -142,33 +160,32 @@ impl Counts {
             have: room.memory,
             remedy: "Choose fewer topics (-k) or a smaller vocabulary.".into(),
         };
-        if word_tokens.len() >= 1 << 30 || u32::try_from(width).is_err() {
+        if word_tokens.len() >= 1 << 29 || u32::try_from(width).is_err() {
             return Err(too_large());
         }
-        let bytes = |n: u64| if is_wide(n, units) { 4 } else { 2 } * width as u64;
+        let bytes = |n: u64| row_bytes((n, n), topics, units);
         let stays = in_memory(word_tokens, bytes, if room.folder.is_some() { room.memory } else { u64::MAX });
         let mut places = Vec::with_capacity(word_tokens.len());
         let (mut groups, mut ends) = (vec![Start::default()], Vec::with_capacity(word_tokens.len()));
         let mut at = Start::default();
         let (mut done, mut start, mut draws) = (0, at, 0u64);
         for (w, (&n, &stays)) in word_tokens.iter().zip(&stays).enumerate() {
-            let kind = if is_wide(n, units) { WIDE } else { 0 } | if stays { 0 } else { ON_DISK };
-            let number = at.rows[kind as usize];
-            let cell =
-                u32::try_from((number - start.rows[kind as usize]) * width).map_err(|_| too_large())?;
+            let kind = form(n, topics, units) + if stays { 0 } else { FORMS };
+            let number = at.rows[kind];
+            let cell = u32::try_from((number - start.rows[kind]) * width).map_err(|_| too_large())?;
             places.push(Place {
-                row: (number as u32 * KINDS as u32) | kind,
-                bucket: (groups.len() as u32 - 1) * KINDS as u32 + kind,
+                row: (number * KINDS + kind) as u32,
+                bucket: ((groups.len() - 1) * KINDS + kind) as u32,
                 cell,
                 weight: 0.0,
             });
-            at.rows[kind as usize] += 1;
+            at.rows[kind] += 1;
             at.word = w + 1;
             draws += draws_of(n);
             ends.push(u32::try_from(draws).map_err(|_| too_large())?);
             done += n;
             // Cells are counted in 32 bits within a group.
-            let full = (at.rows[kind as usize] + 1 - start.rows[kind as usize]) * width > u32::MAX as usize;
+            let full = (at.rows[kind] + 1 - start.rows[kind]) * width > u32::MAX as usize;
             let enough = groups.len() < GROUPS && done > tokens / GROUPS as u64 * groups.len() as u64;
             if enough || full {
                 groups.push(at);
@@ -176,23 +193,21 @@ impl Counts {
             }
         }
         groups.push(at);
-        let [narrow, wide, narrow_on_disk, wide_on_disk] = at.rows.map(|rows| rows * width);
+        let [narrow, wide, rare, ref in_file @ ..] = at.rows;
         let on_disk = match &room.folder {
-            Some(folder) if narrow_on_disk + wide_on_disk > 0 => {
-                Some(OnDisk::new(folder, 2 * narrow_on_disk as u64, 4 * wide_on_disk as u64)?)
+            Some(folder) if in_file.iter().any(|&rows| rows > 0) => {
+                Some(OnDisk::new(folder, *in_file, width)?)
             }
             _ => None,
         };
-        Ok(Counts {
+        let rows = Rows {
             width,
-            places,
-            narrow: zeros(narrow)?,
-            wide: zeros(wide)?,
+            narrow: zeros(narrow * width)?,
+            wide: zeros(wide * width)?,
+            rare: zeros(rare)?,
             on_disk,
-            draws: vec![0; draws as usize],
-            ends,
-            groups,
-        })
+        };
+        Ok(Counts { width, places, rows, draws: vec![0; draws as usize], ends, groups })
     }
 
     /// How many buckets changes are collected in: for every group one for each kind of row.
@@ -200,24 +215,36 @@ impl Counts {
         (self.groups.len() - 1) * KINDS
     }
 
-    /// A word's row; one that is in a file is read to the slot.
+    /// A word's row; one that is not at hand is laid out in the slot.
     #[inline]
     pub(crate) fn row<'a>(&'a self, word: u32, slot: &'a mut Slot) -> Result<Row<'a>> {
-        row(self.places[word as usize].row, self.width, &self.narrow, &self.wide, self.on_disk.as_ref(), slot)
+        self.rows.row(self.places[word as usize].row, slot)
     }
 
     /// Asks for a row that will be wanted soon, where it is in memory.
     #[inline]
     pub(crate) fn prefetch(&self, word: u32) {
-        if let Some(row) = self.at_hand(word) {
+        let row = self.places[word as usize].row;
+        if let Some(row) = self.rows.at_hand(row) {
             row.prefetch();
+        } else if row as usize % KINDS == RARE {
+            self.rows.rare[row as usize / KINDS].prefetch();
         }
     }
 
-    /// A word's row, where it is in memory.
+    /// Asks for what [`Counts::prefetch`] will want to know.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, word: u32) {
+        let row = self.places[word as usize].row;
+        if row as usize % KINDS == RARE {
+            prefetch_line(&self.rows.rare[row as usize / KINDS]);
+        }
+    }
+
+    /// A word's row, where it is in memory as the kernels want it.
     #[inline]
     pub(crate) fn at_hand(&self, word: u32) -> Option<Row<'_>> {
-        at_hand(self.places[word as usize].row, self.width, &self.narrow, &self.wide)
+        self.rows.at_hand(self.places[word as usize].row)
     }
 
     /// What is known of a word.
@@ -227,7 +254,7 @@ impl Counts {
     }
 
     /// A word's draws.
-    pub(crate) fn draws(&self, word: u32) -> &[u32] {
+    pub(crate) fn draws(&self, word: u32) -> &[u16] {
         let start = if word == 0 { 0 } else { self.ends[word as usize - 1] };
         &self.draws[start as usize..self.ends[word as usize] as usize]
     }
@@ -240,7 +267,9 @@ impl Counts {
         seed: u64,
         key: u64,
     ) -> Result<()> {
-        let Counts { width, places, narrow, wide, on_disk, ends, draws, groups } = self;
+        let Counts { places, rows, ends, draws, groups, .. } = self;
+        rows.tidy(groups);
+        let scales = Scales::new(factors, beta);
         let (mut rest_places, mut rest_draws) = (&mut places[..], &mut draws[..]);
         let mut parts = Vec::with_capacity(groups.len());
         let end_of = |word: usize| if word == 0 { 0 } else { ends[word - 1] as usize };
@@ -255,50 +284,57 @@ impl Counts {
             let mut row_weights = vec![Lanes::ZERO; factors.len()];
             let mut sums = Vec::with_capacity(factors.len());
             let mut rest = draws;
-            let mut slot = Slot::default();
+            let (mut slot, mut few) = (Slot::default(), Weights::default());
             for (i, place) in places.iter_mut().enumerate() {
                 let word = from + i;
-                let row = row(place.row, *width, narrow, wide, on_disk.as_ref(), &mut slot)?;
-                place.weight = kernel.weights(row, factors, beta, &mut row_weights, &mut sums);
                 let (own, more) = std::mem::take(&mut rest).split_at_mut(end_of(word + 1) - end_of(word));
                 rest = more;
                 let u = Random::new(seed, Purpose::Draw, key.wrapping_add(word as u64)).unit() as f32;
-                draw(&row_weights, &sums, place.weight, u, own);
+                if place.row as usize % FORMS == RARE {
+                    place.weight = rows.weigh_rare(place.row, &scales, &mut slot, &mut few)?;
+                    scales.draw(&few, place.weight, u, own);
+                } else {
+                    let row = rows.row(place.row, &mut slot)?;
+                    place.weight = kernel.weights(row, factors, beta, &mut row_weights, &mut sums);
+                    draw(&row_weights, &sums, place.weight, u, own);
+                }
             }
             Ok(())
         })
     }
 
-    /// Makes changes; `of_bucket(b)` are those of a bucket.
-    pub(crate) fn change<'a, I: Iterator<Item = &'a Change>>(
+    /// Makes changes; `of_bucket(b)` are those of a bucket, in any number of lists.
+    pub(crate) fn change<'a, I: Iterator<Item = &'a [Change]>>(
         &mut self,
         of_bucket: impl Fn(usize) -> I + Sync,
     ) -> Result<()> {
-        let Counts { width, narrow, wide, on_disk, groups, .. } = self;
-        let on_disk = on_disk.as_ref();
-        let (mut rest_narrow, mut rest_wide) = (&mut narrow[..], &mut wide[..]);
+        let Counts { width, rows: Rows { narrow, wide, rare, on_disk, .. }, groups, .. } = self;
+        let (width, on_disk) = (*width, on_disk.as_ref());
+        let (mut rest_narrow, mut rest_wide, mut rest_rare) = (&mut narrow[..], &mut wide[..], &mut rare[..]);
         let mut parts = Vec::with_capacity(groups.len());
         for pair in groups.windows(2) {
-            let length = |kind: usize| (pair[1].rows[kind] - pair[0].rows[kind]) * *width;
-            let (own_narrow, more) = rest_narrow.split_at_mut(length(0));
-            let (own_wide, other) = rest_wide.split_at_mut(length(1));
-            (rest_narrow, rest_wide) = (more, other);
-            parts.push((own_narrow, own_wide, pair[0]));
+            let rows = |form: usize| pair[1].rows[form] - pair[0].rows[form];
+            let (own_narrow, more) = rest_narrow.split_at_mut(rows(NARROW) * width);
+            let (own_wide, other) = rest_wide.split_at_mut(rows(WIDE) * width);
+            let (own_rare, others) = rest_rare.split_at_mut(rows(RARE));
+            (rest_narrow, rest_wide, rest_rare) = (more, other, others);
+            parts.push((own_narrow, own_wide, own_rare, pair[0]));
         }
         // What comes in and what goes out comes in any order: a number may leave the range on the way, not in the end.
-        parts.into_par_iter().enumerate().try_for_each(|(group, (narrow, wide, start))| {
-            for change in of_bucket(KINDS * group) {
+        parts.into_par_iter().enumerate().try_for_each(|(group, (narrow, wide, rare, start))| {
+            for change in of_bucket(KINDS * group + NARROW).flatten() {
                 let n = &mut narrow[change.cell as usize];
                 *n = n.wrapping_add(change.units as u16);
             }
-            for change in of_bucket(KINDS * group + 1) {
+            for change in of_bucket(KINDS * group + WIDE).flatten() {
                 let n = &mut wide[change.cell as usize];
                 *n = n.wrapping_add(change.units as u32);
             }
+            rare::change(rare, of_bucket(KINDS * group + RARE), width);
             let Some(on_disk) = on_disk else { return Ok(()) };
-            for kind in [ON_DISK, ON_DISK | WIDE] {
-                let changes = of_bucket(KINDS * group + kind as usize);
-                on_disk.change(*width, kind, start.rows[kind as usize], changes)?;
+            for form in 0..FORMS {
+                let kind = FORMS + form;
+                on_disk.change(form, start.rows[kind], of_bucket(KINDS * group + kind).flatten())?;
             }
             Ok(())
         })
@@ -306,9 +342,11 @@ impl Counts {
 
     /// All zero again.
     pub(crate) fn clear(&mut self) -> Result<()> {
-        self.narrow.fill(0);
-        self.wide.fill(0);
-        self.on_disk.as_ref().map_or(Ok(()), OnDisk::clear)
+        let Rows { narrow, wide, rare, on_disk, .. } = &mut self.rows;
+        narrow.fill(0);
+        wide.fill(0);
+        rare.fill(rare::Row::default());
+        on_disk.as_ref().map_or(Ok(()), OnDisk::clear)
     }
 
     /// phi of a word, in tokens.
@@ -321,10 +359,14 @@ impl Counts {
         Ok(())
     }
 
+    fn is_wide(&self, word: u32) -> bool {
+        self.places[word as usize].row as usize % FORMS == WIDE
+    }
+
     /// Rows and numbers of each width: what [`Counts::save`] writes, wherever the rows are.
     fn sizes(&self) -> [u64; 2] {
-        let rows = self.groups.last().map_or([0; KINDS], |end| end.rows);
-        [rows[0] + rows[2], rows[1] + rows[3]].map(|rows| rows as u64 * self.width as u64)
+        let wide = (0..self.places.len() as u32).filter(|&w| self.is_wide(w)).count();
+        [self.places.len() - wide, wide].map(|rows| rows as u64 * self.width as u64)
     }
 
     /// Everything, as it is.
@@ -338,7 +380,7 @@ impl Counts {
         let mut short: Vec<u16> = Vec::new();
         for (wide, count) in [false, true].into_iter().zip(self.sizes()) {
             out.begin(count)?;
-            for w in (0..self.places.len() as u32).filter(|&w| (self.place(w).row & WIDE != 0) == wide) {
+            for w in (0..self.places.len() as u32).filter(|&w| self.is_wide(w) == wide) {
                 match self.row(w, &mut slot)? {
                     Row::Narrow(row) => out.more(row)?,
                     Row::Wide(row) if wide => out.more(row)?,
@@ -363,31 +405,40 @@ impl Counts {
         }
         let count = self.draws.len();
         from.numbers(count, &mut self.draws)?;
-        if self.draws.iter().any(|&k| k >= topics) || self.places.iter().any(|place| place.weight.is_nan()) {
+        if self.draws.iter().any(|&k| u32::from(k) >= topics)
+            || self.places.iter().any(|place| place.weight.is_nan())
+        {
             return Err(from.damaged("its draws are of topics that are not there"));
         }
-        let (mut short, mut long) = (vec![0u16; self.width], vec![0u32; self.width]);
+        let (mut short, mut slot) = (vec![0u16; self.width], on_disk::Slot::default());
+        let mut sorter = Sorter::new(self.width);
         for (wide, count) in [false, true].into_iter().zip(self.sizes()) {
             from.begin(count)?;
-            for w in 0..self.places.len() {
-                let place = self.places[w];
-                if (place.row & WIDE != 0) != wide {
+            for w in 0..self.places.len() as u32 {
+                if self.is_wide(w) != wide {
                     continue;
                 }
-                let at = (place.row as usize / KINDS) * self.width;
-                match place.row % KINDS as u32 {
-                    0 => from.more(&mut self.narrow[at..at + self.width])?,
-                    WIDE => from.more(&mut self.wide[at..at + self.width])?,
-                    kind => {
-                        let bytes = if wide {
-                            from.more(&mut long)?;
-                            bytes_of(&long)
+                let row = self.places[w as usize].row as usize;
+                let (kind, number) = (row % KINDS, row / KINDS);
+                let at = number * self.width;
+                let Rows { narrow, wide: wide_rows, rare, on_disk, width } = &mut self.rows;
+                match kind {
+                    NARROW => from.more(&mut narrow[at..at + *width])?,
+                    WIDE => from.more(&mut wide_rows[at..at + *width])?,
+                    RARE => {
+                        from.more(&mut short)?;
+                        rare[number].set(&short, &mut sorter);
+                    }
+                    _ => {
+                        slot.cells.resize(*width, 0);
+                        if wide {
+                            from.more(&mut slot.cells)?;
                         } else {
                             from.more(&mut short)?;
-                            bytes_of(&short)
-                        };
-                        if let Some(on_disk) = &self.on_disk {
-                            on_disk.write(self.width, kind, place.row as usize / KINDS, &bytes)?;
+                            slot.cells.iter_mut().zip(&short).for_each(|(to, &n)| *to = u32::from(n));
+                        }
+                        if let Some(on_disk) = on_disk {
+                            on_disk.write(kind % FORMS, number, &mut slot)?;
                         }
                     }
                 }
@@ -397,123 +448,75 @@ impl Counts {
     }
 }
 
-fn bytes_of<T: Number>(row: &[T]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    numbers::put(row, &mut bytes);
-    bytes
-}
-
-impl OnDisk {
-    /// Rows of zeros, so many bytes of each width.
-    fn new(folder: &Path, narrow: u64, wide: u64) -> Result<OnDisk> {
-        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-        let path = folder.join("phi");
-        // It has no name that others see, and goes with the process.
-        let file = tempfile::tempfile_in(folder).map_err(Error::io("create", &path))?;
-        file.set_len(narrow + wide).map_err(Error::io("write", &path))?;
-        Ok(OnDisk { path, file, wide: narrow })
-    }
-
-    /// Zeros again: cut off and made as long as it was, a file has them.
-    fn clear(&self) -> Result<()> {
-        let again = || {
-            let length = self.file.metadata()?.len();
-            self.file.set_len(0)?;
-            self.file.set_len(length)
-        };
-        again().map_err(Error::io("write", &self.path))
-    }
-
-    /// Where a row is, and its bytes.
-    fn place(&self, width: usize, kind: u32, number: usize) -> (u64, usize) {
-        let (from, cell) = if kind & WIDE != 0 { (self.wide, 4) } else { (0, 2) };
-        (from + number as u64 * (width * cell) as u64, width * cell)
-    }
-
-    fn read(&self, width: usize, kind: u32, number: usize, slot: &mut Slot) -> Result<()> {
-        let (at, bytes) = self.place(width, kind, number);
-        slot.bytes.resize(bytes, 0);
-        read_at(&self.file, &mut slot.bytes, at).map_err(Error::io("read", &self.path))?;
-        slot.cells.clear();
-        if kind & WIDE != 0 {
-            slot.cells.extend(slot.bytes.chunks_exact(4).map(u32::get));
-        } else {
-            slot.cells.extend(slot.bytes.chunks_exact(2).map(|two| u32::from(u16::get(two))));
+impl Rows {
+    /// Puts lists in order, for [`Rows::weigh_rare`].
+    fn tidy(&mut self, groups: &[Start]) {
+        let mut rest = &mut self.rare[..];
+        let mut parts = Vec::with_capacity(groups.len());
+        for pair in groups.windows(2) {
+            let (own, more) = rest.split_at_mut(pair[1].rows[RARE] - pair[0].rows[RARE]);
+            rest = more;
+            parts.push(own);
         }
-        Ok(())
+        let width = self.width;
+        parts.into_par_iter().for_each_init(
+            || Sorter::new(width),
+            |sorter, rows| {
+                rows.iter_mut().for_each(|row| row.tidy(sorter));
+            },
+        );
     }
 
-    fn write(&self, width: usize, kind: u32, number: usize, bytes: &[u8]) -> Result<()> {
-        let (at, _) = self.place(width, kind, number);
-        write_at(&self.file, bytes, at).map_err(Error::io("write", &self.path))
+    #[inline]
+    fn at_hand(&self, row: u32) -> Option<Row<'_>> {
+        let from = row as usize / KINDS * self.width;
+        match row as usize % KINDS {
+            NARROW => Some(Row::Narrow(&self.narrow[from..from + self.width])),
+            WIDE => Some(Row::Wide(&self.wide[from..from + self.width])),
+            _ => None,
+        }
     }
 
-    /// Makes the changes of one kind of rows of a group, whose first row has this number, row by row.
-    fn change<'a>(
+    #[inline]
+    fn row<'a>(&'a self, row: u32, slot: &'a mut Slot) -> Result<Row<'a>> {
+        match self.at_hand(row) {
+            Some(row) => Ok(row),
+            None => self.lay_out(row, slot),
+        }
+    }
+
+    #[inline(never)]
+    fn lay_out<'a>(&'a self, row: u32, slot: &'a mut Slot) -> Result<Row<'a>> {
+        let (kind, number) = (row as usize % KINDS, row as usize / KINDS);
+        Ok(match &self.on_disk {
+            Some(on_disk) if kind >= FORMS => {
+                Row::Wide(on_disk.read(kind - FORMS, number, &mut slot.file)?)
+            }
+            _ => Row::Narrow(slot.spread.out(&self.rare[number], self.width)),
+        })
+    }
+
+    /// The weight of a rare word, wherever its row is.
+    fn weigh_rare(
         &self,
-        width: usize,
-        kind: u32,
-        first: usize,
-        changes: impl Iterator<Item = &'a Change>,
-    ) -> Result<()> {
-        let mut changes: Vec<Change> = changes.copied().collect();
-        changes.sort_unstable_by_key(|change| change.cell);
-        let mut slot = Slot::default();
-        for of_row in changes.chunk_by(|a, b| a.cell as usize / width == b.cell as usize / width) {
-            let number = first + of_row[0].cell as usize / width;
-            self.read(width, kind, number, &mut slot)?;
-            for change in of_row {
-                let n = &mut slot.cells[change.cell as usize % width];
-                *n = n.wrapping_add(change.units as u32);
+        row: u32,
+        scales: &Scales<'_>,
+        slot: &mut Slot,
+        weights: &mut Weights,
+    ) -> Result<f32> {
+        let (kind, number) = (row as usize % KINDS, row as usize / KINDS);
+        Ok(match &self.on_disk {
+            Some(on_disk) if kind >= FORMS => {
+                let row = on_disk.read(RARE, number, &mut slot.file)?;
+                scales.weigh_all(row, weights)
             }
-            slot.bytes.clear();
-            if kind & WIDE != 0 {
-                numbers::put(&slot.cells, &mut slot.bytes);
-            } else {
-                slot.bytes.extend(slot.cells.iter().flat_map(|&n| (n as u16).to_le_bytes()));
-            }
-            self.write(width, kind, number, &slot.bytes)?;
-        }
-        Ok(())
+            _ => scales.weigh(&self.rare[number], weights),
+        })
     }
-}
-
-#[inline]
-fn at_hand<'a>(row: u32, width: usize, narrow: &'a [u16], wide: &'a [u32]) -> Option<Row<'a>> {
-    let from = row as usize / KINDS * width;
-    match row % KINDS as u32 {
-        0 => Some(Row::Narrow(&narrow[from..from + width])),
-        WIDE => Some(Row::Wide(&wide[from..from + width])),
-        _ => None,
-    }
-}
-
-#[inline]
-fn row<'a>(
-    row: u32,
-    width: usize,
-    narrow: &'a [u16],
-    wide: &'a [u32],
-    on_disk: Option<&OnDisk>,
-    slot: &'a mut Slot,
-) -> Result<Row<'a>> {
-    match at_hand(row, width, narrow, wide) {
-        Some(row) => Ok(row),
-        None => fetch(row, width, on_disk, slot),
-    }
-}
-
-#[inline(never)]
-fn fetch<'a>(row: u32, width: usize, on_disk: Option<&OnDisk>, slot: &'a mut Slot) -> Result<Row<'a>> {
-    slot.cells.resize(width, 0);
-    if let Some(on_disk) = on_disk {
-        on_disk.read(width, row % KINDS as u32, row as usize / KINDS, slot)?;
-    }
-    Ok(Row::Wide(&slot.cells))
 }
 
 /// Draws topics in proportion to the weights, at equal distances along their running sum. `sums` are those of 16.
-fn draw(weights: &[Lanes], sums: &[f32], total: f32, u: f32, draws: &mut [u32]) {
+fn draw(weights: &[Lanes], sums: &[f32], total: f32, u: f32, draws: &mut [u16]) {
     let step = total / draws.len().max(1) as f32;
     let (mut chunk, mut before) = (0, 0f32);
     for (i, draw) in draws.iter_mut().enumerate() {
@@ -531,7 +534,7 @@ fn draw(weights: &[Lanes], sums: &[f32], total: f32, u: f32, draws: &mut [u32]) 
                 break;
             }
         }
-        *draw = (chunk * LANES + within) as u32;
+        *draw = (chunk * LANES + within) as u16;
     }
 }
 

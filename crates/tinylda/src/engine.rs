@@ -1,7 +1,7 @@
 //! A block through `tbp`, on threads: documents renew their messages, then words take up what has changed. No formulas here.
 //!
 //! Documents are cut into runs and words into groups by rules that do not know the number of threads; every run and group is
-//! one thread's alone, and what runs change is added up in whole numbers. So the result is the same, to the bit, for any
+//! one thread's alone, and what they change is added up in whole numbers. So the result is the same, to the bit, for any
 //! number of threads.
 
 use std::cmp::Reverse;
@@ -55,8 +55,6 @@ pub(crate) struct Engine {
     next: Option<Box<Next>>,
     inverse: Vec<Lanes>,
     factors: Vec<Lanes>,
-    /// Of every run of the block.
-    changes: Vec<Changes>,
     /// Of every thread.
     scratch: Vec<Mutex<Own>>,
     /// How often it has begun to go through documents: all of them, or at the start a part.
@@ -97,11 +95,11 @@ impl Engine {
             lambda: vec![0; topics.count as usize],
             inverse: vec![Lanes::ZERO; stride(topics.count)],
             factors: vec![Lanes::ZERO; stride(topics.count)],
-            changes: Vec::new(),
             scratch: (0..threads)
                 .map(|_| {
                     Mutex::new(Own {
                         scratch: Scratch::new(topics.count),
+                        changes: Changes::default(),
                         out: Messages::default(),
                         block: Block::default(),
                     })
@@ -157,7 +155,7 @@ impl Engine {
             *sown = wanted;
         }
         let Engine { pool, counts, .. } = self;
-        pool.install(|| counts.change(|bucket| changes[bucket].iter()))
+        pool.install(|| counts.change(|bucket| std::iter::once(&changes[bucket][..])))
     }
 
     /// The topics that words are seeds of.
@@ -202,6 +200,8 @@ impl Engine {
     }
 
     fn work<'a>(&'a self, topics: &'a Topics) -> Work<'a> {
+        // Where documents begin anew at each visit, their first messages are all they have.
+        let fine = self.rules.anew || self.rules.active == Active::All;
         Work {
             kernel: self.rules.kernel,
             counts: &self.counts,
@@ -219,7 +219,8 @@ impl Engine {
             exclude: self.rules.exclude,
             most: self.rules.active.most(topics.count),
             rounds: if self.rules.anew { tbp::ROUNDS_ANEW } else { tbp::ROUNDS },
-            least: if self.rules.anew || self.rules.active == Active::All { 0.0 } else { tbp::FIRST_UNITS },
+            least: if fine { 0.0 } else { tbp::FIRST_UNITS },
+            first_grain: if fine { self.grain() } else { tbp::FIRST },
         }
     }
 
@@ -230,24 +231,19 @@ impl Engine {
         runs: &mut [Run],
         each: impl Fn(Work<'_>, Job<'_>) -> Result<f64, Failed> + Sync,
     ) -> Result<f64, (u64, Failed)> {
-        let mut changes = std::mem::take(&mut self.changes);
-        changes.resize_with(runs.len().max(changes.len()), Changes::default);
         let (work, scratch) = (self.work(topics), &self.scratch);
         let (count, buckets, anew) = (topics.count as usize, self.counts.buckets(), self.rules.anew);
         let mut order: Vec<usize> = (0..runs.len()).collect();
         order.sort_by_key(|&i| Reverse(runs[i].documents.nonzeros()));
-        let tasks: Vec<Mutex<Task<'_>>> = runs
-            .iter_mut()
-            .zip(&mut changes)
-            .map(|(run, changes)| Mutex::new(Task { run, changes, sum: Ok(0.0), active: (0, 0) }))
-            .collect();
+        let tasks: Vec<Mutex<Task<'_>>> =
+            runs.iter_mut().map(|run| Mutex::new(Task { run, sum: Ok(0.0), active: (0, 0) })).collect();
         // The next thread that is free takes the next run, the longest first: so they come to the end together.
         let next = AtomicUsize::new(0);
         self.pool.broadcast(|thread| {
-            let Own { scratch, out, block } = &mut *locked(&scratch[thread.index()]);
+            let Own { scratch, changes, out, block } = &mut *locked(&scratch[thread.index()]);
+            changes.clear(buckets, count);
             while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Task { run, changes, sum, active } = &mut *locked(&tasks[i]);
-                changes.clear(buckets, count);
+                let Task { run, sum, active } = &mut *locked(&tasks[i]);
                 out.clear();
                 let block = run.documents.open(block);
                 let nonzeros = |d: usize| block.document(d).words.len();
@@ -272,21 +268,23 @@ impl Engine {
         if let Some(next) = &mut self.next {
             next.active = (next.active.0 + active.0, next.active.1 + active.1);
         }
-        self.changes = changes;
         total
     }
 
-    /// Takes up what the first `runs` runs have changed.
-    fn take_up(&mut self, runs: usize) -> Result<()> {
-        let Engine { pool, counts, changes, lambda, next, .. } = self;
+    /// Takes up what the threads have changed: whole numbers, so which of them did what does not matter.
+    fn take_up(&mut self) -> Result<()> {
+        let Engine { pool, counts, scratch, lambda, next, .. } = self;
         let (counts, lambda) = match next {
             Some(next) => (&mut next.counts, &mut next.lambda),
             None => (counts, lambda),
         };
-        let changes = &changes[..runs];
-        pool.install(|| counts.change(|bucket| changes.iter().flat_map(move |run| &run.phi[bucket])))?;
-        for run in changes {
-            for (lambda, more) in lambda.iter_mut().zip(&run.lambda) {
+        let changes: Vec<&Changes> = scratch
+            .iter_mut()
+            .map(|own| &own.get_mut().unwrap_or_else(PoisonError::into_inner).changes)
+            .collect();
+        pool.install(|| counts.change(|bucket| changes.iter().map(move |own| &own.phi[bucket][..])))?;
+        for own in changes {
+            for (lambda, more) in lambda.iter_mut().zip(&own.lambda) {
                 *lambda += more;
             }
         }
@@ -327,7 +325,7 @@ impl Sweep for Engine {
             }
             work.renew(document, kept, &mut cut, (scratch, changes), out)
         })?;
-        self.take_up(runs.len()).map_err(|e| (0, e.into()))?;
+        self.take_up().map_err(|e| (0, e.into()))?;
         Ok(Some(sum))
     }
 
@@ -338,7 +336,7 @@ impl Sweep for Engine {
             work.enter(job.document, job.kept, job.changes);
             Ok(0.0)
         })?;
-        self.take_up(runs.len()).map_err(|e| (0, e.into()))
+        self.take_up().map_err(|e| (0, e.into()))
     }
 
     /// Before blocks are measured.
@@ -378,7 +376,6 @@ impl Sweep for Engine {
     }
 
     fn finish(&mut self) {
-        self.changes = Vec::new();
         self.scratch = Vec::new();
         memory::give_back();
     }
@@ -433,6 +430,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 struct Own {
     scratch: Scratch,
+    changes: Changes,
     /// The messages of the run at work.
     out: Messages,
     /// Its documents.
@@ -442,7 +440,6 @@ struct Own {
 /// A run of documents to go through.
 struct Task<'a> {
     run: &'a mut Run,
-    changes: &'a mut Changes,
     sum: Result<f64, (u64, Failed)>,
     /// Topics in use, and documents that use any.
     active: (u64, u64),

@@ -52,7 +52,7 @@ impl Part {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept<'a> {
     /// The topics it uses.
-    pub(crate) topics: &'a [u32],
+    pub(crate) topics: &'a [u16],
     /// Parts of each non-zero's message.
     pub(crate) sizes: &'a [u8],
     /// All parts.
@@ -78,7 +78,7 @@ pub(crate) struct Messages {
     /// How many topics each document uses,
     lengths: Vec<u16>,
     /// and which.
-    topics: Vec<u32>,
+    topics: Vec<u16>,
     sizes: Vec<u8>,
     parts: Vec<Part>,
 }
@@ -98,7 +98,7 @@ impl Messages {
     /// Adds a document.
     pub(crate) fn push(
         &mut self,
-        topics: impl Iterator<Item = u32>,
+        topics: impl Iterator<Item = u16>,
         sizes: &[u8],
         parts: impl Iterator<Item = Part>,
     ) {
@@ -111,9 +111,10 @@ impl Messages {
 
     /// Becomes a copy of `other`, with little room to spare.
     pub(crate) fn copy(&mut self, other: &Messages) {
+        // Messages grow and shrink in every five passes. Room that is given up leaves holes.
         fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) {
             to.clear();
-            if to.capacity() > from.len() + from.len() / 4 {
+            if to.capacity() > from.len() + from.len() / 2 {
                 to.shrink_to(from.len());
             }
             to.reserve_exact(from.len());
@@ -140,7 +141,7 @@ impl Messages {
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> u64 {
         (2 * self.lengths.capacity()
-            + 4 * self.topics.capacity()
+            + 2 * self.topics.capacity()
             + self.sizes.capacity()
             + 2 * self.parts.capacity()) as u64
     }
@@ -173,7 +174,7 @@ impl Messages {
 
     /// Whether all that the engine relies on holds, for documents with so many non-zeros each and K topics.
     pub(crate) fn sound(&self, nonzeros: impl Fn(usize) -> usize, topics: u32) -> bool {
-        self.topics.iter().all(|&k| k < topics)
+        self.topics.iter().all(|&k| u32::from(k) < topics)
             && self.lengths.iter().all(|&length| usize::from(length) <= MOST_TOPICS)
             && self.documents(nonzeros).all(|kept| {
                 kept.parts.iter().all(|part| part.place() < kept.topics.len())
@@ -201,11 +202,12 @@ impl Messages {
 impl Messages {
     /// Adds a document whose non-zeros are each in one topic; past `most` topics they share those there are.
     pub(crate) fn push_whole(&mut self, topic_of: &[u32], most: usize) {
-        let mut topics = topic_of.to_vec();
+        let mut topics: Vec<u16> = topic_of.iter().map(|&k| k as u16).collect();
         topics.sort_unstable();
         topics.dedup();
         topics.truncate(most);
-        let place = |k: &u32| topics.binary_search(k).unwrap_or(*k as usize % topics.len().max(1)) as u16;
+        let place =
+            |k: &u32| topics.binary_search(&(*k as u16)).unwrap_or(*k as usize % topics.len().max(1)) as u16;
         let parts = topic_of.iter().map(|k| Part::new(place(k), UNITS as u16));
         let sizes = vec![1; topic_of.len()];
         self.push(topics.iter().copied(), &sizes, parts);

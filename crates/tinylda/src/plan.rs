@@ -44,8 +44,8 @@ pub(crate) struct Needs {
     pub(crate) heavy: u64,
     /// Whether models are written on the way.
     pub(crate) snapshots: bool,
-    /// Words with rows of 16 and of 32 bits, and topics drawn for words.
-    pub(crate) rows: (u64, u64),
+    /// Words by the number of their tokens, and topics drawn for them.
+    pub(crate) words: Classes,
     pub(crate) draws: u64,
     pub(crate) algorithm: Algorithm,
     pub(crate) active: Active,
@@ -62,12 +62,26 @@ pub(crate) struct Needs {
     pub(crate) disk: bool,
 }
 
-impl Needs {
-    /// Words with rows of 16 and of 32 bits, and the draws of all.
-    pub(crate) fn of_words(word_tokens: &[u64]) -> ((u64, u64), u64) {
-        let wide = word_tokens.iter().filter(|&&n| counts::is_wide(n, UNITS)).count() as u64;
-        let draws = word_tokens.iter().map(|&n| counts::draws_of(n)).sum();
-        ((word_tokens.len() as u64 - wide, wide), draws)
+/// How many words have less than two tokens, two or three, four to seven, and so on; the last class has no end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Classes([u64; 24]);
+
+impl Classes {
+    pub(crate) fn new(word_tokens: &[u64]) -> Classes {
+        let mut classes = [0; 24];
+        for &n in word_tokens {
+            classes[(n.max(1).ilog2() as usize).min(23)] += 1;
+        }
+        Classes(classes)
+    }
+
+    /// The most bytes of phi in memory, as `tbp` has it.
+    fn phi(&self, topics: u32) -> u64 {
+        let of_class = |(class, &words): (usize, &u64)| {
+            let tokens = if class == 0 { (0, 1) } else { (1 << class, (2 << class) - 1) };
+            words.saturating_mul(counts::row_bytes(tokens, topics, UNITS))
+        };
+        self.0.iter().enumerate().map(of_class).fold(0, u64::saturating_add)
     }
 }
 
@@ -153,7 +167,7 @@ impl Plan {
             sum(&[
                 nonzeros.saturating_mul(1 + 2 * most),
                 documents.saturating_mul(2),
-                documents.saturating_mul(list).min(nonzeros.saturating_mul(most)).saturating_mul(4),
+                documents.saturating_mul(list).min(nonzeros.saturating_mul(most)).saturating_mul(2),
             ])
         } else {
             Plan::kept_rows(algorithm, topics, (documents, nonzeros, needs.tokens))
@@ -167,13 +181,12 @@ impl Plan {
             needs.block.2,
             needs.block.1.saturating_add(needs.block.0).saturating_mul(8),
         ]);
-        // What a piece changes of phi: an old message and a new one, eight bytes a part, in lists that double as they grow.
-        let changes = if small { nonzeros.saturating_mul(most * 2 * 8 * 3 / 2) } else { 0 };
+        // What a piece changes of phi: an old message and a new one, eight bytes a part, in lists that grow by quarters.
+        let changes = if small { nonzeros.saturating_mul(most * 2 * 8 * 5 / 4) } else { 0 };
         let vocabulary = needs.strings.saturating_mul(2).saturating_add(words.saturating_mul(16));
         let phi = if small {
             // What a round makes and what it is made from are two, where nothing is kept of documents.
-            let one = sum(&[needs.rows.0.saturating_mul(2), needs.rows.1.saturating_mul(4)]);
-            one.saturating_mul(width).saturating_mul(if needs.kept { 1 } else { 2 })
+            needs.words.phi(topics).saturating_mul(if needs.kept { 1 } else { 2 })
         } else {
             let rows = words.saturating_mul(algorithm.facts().matrices + needs.matrices);
             rows.saturating_add(needs.heavy.saturating_mul(2)).saturating_mul(row)
@@ -185,7 +198,7 @@ impl Plan {
             0
         } else if small {
             let usual = u64::from(topics).min(USUAL_PARTS);
-            let lists = shape.documents.saturating_mul(4 * list.min(64));
+            let lists = shape.documents.saturating_mul(2 * list.min(64));
             shape.nonzeros.saturating_mul(1 + 2 * usual).saturating_add(lists)
         } else {
             Plan::kept_rows(algorithm, topics, (shape.documents, shape.nonzeros, shape.tokens))
@@ -204,20 +217,19 @@ impl Plan {
             program: PROGRAM.saturating_add(threads.saturating_mul(THREAD)),
             words: sum(&[
                 words.saturating_mul(32),
-                needs.draws.saturating_mul(if needs.kept { 4 } else { 8 }),
+                needs.draws.saturating_mul(if needs.kept { 2 } else { 4 }),
                 needs.blocks.saturating_mul(96),
                 needs.pieces.saturating_mul(160),
             ]),
             phi,
             phi_on_disk: 0,
-            // And the changes of lambda: 8 K for every run of the piece.
+            // And the changes of lambda: 8 K for every thread.
             work: sum(&[
-                threads.saturating_mul(row).saturating_mul(18),
+                threads.saturating_mul(row).saturating_mul(20),
                 row.saturating_mul(8),
                 changes,
                 at_work,
                 needs.histograms.saturating_mul(8 * EDGES as u64),
-                if small { row.saturating_mul(2).saturating_mul((nonzeros / 512).clamp(1, 128)) } else { 0 },
             ])
             .max(model)
             .max(if alone { vocabulary } else { 0 })
@@ -351,6 +363,13 @@ mod tests {
         }
     }
 
+    /// So many words with 512 tokens and with 1024.
+    fn words(narrow: u64, wide: u64) -> Classes {
+        let mut classes = Classes::new(&[]);
+        (classes.0[9], classes.0[10]) = (narrow, wide);
+        classes
+    }
+
     /// PUBMED, K to be chosen, two threads, a folder for files.
     fn pubmed() -> Needs {
         Needs {
@@ -362,7 +381,7 @@ mod tests {
             pieces: 3800,
             piece: (2300, 131_072),
             of_tbp: (3800, (2300, 131_072)),
-            rows: (100_000, 41_043),
+            words: words(100_000, 41_043),
             draws: 4_000_000,
             algorithm: Algorithm::Tbp,
             active: Active::Auto,
@@ -391,7 +410,7 @@ mod tests {
         // All in memory where there is enough of it.
         let plan = Plan::new(&pubmed(), 100, Some(64 << 30)).unwrap();
         assert!(!plan.on_disk() && plan.disk < 2 * (plan.kept + plan.phi));
-        assert_eq!(plan.kept, (1 << 30) + (1 << 28) + 33 * 483_450_157 + 8_200_000 * 4 * 64);
+        assert_eq!(plan.kept, (1 << 30) + (1 << 28) + 33 * 483_450_157 + 8_200_000 * 2 * 64);
         assert_eq!(Plan::new(&pubmed(), 100, None).unwrap().kept, plan.kept);
     }
 
@@ -435,7 +454,7 @@ mod tests {
             packed: 1 << 41,
             blocks: 1 << 23,
             pieces: 1 << 23,
-            rows: (1 << 31, 1 << 31),
+            words: words(1 << 31, 1 << 31),
             ..pubmed()
         };
         let plan = Plan::new(&large, 1000, Some(1 << 40)).unwrap();

@@ -208,6 +208,7 @@ const TBP: Facts = Facts {
     noisy: true,
     options: &["--exclude", "--active", "--theta"],
     most_tokens: Some(counts::most_tokens(UNITS)),
+    most_topics: Some(1 << 16),
     ..Facts::PLAIN
 };
 

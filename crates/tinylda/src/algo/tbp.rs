@@ -40,8 +40,10 @@ use crate::topics::stride;
 /// Units of a grain when topics settle.
 pub(crate) const FINE: u16 = 1;
 
-/// Units of a grain while topics are sought.
+/// Units of a grain while topics are sought,
 pub(crate) const COARSE: u16 = 2;
+/// and in the first messages of a document: they are kept in less room, and soon renewed.
+pub(crate) const FIRST: u16 = 8;
 
 /// How far a message goes beyond z while topics are sought, as a share of the way from the old message to z: over-relaxation.
 /// It leads to the same place in a third of the passes, and on to better ones. See docs/ENGINE.md. While topics form,
@@ -153,11 +155,13 @@ pub(crate) struct Work<'a> {
     pub(crate) most: usize,
     /// How often a new document is gone through with all topics before its words share them out,
     pub(crate) rounds: usize,
-    /// and the units of it that a topic must have for that, or [`FIRST_SHARE`] of them.
+    /// the units of it that a topic must have for that, or [`FIRST_SHARE`] of them,
     pub(crate) least: f32,
+    /// and the units of a grain of its first messages.
+    pub(crate) first_grain: u16,
 }
 
-/// What a run of documents changes: phi, by groups of words, and lambda.
+/// What documents change: phi, by groups of words, and lambda.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) phi: Vec<Vec<Change>>,
@@ -270,7 +274,7 @@ impl Scratch {
     /// Lays a document out: its topics, and what its messages have in them.
     fn lay_out(&mut self, work: Work<'_>, document: Document<'_>, kept: Kept<'_>) {
         for &k in kept.topics {
-            self.lay(work, k);
+            self.lay(work, u32::from(k));
         }
         for (message, &x) in kept.iter().zip(document.counts) {
             for part in message {
@@ -316,7 +320,8 @@ impl Scratch {
             self.moved.push(next);
             next += u16::from(used);
         }
-        let topics = self.desk.topics().zip(self.desk.used()).filter(|&(_, &used)| used).map(|((k, _), _)| k);
+        let topics =
+            self.desk.topics().zip(self.desk.used()).filter(|&(_, &used)| used).map(|((k, _), _)| k as u16);
         let (parts, _) = self.desk.messages();
         out.push(topics, &self.sizes, parts.iter().map(|part| part.at(self.moved[part.place()])));
         self.clear();
@@ -354,9 +359,10 @@ impl Work<'_> {
     ) -> Result<f64, Failed> {
         let log = self.first_theta(document, random, scratch)?;
         self.first_list(scratch);
+        let first = Work { manner: Manner { grain: self.first_grain, ..self.manner }, ..self };
         let sizes = vec![0; document.words.len()];
         let none = Kept { topics: &[], sizes: &sizes, parts: &[] };
-        let done = self.sweep(document, none, false, cut, (scratch, changes));
+        let done = first.sweep(document, none, false, cut, (scratch, changes));
         let (parts, _) = scratch.desk.messages();
         changes.lambda(&scratch.desk, document, (&scratch.sizes, parts), false, 1);
         scratch.put_down(out);
@@ -482,7 +488,7 @@ impl Work<'_> {
         for ((message, &w), &x) in kept.iter().zip(document.words).zip(document.counts) {
             let place = self.counts.place(w);
             for part in message {
-                let (topic, units) = (kept.topics[part.place()], units_of(x, part.units()));
+                let (topic, units) = (u32::from(kept.topics[part.place()]), units_of(x, part.units()));
                 changes.phi[place.bucket as usize].push(Change { cell: place.cell + topic, units });
                 changes.lambda[topic as usize] += i64::from(units);
             }
@@ -532,9 +538,11 @@ impl Work<'_> {
         let mut messages = kept.iter();
         let words = document.words.chunks(TOGETHER).zip(document.counts.chunks(TOGETHER));
         let mut ahead = document.words.iter().skip(TOGETHER);
+        let mut far_ahead = document.words.iter().skip(3 * TOGETHER);
         let much = document.tokens() / MUCH;
         let mut manner = self.manner;
         for (words, counts) in words {
+            far_ahead.by_ref().take(TOGETHER).for_each(|&w| self.counts.prefetch_place(w));
             ahead.by_ref().take(TOGETHER).for_each(|&w| self.counts.prefetch(w));
             let mut olds: [&[Part]; TOGETHER] = [&[]; TOGETHER];
             for (at, (old, message)) in olds.iter_mut().zip(messages.by_ref().take(words.len())).enumerate() {
@@ -591,7 +599,7 @@ impl Work<'_> {
         if open && !draws.is_empty() {
             let mut at = (((bits & 0xFFFF_FFFF) * draws.len() as u64) >> 32) as usize;
             for _ in 0..rest {
-                let place = scratch.place(self, draws[at]);
+                let place = scratch.place(self, u32::from(draws[at]));
                 add(scratch, place as usize, grain);
                 at = if at + 1 == draws.len() { 0 } else { at + 1 };
             }

@@ -359,7 +359,10 @@ impl Desk {
         const MOST: usize = UNITS as usize;
         self.last = self.messages.len();
         self.messages.reserve(MOST);
-        word.changes.reserve(word.old.len() + MOST);
+        if word.changes.capacity() - word.changes.len() < word.old.len() + MOST {
+            // A quarter more: doubled, the lists would take more than messages of a block do.
+            word.changes.reserve_exact(word.old.len() + MOST + word.changes.len() / 4);
+        }
         let Desk { columns, used, messages, risen, weighed, .. } = self;
         let changes = &mut word.changes.spare_capacity_mut()[..word.old.len() + MOST];
         let parts = &mut messages.spare_capacity_mut()[..MOST];

@@ -3,9 +3,10 @@
 use super::Trainer;
 use crate::algo::Algorithm;
 use crate::corpus::{Corpus, Shape, word_name};
+use crate::counts::draws_of;
 use crate::error::{Error, Result};
 use crate::messages::UNITS;
-use crate::plan::Needs;
+use crate::plan::{Classes, Needs};
 use crate::seeds::Seed;
 use crate::store::Keep;
 use crate::topics::heavy_words;
@@ -124,7 +125,6 @@ impl Trainer {
             pieces += count;
             tokens = corpus.block_tokens(i).max(tokens);
         }
-        let (rows, draws) = Needs::of_words(word_tokens);
         Needs {
             shape,
             packed,
@@ -137,8 +137,8 @@ impl Trainer {
             tokens,
             heavy: heavy_words(word_tokens).count() as u64,
             snapshots: self.snapshots.is_some(),
-            rows,
-            draws,
+            words: Classes::new(word_tokens),
+            draws: word_tokens.iter().map(|&n| draws_of(n)).sum(),
             algorithm: self.algorithm,
             active: self.active,
             threads: if self.algorithm.threads() { self.threads.max(1) as u64 } else { 1 },
@@ -203,7 +203,7 @@ impl Trainer {
         }
         if let Some(most) = facts.most_topics.filter(|&most| self.topics > most) {
             let expected = format!("at most {most} topics with --algorithm {}", facts.name);
-            return bad("-k", self.topics.to_string(), &expected, "Choose fewer, or --algorithm tbp.");
+            return bad("-k", self.topics.to_string(), &expected, "Choose fewer, or --algorithm atbp.");
         }
         Ok(())
     }

@@ -1,0 +1,360 @@
+//! Rows of rare words: the topics that they have, and no others.
+//!
+//! A word with few tokens is in few topics, whatever K is. Its row is a list: its topics in their order, and behind them what was
+//! added since, in any order, until the list is tidied. One that has grown as large as a row of all topics becomes one. What is
+//! computed of a rare word goes along its topics in their order, wherever the row is, and so does not depend on how it is kept.
+//!
+//! Legend: K topics; n the units of a topic; factor = alpha/(lambda + W*beta).
+
+use crate::kernel::{Change, Lanes, flat, prefetch_address, prefetch_line};
+
+/// A word is rare if it has at most one token for so many topics,
+const TOPICS_PER_TOKEN: u64 = 12;
+/// and no more than these: longer lists would take longer than rows of all topics.
+const MOST_TOKENS: u64 = 40;
+
+/// Whether a word with so many tokens is rare.
+pub(super) fn is_rare(tokens: u64, topics: u32) -> bool {
+    tokens <= (u64::from(topics) / TOPICS_PER_TOKEN).min(MOST_TOKENS)
+}
+
+/// Bytes besides the numbers of a row: the list's own, and what the allocator adds.
+const OF_LIST: u64 = size_of::<Row>() as u64 + 24;
+
+/// The most bytes that the row of a rare word takes, with rows of all topics of `width` numbers, and `units` for a token.
+pub(super) fn most_bytes(tokens: u64, units: u32, width: u64) -> u64 {
+    let entries = tokens.saturating_mul(u64::from(units));
+    room(entries).saturating_mul(4).min(width.saturating_mul(2)).saturating_add(OF_LIST)
+}
+
+/// Room for so many topics, and for what may be added to them.
+fn room(entries: u64) -> u64 {
+    entries.saturating_add(entries / 4).saturating_add(MORE as u64)
+}
+
+/// What can be added to a tidy list, at least.
+const MORE: usize = 6;
+
+/// A row.
+#[derive(Debug, Clone)]
+pub(super) enum Row {
+    /// A topic in the upper half, its units in the lower; a topic's units may be in several parts.
+    Few(Vec<u32>),
+    /// Of all topics.
+    All(Vec<u16>),
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row::Few(Vec::new())
+    }
+}
+
+fn split(entry: u32) -> (usize, u16) {
+    ((entry >> 16) as usize, entry as u16)
+}
+
+impl Row {
+    /// Takes the numbers of all topics.
+    pub(super) fn set(&mut self, row: &[u16], sorter: &mut Sorter) {
+        *self = Row::default();
+        for (topic, &n) in row.iter().enumerate().filter(|&(_, &n)| n > 0) {
+            self.change(topic as u32, n, sorter);
+        }
+    }
+
+    /// Adds to a topic. Numbers may leave the range on the way: see [`super::Counts::change`].
+    #[inline]
+    fn change(&mut self, topic: u32, units: u16, sorter: &mut Sorter) {
+        match self {
+            Row::Few(entries) if entries.len() < entries.capacity() => {
+                entries.push(topic << 16 | u32::from(units));
+            }
+            Row::Few(_) => self.make_room(topic, units, sorter),
+            Row::All(row) => {
+                let n = &mut row[topic as usize];
+                *n = n.wrapping_add(units);
+            }
+        }
+    }
+
+    /// One more entry where there is no room for it.
+    #[cold]
+    fn make_room(&mut self, topic: u32, units: u16, sorter: &mut Sorter) {
+        let Row::Few(entries) = self else { return };
+        sorter.tidy(entries);
+        let most = sorter.width() / 2;
+        if entries.len() + MORE > most {
+            let mut row = vec![0; sorter.width()];
+            entries.iter().map(|&entry| split(entry)).for_each(|(k, n)| row[k] = n);
+            *self = Row::All(row);
+        } else if entries.len() + MORE > entries.capacity() {
+            let wanted = (room(entries.len() as u64) as usize).min(most);
+            entries.reserve_exact(wanted - entries.len());
+        }
+        self.change(topic, units, sorter);
+    }
+
+    /// Brings the topics into their order, each once.
+    pub(super) fn tidy(&mut self, sorter: &mut Sorter) {
+        if let Row::Few(entries) = self {
+            sorter.tidy(entries);
+        }
+    }
+
+    /// Asks for where the next change will be entered.
+    #[inline]
+    fn prefetch_end(&self) {
+        if let Row::Few(entries) = self {
+            prefetch_address(entries.as_ptr().wrapping_add(entries.len()).cast());
+        }
+    }
+
+    /// Asks for it to be brought to the cache, ahead of its use. The row's own place is read for that.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        /// More than most have.
+        const LINES: usize = 4;
+        match self {
+            Row::Few(entries) => entries.iter().step_by(16).take(LINES).for_each(prefetch_line),
+            Row::All(row) => row.iter().step_by(32).take(LINES).for_each(prefetch_line),
+        }
+    }
+}
+
+/// Puts lists in order. Zeros between uses.
+#[derive(Debug)]
+pub(super) struct Sorter {
+    cells: Vec<u16>,
+    /// A bit for each topic.
+    has: Vec<u64>,
+}
+
+impl Sorter {
+    pub(super) fn new(width: usize) -> Sorter {
+        Sorter { cells: vec![0; width], has: vec![0; width.div_ceil(64)] }
+    }
+
+    fn width(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn tidy(&mut self, entries: &mut Vec<u32>) {
+        let Sorter { cells, has } = self;
+        for (k, n) in entries.drain(..).map(split) {
+            cells[k] = cells[k].wrapping_add(n);
+            has[k / 64] |= 1 << (k % 64);
+        }
+        for (i, bits) in has.iter_mut().enumerate() {
+            let mut left = std::mem::take(bits);
+            while left != 0 {
+                let k = i * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let n = std::mem::take(&mut cells[k]);
+                if n != 0 {
+                    entries.push((k as u32) << 16 | u32::from(n));
+                }
+            }
+        }
+    }
+}
+
+/// Makes changes of rows that are one behind the other: see [`super::Counts::change`].
+pub(super) fn change<'a>(rows: &mut [Row], changes: impl Iterator<Item = &'a [Change]>, width: usize) {
+    /// Rows are asked for so many changes ahead, and where they are twice as many.
+    const AHEAD: usize = 24;
+    let mut sorter = Sorter::new(width);
+    let row_of = |change: &Change| change.cell as usize / width;
+    for changes in changes {
+        // Those of a message come together.
+        let (mut at, mut first) = (0, 0);
+        for (i, change) in changes.iter().enumerate() {
+            if let Some(ahead) = changes.get(i + 2 * AHEAD) {
+                prefetch_line(&rows[row_of(ahead)]);
+            }
+            if let Some(ahead) = changes.get(i + AHEAD) {
+                rows[row_of(ahead)].prefetch_end();
+            }
+            let mut topic = change.cell.wrapping_sub(first);
+            if topic >= width as u32 {
+                at = row_of(change);
+                first = (at * width) as u32;
+                topic = change.cell - first;
+            }
+            rows[at].change(topic, change.units as u16, &mut sorter);
+        }
+    }
+}
+
+/// Room for a row of a few topics, spread out. Zeros, but for the last one that was.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Spread {
+    cells: Vec<u16>,
+    filled: Vec<u32>,
+}
+
+impl Spread {
+    /// The numbers of all topics.
+    pub(super) fn out<'a>(&'a mut self, row: &'a Row, width: usize) -> &'a [u16] {
+        let entries = match row {
+            Row::All(row) => return row,
+            Row::Few(entries) => entries,
+        };
+        let Spread { cells, filled } = self;
+        cells.resize(width, 0);
+        filled.iter().for_each(|&entry| cells[split(entry).0] = 0);
+        filled.clear();
+        filled.extend_from_slice(entries);
+        entries.iter().map(|&entry| split(entry)).for_each(|(k, n)| cells[k] = cells[k].wrapping_add(n));
+        cells
+    }
+}
+
+/// Weighs rare words and draws topics for them.
+#[derive(Debug)]
+pub(super) struct Scales<'a> {
+    factors: &'a [f32],
+    /// Running sums of beta * factor: what every word has in every topic.
+    base: Vec<f32>,
+    /// The last topic that has any of it.
+    last: usize,
+}
+
+/// What belongs to a word's topics, of which there are few.
+#[derive(Debug, Default)]
+pub(super) struct Weights(Vec<(u16, f32)>);
+
+impl<'a> Scales<'a> {
+    pub(super) fn new(factors: &'a [Lanes], beta: f32) -> Scales<'a> {
+        let (factors, mut sum) = (flat(factors), 0f64);
+        let base = factors.iter().map(|&factor| {
+            sum += f64::from(beta) * f64::from(factor);
+            sum as f32
+        });
+        let base: Vec<f32> = base.collect();
+        let last = base.partition_point(|&sum| Some(&sum) < base.last());
+        Scales { factors, base, last }
+    }
+
+    /// What all topics have without a token.
+    fn base(&self) -> f32 {
+        self.base.last().copied().unwrap_or(0.0)
+    }
+
+    /// Notes what belongs to the topics of a tidy row. Returns the word's weight.
+    pub(super) fn weigh(&self, row: &Row, weights: &mut Weights) -> f32 {
+        match row {
+            Row::Few(entries) => self.along(entries.iter().map(|&entry| split(entry)), weights),
+            Row::All(row) => self.weigh_all(row, weights),
+        }
+    }
+
+    /// The same of a row of all topics.
+    pub(super) fn weigh_all<N: Copy + Into<u32>>(&self, row: &[N], weights: &mut Weights) -> f32 {
+        // None has more than 16 bits.
+        self.along(row.iter().map(|&n| n.into() as u16).enumerate(), weights)
+    }
+
+    fn along(&self, entries: impl Iterator<Item = (usize, u16)>, Weights(weights): &mut Weights) -> f32 {
+        weights.clear();
+        weights
+            .extend(entries.filter(|&(_, n)| n > 0).map(|(k, n)| (k as u16, f32::from(n) * self.factors[k])));
+        weights.iter().fold(self.base(), |sum, &(_, weight)| sum + weight)
+    }
+
+    /// Draws topics in proportion, at equal distances along the running sum of base and weights, from u on.
+    pub(super) fn draw(&self, Weights(weights): &Weights, total: f32, u: f32, draws: &mut [u16]) {
+        let step = total / draws.len().max(1) as f32;
+        let (mut at, mut sum) = (0, self.base());
+        for (i, draw) in draws.iter_mut().enumerate() {
+            let target = (i as f32 + u) * step;
+            if target < self.base() || weights.is_empty() {
+                // Padding has no factor, so the first sum above the target belongs to a topic.
+                *draw = self.base.partition_point(|&sum| sum <= target).min(self.last) as u16;
+                continue;
+            }
+            while at + 1 < weights.len() && sum + weights[at].1 <= target {
+                sum += weights[at].1;
+                at += 1;
+            }
+            *draw = weights[at].0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Row, Scales, Sorter, Spread, Weights, is_rare, most_bytes};
+    use crate::kernel::Lanes;
+    use proptest::prelude::*;
+
+    fn bytes(row: &Row) -> u64 {
+        match row {
+            Row::Few(entries) => 4 * entries.capacity() as u64,
+            Row::All(row) => 2 * row.capacity() as u64,
+        }
+    }
+
+    proptest! {
+        /// A row is what a plain array would be, in any order of changes, and never takes more than it may.
+        #[test]
+        fn a_row_is_an_array(changes in prop::collection::vec((0u32..48, 0u16..200), 0..300)) {
+            let (mut plain, mut row, mut sorter) = (vec![0u16; 48], Row::default(), Sorter::new(48));
+            for &(k, n) in &changes {
+                // Out before in: numbers leave the range on the way.
+                row.change(k, n.wrapping_neg(), &mut sorter);
+                prop_assert!(bytes(&row) <= 2 * 48);
+            }
+            for &(k, n) in changes.iter().rev() {
+                row.change(k, n.wrapping_mul(2), &mut sorter);
+                plain[k as usize] = plain[k as usize].wrapping_add(n);
+            }
+            let mut spread = Spread::default();
+            prop_assert_eq!(spread.out(&row, 48), &plain[..]);
+            let mut again = Row::default();
+            again.set(&plain, &mut sorter);
+            prop_assert_eq!(spread.out(&again, 48), &plain[..]);
+            let empty = Row::default();
+            prop_assert_eq!(spread.out(&empty, 48), &[0u16; 48][..]);
+            // Few or all, and all from a file: the same to the bit.
+            let factors = [0.1f32, 1.7, 16.3].map(|first| Lanes(std::array::from_fn(|lane| first + lane as f32)));
+            let scales = Scales::new(&factors, 0.01);
+            row.tidy(&mut sorter);
+            let (mut one, mut two) = (Weights::default(), Weights::default());
+            let weight = scales.weigh(&row, &mut one);
+            prop_assert_eq!(weight.to_bits(), scales.weigh_all(&plain, &mut two).to_bits());
+            prop_assert_eq!(one.0, two.0);
+        }
+    }
+
+    #[test]
+    fn draws_are_in_proportion() {
+        // Two topics with factors, and padding.
+        let mut factors = [Lanes::ZERO];
+        (factors[0].0[0], factors[0].0[1]) = (1.0, 3.0);
+        let scales = Scales::new(&factors, 1.0);
+        let (mut row, mut weights) = (Row::default(), Weights::default());
+        let mut draws = [0; 4];
+        let weight = scales.weigh(&row, &mut weights);
+        scales.draw(&weights, weight, 0.5, &mut draws);
+        assert_eq!((weight, draws), (4.0, [0, 1, 1, 1]));
+        scales.draw(&weights, weight, 1.0, &mut draws);
+        assert_eq!(draws, [1, 1, 1, 1]);
+        row.change(0, 12, &mut Sorter::new(16));
+        let weight = scales.weigh(&row, &mut weights);
+        scales.draw(&weights, weight, 0.25, &mut draws);
+        assert_eq!((weight, draws), (16.0, [1, 0, 0, 0]));
+        scales.draw(&weights, weight, 1.0, &mut draws);
+        assert_eq!(draws, [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_rare() {
+        assert!(
+            is_rare(0, 10) && !is_rare(1, 11) && is_rare(1, 12) && is_rare(40, 500) && !is_rare(41, 2000)
+        );
+        assert_eq!(most_bytes(1, 64, 10_000), 4 * 86 + 32 + 24);
+        assert_eq!(most_bytes(40, 64, 512), 2 * 512 + 32 + 24);
+        assert_eq!(most_bytes(u64::MAX, 64, u64::MAX), u64::MAX);
+    }
+}
