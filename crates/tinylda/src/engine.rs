@@ -214,7 +214,7 @@ impl Engine {
                 beta: self.beta as f32,
                 grain: self.grain(),
                 open: !self.settling && !self.at_random(),
-                beyond: if self.settling { 0.0 } else { self.beyond },
+                beyond: self.beyond,
             },
             exclude: self.rules.exclude,
             most: self.rules.active.most(topics.count),
@@ -365,14 +365,10 @@ impl Sweep for Engine {
         self.next.as_ref().map(|next| next.active.0 as f64 / next.active.1.max(1) as f64)
     }
 
-    /// From now on messages are cut finely, and topics do not come back to documents.
-    fn settle(&mut self) -> bool {
-        self.settling = true;
-        true
-    }
-
-    fn pass(&mut self, pass: Option<u32>) {
-        self.beyond = tbp::beyond(pass);
+    fn pass(&mut self, pass: Option<u32>, left: Option<u32>) {
+        self.beyond = if left.is_some() { 0.0 } else { tbp::beyond(pass) };
+        // In the last of all messages are cut finely, and topics do not come back to documents.
+        self.settling = left.is_some_and(|left| left <= tbp::FINE_PASSES);
     }
 
     fn finish(&mut self) {
@@ -394,7 +390,7 @@ impl Sweep for Engine {
     }
 
     fn save(&self, _: &Topics, out: &mut Out) -> Result<()> {
-        out.numbers(&[self.round, u32::from(self.settling)])?;
+        out.numbers(&[self.round])?;
         out.numbers(&self.lambda)?;
         out.numbers(&self.sown)?;
         self.counts.save(out)?;
@@ -406,8 +402,8 @@ impl Sweep for Engine {
 
     fn restore(&mut self, _: &mut Topics, from: &mut In) -> Result<()> {
         let mut numbers: Vec<u32> = Vec::new();
-        from.numbers(2, &mut numbers)?;
-        (self.round, self.settling) = (numbers[0], numbers[1] != 0);
+        from.numbers(1, &mut numbers)?;
+        self.round = numbers[0];
         from.numbers(self.lambda.len(), &mut self.lambda)?;
         let seeds = self.sown.len();
         from.numbers(seeds, &mut self.sown)?;

@@ -312,13 +312,9 @@ pub(crate) trait Sweep: std::fmt::Debug {
         None
     }
 
-    /// From now on what was found is refined, and nothing new sought. Returns whether that makes a difference.
-    fn settle(&mut self) -> bool {
-        false
-    }
-
-    /// Which pass the next blocks belong to; none while only a part of the documents is gone through.
-    fn pass(&mut self, _pass: Option<u32>) {}
+    /// Which pass the next blocks belong to; none while only a part of the documents is gone through. `left`: how many passes
+    /// there are from this one on, where what was found is refined and nothing new sought.
+    fn pass(&mut self, _pass: Option<u32>, _left: Option<u32>) {}
 
     /// After the last pass: what it needs for documents goes.
     fn finish(&mut self) {}

@@ -270,14 +270,13 @@ impl<'a> Training<'a> {
             Some((every, _)) => Which::Every(every),
             None => self.order.as_ref().map_or(Which::ALL, Which::Order),
         };
+        let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
+        let left = self.position.last.saturating_sub(self.position.pass);
+        self.position.settling |= stage.is_none() && left <= settling;
         // Said again where a round goes on after a stop.
-        self.sweep.pass(stage.is_none().then_some(self.position.pass + 1));
+        let pass = stage.is_none().then_some(self.position.pass + 1);
+        self.sweep.pass(pass, self.position.settling.then_some(left));
         if self.position.visit == 0 {
-            let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
-            let last_ones = self.position.pass + settling >= self.position.last;
-            if stage.is_none() && !self.position.settling && last_ones {
-                self.position.settling = self.sweep.settle();
-            }
             if stage.is_none() {
                 let now = self.clock.seconds();
                 self.position.passes.push((now, now, 0.0));
