@@ -462,7 +462,9 @@ impl Rows {
         parts.into_par_iter().for_each_init(
             || Sorter::new(width),
             |sorter, rows| {
-                rows.iter_mut().for_each(|row| row.tidy(sorter));
+                for row in rows {
+                    row.tidy(sorter);
+                }
             },
         );
     }

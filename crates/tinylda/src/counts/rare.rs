@@ -202,7 +202,9 @@ impl Spread {
         };
         let Spread { cells, filled } = self;
         cells.resize(width, 0);
-        filled.iter().for_each(|&entry| cells[split(entry).0] = 0);
+        for &entry in filled.iter() {
+            cells[split(entry).0] = 0;
+        }
         filled.clear();
         filled.extend_from_slice(entries);
         entries.iter().map(|&entry| split(entry)).for_each(|(k, n)| cells[k] = cells[k].wrapping_add(n));
