@@ -146,6 +146,11 @@ impl Algorithm {
         if self.small_messages() { tbp::SETTLING_PASSES.min(passes / 4) } else { 0 }
     }
 
+    /// How many passes after this one messages still go beyond z.
+    pub(crate) fn until_calm(self, pass: u32) -> u32 {
+        if self.small_messages() { tbp::until_calm(pass) } else { 0 }
+    }
+
     /// What it goes through before the first pass: one piece of the corpus in every so many, and how often.
     pub(crate) fn stages(self, pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
         if self.small_messages() { tbp::stages(pieces, tokens, topics) } else { Vec::new() }

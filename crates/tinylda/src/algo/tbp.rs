@@ -63,6 +63,11 @@ pub(crate) fn beyond(pass: Option<u32>) -> f32 {
     }
 }
 
+/// How many passes after this one go beyond z, one after the other.
+pub(crate) fn until_calm(pass: u32) -> u32 {
+    (1..=priors::EVERY).take_while(|more| beyond(Some(pass + more)) > 0.0).count() as u32
+}
+
 /// A word that is more than one part in so many of its document leads theta itself, and would swing with it for ever:
 const MUCH: u64 = 4;
 /// it goes half the way.
@@ -620,7 +625,7 @@ impl Work<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BEYOND, BEYOND_FIRST, beyond, stages};
+    use super::{BEYOND, BEYOND_FIRST, beyond, stages, until_calm};
     use crate::priors;
 
     #[test]
@@ -634,6 +639,7 @@ mod tests {
         for pass in (1..200).filter(|&pass| priors::due(pass)) {
             assert_eq!(beyond(Some(pass)), 0.0);
         }
+        assert_eq!([21, 22, 23, 24, 25].map(until_calm), [2, 1, 0, 0, 3]);
     }
 
     #[test]

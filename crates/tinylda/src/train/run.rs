@@ -347,7 +347,9 @@ impl<'a> Training<'a> {
         if converged && !self.position.settling {
             self.stop = Stop::Converged;
             let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
-            self.position.last = self.position.last.min(pass + settling);
+            // What was begun comes to its end before.
+            let more = self.trainer.algorithm.until_calm(pass);
+            self.position.last = self.position.last.min(pass + more + settling);
             self.position.converged = true;
         }
         if asked {
