@@ -40,6 +40,8 @@ pub(crate) struct Rules {
     pub(crate) room: Room,
     /// Whether nothing is kept of documents: at each visit they begin anew.
     pub(crate) anew: bool,
+    /// In so many of the last passes messages are cut finely, and topics do not come back to documents.
+    pub(crate) fine: u32,
     /// Words that belong to a topic, in their order.
     pub(crate) seeds: Vec<Seed>,
 }
@@ -367,8 +369,7 @@ impl Sweep for Engine {
 
     fn pass(&mut self, pass: Option<u32>, left: Option<u32>) {
         self.beyond = if left.is_some() { 0.0 } else { tbp::beyond(pass) };
-        // In the last of all messages are cut finely, and topics do not come back to documents.
-        self.settling = left.is_some_and(|left| left <= tbp::FINE_PASSES);
+        self.settling = left.is_some_and(|left| left <= self.rules.fine);
     }
 
     fn finish(&mut self) {

@@ -142,8 +142,8 @@ impl Algorithm {
     }
 
     /// How many of the passes only refine what was found.
-    pub(crate) fn settling_passes(self, passes: u32) -> u32 {
-        if self.small_messages() { tbp::SETTLING_PASSES.min(passes / 4) } else { 0 }
+    pub(crate) fn settling_passes(self, passes: u32, optimize: bool) -> u32 {
+        if self.small_messages() { tbp::settling(optimize).0.min(passes / 4) } else { 0 }
     }
 
     /// How many passes after this one messages still go beyond z.

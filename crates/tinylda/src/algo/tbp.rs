@@ -73,11 +73,12 @@ const MUCH: u64 = 4;
 /// it goes half the way.
 const SHORT: f32 = -0.5;
 
-/// So many passes, at most a quarter of all, are there to settle: messages go to z and not beyond,
-pub(crate) const SETTLING_PASSES: u32 = 4;
-/// and in the last ones they are cut finely, and topics do not come back to documents. More would lead on to where training
-/// documents are fitted too well: see docs/ENGINE.md.
-pub(crate) const FINE_PASSES: u32 = 2;
+/// So many passes, at most a quarter of all, are there to settle: messages go to z and not beyond. In so many of them, the
+/// last, they are cut finely, and topics do not come back to documents. More would lead on to where training documents are
+/// fitted too well (see docs/ENGINE.md), but priors are learned well only from what is fine.
+pub(crate) fn settling(optimize: bool) -> (u32, u32) {
+    if optimize { (15, 15) } else { (4, 2) }
+}
 
 /// The start, in stages: how often one piece in every 2, 4, 8, 16, and 32 or more is gone through before the first pass over
 /// all.

@@ -270,7 +270,7 @@ impl<'a> Training<'a> {
             Some((every, _)) => Which::Every(every),
             None => self.order.as_ref().map_or(Which::ALL, Which::Order),
         };
-        let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
+        let settling = self.trainer.algorithm.settling_passes(self.trainer.passes, self.trainer.optimize);
         let left = self.position.last.saturating_sub(self.position.pass);
         self.position.settling |= stage.is_none() && left <= settling;
         // Said again where a round goes on after a stop.
@@ -346,7 +346,7 @@ impl<'a> Training<'a> {
         let (asked, converged) = self.note(of_pass, perplexity(log_likelihood, tokens), each);
         if converged && !self.position.settling {
             self.stop = Stop::Converged;
-            let settling = self.trainer.algorithm.settling_passes(self.trainer.passes);
+            let settling = self.trainer.algorithm.settling_passes(self.trainer.passes, self.trainer.optimize);
             // What was begun comes to its end before.
             let more = self.trainer.algorithm.until_calm(pass);
             self.position.last = self.position.last.min(pass + more + settling);
