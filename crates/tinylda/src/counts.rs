@@ -77,8 +77,6 @@ pub(crate) struct Slot {
 /// See the top.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// Numbers in a row, padding included.
-    width: usize,
     places: Vec<Place>,
     rows: Rows,
     /// Where each word's draws end.
@@ -91,6 +89,7 @@ pub(crate) struct Counts {
 /// The rows, wherever they are.
 #[derive(Debug)]
 struct Rows {
+    /// Numbers in a row, padding included.
     width: usize,
     narrow: Vec<u16>,
     wide: Vec<u32>,
@@ -207,7 +206,7 @@ impl Counts {
             rare: zeros(rare)?,
             on_disk,
         };
-        Ok(Counts { width, places, rows, draws: vec![0; draws as usize], ends, groups })
+        Ok(Counts { places, rows, draws: vec![0; draws as usize], ends, groups })
     }
 
     /// How many buckets changes are collected in: for every group one for each kind of row.
@@ -308,7 +307,7 @@ impl Counts {
         &mut self,
         of_bucket: impl Fn(usize) -> I + Sync,
     ) -> Result<()> {
-        let Counts { width, rows: Rows { narrow, wide, rare, on_disk, .. }, groups, .. } = self;
+        let Counts { rows: Rows { width, narrow, wide, rare, on_disk }, groups, .. } = self;
         let (width, on_disk) = (*width, on_disk.as_ref());
         let (mut rest_narrow, mut rest_wide, mut rest_rare) = (&mut narrow[..], &mut wide[..], &mut rare[..]);
         let mut parts = Vec::with_capacity(groups.len());
@@ -366,7 +365,7 @@ impl Counts {
     /// Rows and numbers of each width: what [`Counts::save`] writes, wherever the rows are.
     fn sizes(&self) -> [u64; 2] {
         let wide = (0..self.places.len() as u32).filter(|&w| self.is_wide(w)).count();
-        [self.places.len() - wide, wide].map(|rows| rows as u64 * self.width as u64)
+        [self.places.len() - wide, wide].map(|rows| rows as u64 * self.rows.width as u64)
     }
 
     /// Everything, as it is.
@@ -410,8 +409,8 @@ impl Counts {
         {
             return Err(from.damaged("its draws are of topics that are not there"));
         }
-        let (mut short, mut slot) = (vec![0u16; self.width], on_disk::Slot::default());
-        let mut sorter = Sorter::new(self.width);
+        let (mut short, mut slot) = (vec![0u16; self.rows.width], on_disk::Slot::default());
+        let mut sorter = Sorter::new(self.rows.width);
         for (wide, count) in [false, true].into_iter().zip(self.sizes()) {
             from.begin(count)?;
             for w in 0..self.places.len() as u32 {
@@ -420,7 +419,7 @@ impl Counts {
                 }
                 let row = self.places[w as usize].row as usize;
                 let (kind, number) = (row % KINDS, row / KINDS);
-                let at = number * self.width;
+                let at = number * self.rows.width;
                 let Rows { narrow, wide: wide_rows, rare, on_disk, width } = &mut self.rows;
                 match kind {
                     NARROW => from.more(&mut narrow[at..at + *width])?,

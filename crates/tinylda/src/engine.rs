@@ -222,7 +222,7 @@ impl Engine {
             most: self.rules.active.most(topics.count),
             rounds: if self.rules.anew { tbp::ROUNDS_ANEW } else { tbp::ROUNDS },
             least: if fine { 0.0 } else { tbp::FIRST_UNITS },
-            first_grain: if fine { self.grain() } else { tbp::FIRST },
+            first_grain: if fine { self.grain() } else { tbp::FIRST_GRAIN },
         }
     }
 

@@ -43,7 +43,7 @@ pub(crate) const FINE: u16 = 1;
 /// Units of a grain while topics are sought,
 pub(crate) const COARSE: u16 = 2;
 /// and in the first messages of a document: they are kept in less room, and soon renewed.
-pub(crate) const FIRST: u16 = 8;
+pub(crate) const FIRST_GRAIN: u16 = 8;
 
 /// How far a message goes beyond z while topics are sought, as a share of the way from the old message to z: over-relaxation.
 /// It leads to the same place in a third of the passes, and on to better ones. See docs/ENGINE.md. While topics form,
