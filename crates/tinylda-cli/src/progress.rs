@@ -1,10 +1,10 @@
 //! Progress and messages, on standard error: a bar in a terminal, a line now and then elsewhere, nothing with --quiet.
 
-use std::cell::{Cell, OnceCell};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -48,25 +48,25 @@ impl Ui {
             ui: self,
             what,
             unit,
-            shown: OnceCell::new(),
+            shown: OnceLock::new(),
             began: now,
-            last: Cell::new(now),
-            pace: Cell::new([(now, 0.0); 2]),
+            last: Mutex::new(now),
+            pace: Mutex::new([(now, 0.0); 2]),
         }
     }
 }
 
-/// Progress of one piece of work.
+/// Progress of one piece of work, which may be told from the thread that does it.
 #[derive(Debug)]
 pub(crate) struct Bar {
     ui: Ui,
     what: &'static str,
     unit: Unit,
-    shown: OnceCell<ProgressBar>,
+    shown: OnceLock<ProgressBar>,
     began: Instant,
-    last: Cell<Instant>,
+    last: Mutex<Instant>,
     /// Two earlier times and the share that was done: what the pace is judged by.
-    pace: Cell<[(Instant, f64); 2]>,
+    pace: Mutex<[(Instant, f64); 2]>,
 }
 
 /// Seconds left.
@@ -76,6 +76,10 @@ pub(crate) enum Left {
     About(f64),
     /// If the work does not end sooner than planned.
     AtMost(f64),
+}
+
+fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// 75 s as 1:15.
@@ -119,14 +123,14 @@ impl Bar {
     /// Seconds left, by the pace of the last half minute or so.
     fn left(&self, done: f64) -> Option<f64> {
         const LONG: Duration = Duration::from_secs(15);
-        let [mut before, mut last] = self.pace.get();
-        if last.1 == 0.0 {
+        let mut pace = locked(&self.pace);
+        if pace[1].1 == 0.0 {
             // What was done before this process began is no measure.
-            (before, last) = ((self.began, done), (self.began, done));
-            self.pace.set([before, last]);
+            *pace = [(self.began, done); 2];
         }
+        let [before, last] = *pace;
         if last.0.elapsed() >= LONG {
-            self.pace.set([last, (Instant::now(), done)]);
+            *pace = [last, (Instant::now(), done)];
         }
         let (seconds, share) = (before.0.elapsed().as_secs_f64(), done - before.1);
         (seconds > 1.0 && share > 0.0).then(|| (1.0 - done).max(0.0) * seconds / share)
@@ -145,9 +149,12 @@ impl Bar {
             bar.set_length(total.max(done));
             bar.set_position(done);
             bar.set_message(text());
-        } else if !self.ui.quiet && self.last.get().elapsed() >= EVERY {
-            self.last.set(Instant::now());
-            self.ui.say(&text());
+        } else if !self.ui.quiet {
+            let mut last = locked(&self.last);
+            if last.elapsed() >= EVERY {
+                *last = Instant::now();
+                self.ui.say(&text());
+            }
         }
         if crate::INTERRUPTED.load(Ordering::Relaxed) {
             ControlFlow::Break(())

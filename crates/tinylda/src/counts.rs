@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::checkpoint::{In, Out};
 use crate::error::{Error, Result};
-use crate::kernel::{Change, Kernel, LANES, Lanes, Row, prefetch_line};
+use crate::kernel::{Change, Kernel, LANES, Lanes, Row, prefetch_line, prefetch_to_change};
 use crate::memory;
 use crate::random::{Purpose, Random};
 use crate::topics::stride;
@@ -122,6 +122,25 @@ pub(crate) fn row_bytes((least, most): (u64, u64), topics: u32, units: u32) -> u
         RARE => rare,
         WIDE => width.saturating_mul(4).max(rare),
         _ => width.saturating_mul(2).max(rare),
+    }
+}
+
+/// Makes changes of numbers.
+fn make<'a, N: Copy>(
+    numbers: &mut [N],
+    changes: impl Iterator<Item = &'a [Change]>,
+    add: impl Fn(N, i32) -> N,
+) {
+    /// Numbers are asked for so many changes ahead.
+    const AHEAD: usize = 24;
+    for changes in changes {
+        for (i, change) in changes.iter().enumerate() {
+            if let Some(ahead) = changes.get(i + AHEAD) {
+                prefetch_to_change(&numbers[ahead.cell as usize]);
+            }
+            let n = &mut numbers[change.cell as usize];
+            *n = add(*n, change.units);
+        }
     }
 }
 
@@ -279,7 +298,7 @@ impl Counts {
             (rest_places, rest_draws) = (more, other);
             parts.push((from, own_places, own_draws));
         }
-        parts.into_par_iter().try_for_each(|(from, places, draws)| {
+        parts.into_par_iter().with_max_len(1).try_for_each(|(from, places, draws)| {
             let mut row_weights = vec![Lanes::ZERO; factors.len()];
             let mut sums = Vec::with_capacity(factors.len());
             let mut rest = draws;
@@ -320,23 +339,19 @@ impl Counts {
             parts.push((own_narrow, own_wide, own_rare, pair[0]));
         }
         // What comes in and what goes out comes in any order: a number may leave the range on the way, not in the end.
-        parts.into_par_iter().enumerate().try_for_each(|(group, (narrow, wide, rare, start))| {
-            for change in of_bucket(KINDS * group + NARROW).flatten() {
-                let n = &mut narrow[change.cell as usize];
-                *n = n.wrapping_add(change.units as u16);
-            }
-            for change in of_bucket(KINDS * group + WIDE).flatten() {
-                let n = &mut wide[change.cell as usize];
-                *n = n.wrapping_add(change.units as u32);
-            }
-            rare::change(rare, of_bucket(KINDS * group + RARE), width);
-            let Some(on_disk) = on_disk else { return Ok(()) };
-            for form in 0..FORMS {
-                let kind = FORMS + form;
-                on_disk.change(form, start.rows[kind], of_bucket(KINDS * group + kind).flatten())?;
-            }
-            Ok(())
-        })
+        parts.into_par_iter().enumerate().with_max_len(1).try_for_each(
+            |(group, (narrow, wide, rare, start))| {
+                make(narrow, of_bucket(KINDS * group + NARROW), |n, units| n.wrapping_add(units as u16));
+                make(wide, of_bucket(KINDS * group + WIDE), |n, units| n.wrapping_add(units as u32));
+                rare::change(rare, of_bucket(KINDS * group + RARE), width);
+                let Some(on_disk) = on_disk else { return Ok(()) };
+                for form in 0..FORMS {
+                    let kind = FORMS + form;
+                    on_disk.change(form, start.rows[kind], of_bucket(KINDS * group + kind).flatten())?;
+                }
+                Ok(())
+            },
+        )
     }
 
     /// All zero again.
@@ -458,7 +473,7 @@ impl Rows {
             parts.push(own);
         }
         let width = self.width;
-        parts.into_par_iter().for_each_init(
+        parts.into_par_iter().with_max_len(1).for_each_init(
             || Sorter::new(width),
             |sorter, rows| {
                 for row in rows {

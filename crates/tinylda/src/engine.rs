@@ -27,7 +27,6 @@ use crate::topics::{Topics, stride};
 /// What `tbp` is told by its user.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    pub(crate) threads: usize,
     pub(crate) kernel: Kernel,
     pub(crate) exclude: bool,
     pub(crate) active: Active,
@@ -49,7 +48,6 @@ pub(crate) struct Rules {
 /// The engine, with its buffers.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    pool: rayon::ThreadPool,
     rules: Rules,
     counts: Counts,
     lambda: Vec<i64>,
@@ -68,6 +66,8 @@ pub(crate) struct Engine {
     beyond: f32,
     /// Units of each seed that are in phi and lambda now.
     sown: Vec<i64>,
+    /// Between two phases.
+    awake: phases::Awake,
 }
 
 /// See [`Engine`].
@@ -81,11 +81,8 @@ struct Next {
 
 impl Engine {
     pub(crate) fn new(rules: Rules, topics: &Topics, word_tokens: &[u64]) -> Result<Engine> {
-        let threads = rules.threads.max(1);
-        let pool = phases::pool(threads)?;
         let sown = vec![0; rules.seeds.len()];
         Ok(Engine {
-            pool,
             counts: Counts::new(word_tokens, topics.count, UNITS, &rules.room)?,
             next: if rules.anew {
                 let counts = Counts::new(word_tokens, topics.count, UNITS, &rules.room)?;
@@ -97,7 +94,7 @@ impl Engine {
             lambda: vec![0; topics.count as usize],
             inverse: vec![Lanes::ZERO; stride(topics.count)],
             factors: vec![Lanes::ZERO; stride(topics.count)],
-            scratch: (0..threads)
+            scratch: (0..rayon::current_num_threads())
                 .map(|_| {
                     Mutex::new(Own {
                         scratch: Scratch::new(topics.count),
@@ -112,6 +109,7 @@ impl Engine {
             settling: false,
             beyond: 0.0,
             sown,
+            awake: phases::Awake::default(),
         })
     }
 
@@ -156,8 +154,8 @@ impl Engine {
             self.lambda[seed.topic as usize] += more;
             *sown = wanted;
         }
-        let Engine { pool, counts, .. } = self;
-        pool.install(|| counts.change(|bucket| std::iter::once(&changes[bucket][..])))
+        self.awake.go();
+        self.counts.change(|bucket| std::iter::once(&changes[bucket][..]))
     }
 
     /// The topics that words are seeds of.
@@ -189,9 +187,10 @@ impl Engine {
 
     /// Weighs all words and draws topics for them.
     fn weigh(&mut self) -> Result<()> {
-        let Engine { pool, rules, counts, factors, round, beta, .. } = self;
+        let Engine { rules, counts, factors, round, beta, awake, .. } = self;
         let key = u64::from(*round) << 32;
-        pool.install(|| counts.refresh(rules.kernel, (factors, *beta as f32), rules.seed, key))
+        awake.go();
+        counts.refresh(rules.kernel, (factors, *beta as f32), rules.seed, key)
     }
 
     fn grain(&self) -> u16 {
@@ -241,7 +240,8 @@ impl Engine {
             runs.iter_mut().map(|run| Mutex::new(Task { run, sum: Ok(0.0), active: (0, 0) })).collect();
         // The next thread that is free takes the next run, the longest first: so they come to the end together.
         let next = AtomicUsize::new(0);
-        self.pool.broadcast(|thread| {
+        self.awake.go();
+        rayon::broadcast(|thread| {
             let Own { scratch, changes, out, block } = &mut *locked(&scratch[thread.index()]);
             changes.clear(buckets, count);
             while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -261,6 +261,7 @@ impl Engine {
                 *active = out.active();
             }
         });
+        self.awake.keep();
         let mut active = (0, 0);
         let total = tasks.into_iter().try_fold(0f64, |total, task| {
             let task = task.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -275,7 +276,7 @@ impl Engine {
 
     /// Takes up what the threads have changed: whole numbers, so which of them did what does not matter.
     fn take_up(&mut self) -> Result<()> {
-        let Engine { pool, counts, scratch, lambda, next, .. } = self;
+        let Engine { counts, scratch, lambda, next, awake, .. } = self;
         let (counts, lambda) = match next {
             Some(next) => (&mut next.counts, &mut next.lambda),
             None => (counts, lambda),
@@ -284,7 +285,9 @@ impl Engine {
             .iter_mut()
             .map(|own| &own.get_mut().unwrap_or_else(PoisonError::into_inner).changes)
             .collect();
-        pool.install(|| counts.change(|bucket| changes.iter().map(move |own| &own.phi[bucket][..])))?;
+        awake.go();
+        counts.change(|bucket| changes.iter().map(move |own| &own.phi[bucket][..]))?;
+        awake.keep();
         for own in changes {
             for (lambda, more) in lambda.iter_mut().zip(&own.lambda) {
                 *lambda += more;

@@ -7,6 +7,9 @@
 //! at any time no two threads share a document or a word.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -67,7 +70,6 @@ pub(crate) type Fault = (u64, Failed);
 /// See the top.
 #[derive(Debug)]
 pub(crate) struct Phases {
-    pool: rayon::ThreadPool,
     groups: usize,
     /// The first word of every group, and one past the last.
     bounds: Vec<u32>,
@@ -77,7 +79,7 @@ pub(crate) struct Phases {
 
 impl Phases {
     /// Words in so many groups of about equal numbers of tokens.
-    pub(crate) fn new(threads: usize, word_tokens: &[u64], groups: usize) -> Result<Phases> {
+    pub(crate) fn new(word_tokens: &[u64], groups: usize) -> Phases {
         let total: u128 = word_tokens.iter().map(|&n| u128::from(n) + 1).sum();
         let mut group_of = Vec::with_capacity(word_tokens.len());
         let mut before = 0u128;
@@ -87,7 +89,7 @@ impl Phases {
         }
         let bounds =
             (0..=groups).map(|g| group_of.partition_point(|&of| usize::from(of) < g) as u32).collect();
-        Ok(Phases { pool: pool(threads)?, groups, bounds, group_of, runs: Vec::new() })
+        Phases { groups, bounds, group_of, runs: Vec::new() }
     }
 
     /// The first word of every group, and one past the last.
@@ -103,7 +105,7 @@ impl Phases {
 
     /// Takes up some documents of a block: cuts them into runs and lists their non-zeros.
     pub(crate) fn take_up(&mut self, block: &Block, range: Range<usize>) {
-        let Phases { pool, groups, group_of, runs, .. } = self;
+        let Phases { groups, group_of, runs, .. } = self;
         let nonzeros: usize = range.clone().map(|d| block.document(d).words.len()).sum();
         let size = nonzeros.div_ceil(*groups).max(1);
         runs.resize_with(*groups, Run::default);
@@ -120,38 +122,36 @@ impl Phases {
             run.documents = from..d;
         }
         let groups = *groups;
-        pool.install(|| {
-            runs.par_iter_mut().zip(before).for_each(|(run, (first, mut nonzero))| {
-                // Counted first, so that a list takes what it needs and no more.
-                run.starts.clear();
-                run.starts.resize(groups + 1, 0);
-                for d in run.documents.clone() {
-                    for &word in block.document(d).words {
-                        run.starts[usize::from(group_of[word as usize]) + 1] += 1;
-                    }
+        runs.par_iter_mut().zip(before).for_each(|(run, (first, mut nonzero))| {
+            // Counted first, so that a list takes what it needs and no more.
+            run.starts.clear();
+            run.starts.resize(groups + 1, 0);
+            for d in run.documents.clone() {
+                for &word in block.document(d).words {
+                    run.starts[usize::from(group_of[word as usize]) + 1] += 1;
                 }
-                for group in 0..groups {
-                    run.starts[group + 1] += run.starts[group];
+            }
+            for group in 0..groups {
+                run.starts[group + 1] += run.starts[group];
+            }
+            run.entries.resize(run.starts[groups] as usize, Entry::default());
+            let mut next: Vec<u32> = run.starts[..groups].to_vec();
+            let from = nonzero;
+            let mut token = 0u32;
+            for (document, d) in (first as u32..).zip(run.documents.clone()) {
+                let Document { words, counts } = block.document(d);
+                for (&word, &count) in words.iter().zip(counts) {
+                    let at = &mut next[usize::from(group_of[word as usize])];
+                    run.entries[*at as usize] =
+                        Entry { word, document, nonzero: nonzero as u32, token, count };
+                    *at += 1;
+                    nonzero += 1;
+                    // More tokens than this are refused where tokens are labelled.
+                    token = token.saturating_add(count);
                 }
-                run.entries.resize(run.starts[groups] as usize, Entry::default());
-                let mut next: Vec<u32> = run.starts[..groups].to_vec();
-                let from = nonzero;
-                let mut token = 0u32;
-                for (document, d) in (first as u32..).zip(run.documents.clone()) {
-                    let Document { words, counts } = block.document(d);
-                    for (&word, &count) in words.iter().zip(counts) {
-                        let at = &mut next[usize::from(group_of[word as usize])];
-                        run.entries[*at as usize] =
-                            Entry { word, document, nonzero: nonzero as u32, token, count };
-                        *at += 1;
-                        nonzero += 1;
-                        // More tokens than this are refused where tokens are labelled.
-                        token = token.saturating_add(count);
-                    }
-                }
-                run.nonzeros = nonzero - from;
-                run.tokens = token as usize;
-            });
+            }
+            run.nonzeros = nonzero - from;
+            run.tokens = token as usize;
         });
     }
 
@@ -167,14 +167,12 @@ impl Phases {
         scratch: impl Fn() -> S + Sync + Send,
         each: impl Fn(&Run, T, &mut S) -> Result<f64, Fault> + Sync + Send,
     ) -> Result<f64, Fault> {
-        let sums: Vec<Result<f64, Fault>> = self.pool.install(|| {
-            let tasks: Vec<(&Run, T)> = self.runs.iter().zip(shares).collect();
-            tasks
-                .into_par_iter()
-                .with_max_len(1)
-                .map_init(scratch, |scratch, (run, share)| each(run, share, scratch))
-                .collect()
-        });
+        let tasks: Vec<(&Run, T)> = self.runs.iter().zip(shares).collect();
+        let sums: Vec<Result<f64, Fault>> = tasks
+            .into_par_iter()
+            .with_max_len(1)
+            .map_init(scratch, |scratch, (run, share)| each(run, share, scratch))
+            .collect();
         sums.into_iter().sum()
     }
 
@@ -192,9 +190,7 @@ impl Phases {
     /// `each(group, rows)` for every group of words, with its rows of a matrix.
     pub(crate) fn rows(&self, matrix: &mut Matrix, each: impl Fn(usize, Part<'_>) + Sync) {
         let parts: Vec<(usize, Part<'_>)> = matrix.parts(&self.bounds).into_iter().enumerate().collect();
-        self.pool.install(|| {
-            parts.into_par_iter().with_max_len(1).for_each(|(group, part)| each(group, part));
-        });
+        parts.into_par_iter().with_max_len(1).for_each(|(group, part)| each(group, part));
     }
 
     /// `each(group, rows, rows)` for every group of words, with its rows of two matrices.
@@ -206,9 +202,7 @@ impl Phases {
     ) {
         let parts = one.parts(&self.bounds).into_iter().zip(two.parts(&self.bounds));
         let parts: Vec<(usize, (Part<'_>, Part<'_>))> = parts.enumerate().collect();
-        self.pool.install(|| {
-            parts.into_par_iter().with_max_len(1).for_each(|(group, (one, two))| each(group, one, two));
-        });
+        parts.into_par_iter().with_max_len(1).for_each(|(group, (one, two))| each(group, one, two));
     }
 
     /// The third way: `each(run, entries, share, rows)` for every run and group of words, so that no two at a time share one;
@@ -236,19 +230,45 @@ impl Phases {
                 })
                 .filter(|(run, group, _, _)| !run.list(*group).is_empty())
                 .collect();
-            let sums: Vec<Result<f64, Fault>> = self.pool.install(|| {
-                tasks
-                    .into_par_iter()
-                    .with_max_len(1)
-                    .map_init(&scratch, |scratch, (run, group, share, mut part)| {
-                        each(run, run.list(group), share, &mut part, scratch)
-                    })
-                    .collect()
-            });
+            let sums: Vec<Result<f64, Fault>> = tasks
+                .into_par_iter()
+                .with_max_len(1)
+                .map_init(&scratch, |scratch, (run, group, share, mut part)| {
+                    each(run, run.list(group), share, &mut part, scratch)
+                })
+                .collect();
             total += sums.into_iter().sum::<Result<f64, Fault>>()?;
             between(shares);
         }
         Ok(total)
+    }
+}
+
+/// Keeps the threads of the current pool from falling asleep between two phases: waking them takes longer than what lies
+/// between. For a while at the most.
+#[derive(Debug, Default)]
+pub(crate) struct Awake(Arc<AtomicU64>);
+
+impl Awake {
+    /// A phase is over.
+    pub(crate) fn keep(&self) {
+        const LONG: Duration = Duration::from_micros(300);
+        if rayon::current_num_threads() == 1 {
+            return;
+        }
+        let (phase, began) = (Arc::clone(&self.0), Instant::now());
+        let now = phase.load(Ordering::Relaxed);
+        rayon::spawn_broadcast(move |_| {
+            while phase.load(Ordering::Relaxed) == now && began.elapsed() < LONG {
+                // Whoever has something to do goes first.
+                std::thread::yield_now();
+            }
+        });
+    }
+
+    /// A phase begins.
+    pub(crate) fn go(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 

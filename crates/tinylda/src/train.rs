@@ -13,6 +13,7 @@ use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::{Instructions, Kernel};
 use crate::model::Model;
+use crate::phases;
 use crate::plan::Plan;
 use crate::seeds::{DEFAULT_SEED_WEIGHT, Seed, Seeds};
 use crate::store::Keep;
@@ -411,16 +412,16 @@ impl Trainer {
     pub fn train(
         &self,
         corpus: &Corpus,
-        mut each: impl FnMut(Event<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(Event<'_>) -> ControlFlow<()> + Send,
     ) -> Result<Trained> {
-        Training::new(self, corpus, true)?.run(&mut each)?.into_model(false)
+        self.on_threads(|| Training::new(self, corpus, true)?.run(&mut each)?.into_model(false))
     }
 
     /// Trains and gives theta too: D x K numbers.
     pub fn train_with_theta(
         &self,
         corpus: &Corpus,
-        mut each: impl FnMut(Event<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(Event<'_>) -> ControlFlow<()> + Send,
     ) -> Result<Trained> {
         if self.algorithm.facts().keep == Keep::Nothing {
             return Err(Error::Setting {
@@ -430,7 +431,7 @@ impl Trainer {
                 remedy: "Train without theta, and find the documents' topics with the model.".into(),
             });
         }
-        Training::new(self, corpus, true)?.run(&mut each)?.into_model(true)
+        self.on_threads(|| Training::new(self, corpus, true)?.run(&mut each)?.into_model(true))
     }
 
     /// Trains and writes the model to a file, without having it in memory in that form.
@@ -438,9 +439,15 @@ impl Trainer {
         &self,
         corpus: &Corpus,
         file: &Path,
-        mut each: impl FnMut(Event<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(Event<'_>) -> ControlFlow<()> + Send,
     ) -> Result<Summary> {
-        Training::new(self, corpus, false)?.run(&mut each)?.into_file(file, &mut each)
+        self.on_threads(|| Training::new(self, corpus, false)?.run(&mut each)?.into_file(file, &mut each))
+    }
+
+    /// Does the work on one of the threads that share it: where there is but one none must ever be woken, and where there are more
+    /// one is at work at once.
+    fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        phases::pool(if self.algorithm.threads() { self.threads } else { 1 })?.install(work)
     }
 
     /// What [`train_to`](Trainer::train_to) would take, without doing it.

@@ -372,7 +372,7 @@ fn damaged_checkpoints() {
 }
 
 /// Something done to files, and what is then said.
-type Harm<'a> = (&'a dyn Fn(), &'a str);
+type Harm<'a> = (&'a (dyn Fn() + Sync), &'a str);
 
 /// The corpus or the files change under a training that needs them.
 #[test]

@@ -99,7 +99,7 @@ pub(super) struct Bp {
 impl Bp {
     pub(super) fn new(topics: &Topics, setup: &Setup) -> Result<Bp> {
         Ok(Bp {
-            phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
+            phases: Phases::new(&setup.word_tokens, GROUPS),
             kernel: setup.rules.kernel,
             sums: Sums::new(topics, &setup.word_tokens)?,
             less: Vec::new(),

@@ -151,7 +151,7 @@ pub(crate) struct Job<'a, 'b> {
 impl Gather {
     pub(crate) fn new(topics: &Topics, setup: &Setup) -> Result<Gather> {
         Ok(Gather {
-            phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
+            phases: Phases::new(&setup.word_tokens, GROUPS),
             kernel: setup.rules.kernel,
             inverse: Vec::new(),
             gathered: Sums::new(topics, &setup.word_tokens)?,

@@ -101,7 +101,7 @@ impl Gibbs {
         let samples = setup.special.sampled_passes(setup.passes);
         let sum = if samples.len() > 1 { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
         Ok(Gibbs {
-            phases: Phases::new(setup.rules.threads, &setup.word_tokens, RUNS)?,
+            phases: Phases::new(&setup.word_tokens, RUNS),
             kernel: setup.rules.kernel,
             seed: setup.rules.seed,
             passes: 0,

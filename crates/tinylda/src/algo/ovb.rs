@@ -81,7 +81,7 @@ impl Ovb {
             nearly_even(topics, setup, |w| setup.word_tokens[w] as f64 / count);
         }
         Ok(Ovb {
-            phases: Phases::new(setup.rules.threads, &setup.word_tokens, GROUPS)?,
+            phases: Phases::new(&setup.word_tokens, GROUPS),
             kernel: setup.rules.kernel,
             inner: special.inner.unwrap_or(SETTLED),
             batch: special.batch.unwrap_or(1024),

@@ -28,7 +28,7 @@ const TELL_EVERY: f64 = 0.05;
 const CROWDED: Duration = Duration::from_secs(30);
 
 /// The caller, who is told of everything.
-type Each<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
+type Each<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + Send + 'a;
 
 /// A training under way.
 pub(super) struct Training<'a> {

@@ -172,7 +172,6 @@ impl Trainer {
         seeds: Vec<Seed>,
     ) -> Rules {
         Rules {
-            threads: self.threads,
             kernel,
             exclude: self.exclude,
             active: self.active,

@@ -25,6 +25,9 @@ pub(super) const DESKTOP: u64 = 2 << 30;
 /// Passes after which models on their way are measured.
 const STOPS: [u32; 12] = [1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500];
 
+/// Who is told the shares of training and of measuring that are done.
+type Tell<'a> = dyn FnMut(f64, f64) -> ControlFlow<()> + Send + 'a;
+
 /// Which experiment a run belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -195,14 +198,8 @@ impl Run {
         experiment::keep(&self.file, record)
     }
 
-    /// What is left of it when it is over; nothing where the user has asked to stop. `tell` is told the shares of training and of
-    /// measuring that are done.
-    pub(super) fn go(
-        &self,
-        threads: usize,
-        memory: Option<u64>,
-        tell: &mut dyn FnMut(f64, f64) -> ControlFlow<()>,
-    ) -> Option<Record> {
+    /// What is left of it when it is over; nothing where the user has asked to stop.
+    pub(super) fn go(&self, threads: usize, memory: Option<u64>, tell: &mut Tell<'_>) -> Option<Record> {
         let record = |failed, outcome| Record {
             version: env!("CARGO_PKG_VERSION").into(),
             settings: self.settings.clone(),
@@ -237,12 +234,7 @@ impl Run {
     }
 
     /// All in memory.
-    fn train(
-        &self,
-        threads: usize,
-        memory: Option<u64>,
-        tell: &mut dyn FnMut(f64, f64) -> ControlFlow<()>,
-    ) -> Result<Outcome, Error> {
+    fn train(&self, threads: usize, memory: Option<u64>, tell: &mut Tell<'_>) -> Result<Outcome, Error> {
         let corpus = Corpus::open(&self.train.path)?;
         let trainer = self.trainer(threads);
         if let Some(bytes) = memory {
@@ -278,12 +270,7 @@ impl Run {
     }
 
     /// Within the memory of the paper's desktop computer, the rest on disk.
-    fn online(
-        &self,
-        threads: usize,
-        memory: Option<u64>,
-        tell: &mut dyn FnMut(f64, f64) -> ControlFlow<()>,
-    ) -> Result<Outcome, Error> {
+    fn online(&self, threads: usize, memory: Option<u64>, tell: &mut Tell<'_>) -> Result<Outcome, Error> {
         let corpus = Corpus::open(&self.train.path)?;
         let beside = self.file.parent().unwrap_or(Path::new("."));
         let folder = tempfile::tempdir_in(beside).map_err(|source| Error::Io {
@@ -329,7 +316,7 @@ fn measure(
     model: &Model,
     test: &Path,
     (run, inference): (&Run, Inference),
-    tell: &mut dyn FnMut(f64, f64) -> ControlFlow<()>,
+    tell: &mut Tell<'_>,
 ) -> Result<f64, Error> {
     let test = Corpus::open(test)?;
     let evaluation =

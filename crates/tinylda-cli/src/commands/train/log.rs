@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// A log is a stream: each line is there as soon as its pass is done. One that nobody has asked for begins after a minute.
 pub(super) struct Log {
     pub(super) path: PathBuf,
-    out: Option<Box<dyn Write>>,
+    out: Option<Box<dyn Write + Send>>,
     /// The file, where what is in it is to go first.
     old: Option<File>,
     /// Its name, where nobody has asked for it and it has just begun.
