@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::algo::Sweep;
 use crate::algo::document::Failed;
 use crate::algo::tbp::{self, Active, Changes, Scratch, Work};
+use crate::algo::{Aim, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::{Block, Document};
 use crate::counts::{Counts, Room, Slot};
@@ -39,8 +39,6 @@ pub(crate) struct Rules {
     pub(crate) room: Room,
     /// Whether nothing is kept of documents: at each visit they begin anew.
     pub(crate) anew: bool,
-    /// In so many of the last passes messages are cut finely, and topics do not come back to documents.
-    pub(crate) fine: u32,
     /// Words that belong to a topic, in their order.
     pub(crate) seeds: Vec<Seed>,
 }
@@ -61,6 +59,7 @@ pub(crate) struct Engine {
     round: u32,
     /// In units; see [`tbp::MOST_SMOOTHING`].
     beta: f64,
+    /// Whether messages are cut finely, and topics do not come back to documents.
     settling: bool,
     /// How far messages go beyond z in this pass.
     beyond: f32,
@@ -370,9 +369,9 @@ impl Sweep for Engine {
         self.next.as_ref().map(|next| next.active.0 as f64 / next.active.1.max(1) as f64)
     }
 
-    fn pass(&mut self, pass: Option<u32>, left: Option<u32>) {
-        self.beyond = if left.is_some() { 0.0 } else { tbp::beyond(pass) };
-        self.settling = left.is_some_and(|left| left <= self.rules.fine);
+    fn aim(&mut self, aim: Aim) {
+        self.beyond = tbp::beyond(aim);
+        self.settling = tbp::fine(aim);
     }
 
     fn finish(&mut self) {

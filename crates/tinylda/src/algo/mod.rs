@@ -143,7 +143,7 @@ impl Algorithm {
 
     /// How many of the passes only refine what was found.
     pub(crate) fn settling_passes(self, passes: u32, optimize: bool) -> u32 {
-        if self.small_messages() { tbp::settling(optimize).0.min(passes / 4) } else { 0 }
+        if self.small_messages() { tbp::settling(passes, optimize) } else { 0 }
     }
 
     /// How many passes after this one messages still go beyond z.
@@ -155,6 +155,22 @@ impl Algorithm {
     pub(crate) fn stages(self, pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
         if self.small_messages() { tbp::stages(pieces, tokens, topics) } else { Vec::new() }
     }
+}
+
+/// What documents are gone through for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Aim {
+    /// Before the first pass, a part of them.
+    Start,
+    /// Topics are sought. `left`: in so many passes from this one on, where that is all that matters; where priors are learned it
+    /// is not.
+    Seek { pass: u32, left: Option<u32> },
+    /// Priors are learned from what was found.
+    Learn,
+    /// Topics are moved once more, before they settle.
+    Stir,
+    /// What was found is refined, in so many passes from this one on.
+    Settle { left: u32 },
 }
 
 /// What the rest of the library must know of an algorithm.
@@ -317,9 +333,8 @@ pub(crate) trait Sweep: std::fmt::Debug {
         None
     }
 
-    /// Which pass the next blocks belong to; none while only a part of the documents is gone through. `left`: how many passes
-    /// there are from this one on, where what was found is refined and nothing new sought.
-    fn pass(&mut self, _pass: Option<u32>, _left: Option<u32>) {}
+    /// What the next blocks are gone through for.
+    fn aim(&mut self, _aim: Aim) {}
 
     /// After the last pass: what it needs for documents goes.
     fn finish(&mut self) {}

@@ -27,6 +27,7 @@
 //! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]` counts, all in units here,
 //! and so alpha and beta; t = theta of the topics in use.
 
+use super::Aim;
 use super::document::{Failed, NotANumber};
 use crate::corpus::Document;
 use crate::counts::{Counts, Slot};
@@ -53,19 +54,33 @@ const BEYOND: f32 = 2.5;
 /// The last so many passes before priors are learned go without it: topics come to rest, and are stirred again. While they swing,
 /// documents seem to have more topics than they have.
 const CALM: u32 = 2;
+/// So many others come between.
+const STIRRED: u32 = priors::EVERY - CALM;
 
-/// How far messages go beyond z in a pass, or before the first.
-pub(crate) fn beyond(pass: Option<u32>) -> f32 {
-    match pass {
-        Some(pass) if (0..CALM).any(|ahead| priors::due(pass + ahead)) => 0.0,
-        Some(pass) if pass >= priors::FIRST => BEYOND,
+/// How many calm passes there are from this one on, one after the other.
+fn calm(pass: u32) -> u32 {
+    (0..CALM).find(|&ahead| priors::due(pass + ahead)).map_or(0, |ahead| ahead + 1)
+}
+
+/// How far messages go beyond z.
+pub(crate) fn beyond(aim: Aim) -> f32 {
+    match aim {
+        Aim::Learn | Aim::Settle { .. } => 0.0,
+        Aim::Stir => BEYOND,
+        // Calm passes come if others fit in behind them: topics that are stirred only once or twice more are worse than before.
+        Aim::Seek { pass, left }
+            if calm(pass) > 0 && left.is_none_or(|left| left >= calm(pass) + STIRRED) =>
+        {
+            0.0
+        }
+        Aim::Seek { pass, .. } if pass >= priors::FIRST => BEYOND,
         _ => BEYOND_FIRST,
     }
 }
 
-/// How many passes after this one go beyond z, one after the other.
+/// How many passes after this one are not calm, one after the other.
 pub(crate) fn until_calm(pass: u32) -> u32 {
-    (1..=priors::EVERY).take_while(|more| beyond(Some(pass + more)) > 0.0).count() as u32
+    (1..=priors::EVERY).take_while(|more| calm(pass + more) == 0).count() as u32
 }
 
 /// A word that is more than one part in so many of its document leads theta itself, and would swing with it for ever:
@@ -73,11 +88,39 @@ const MUCH: u64 = 4;
 /// it goes half the way.
 const SHORT: f32 = -0.5;
 
-/// So many passes, at most a quarter of all, are there to settle: messages go to z and not beyond. In so many of them, the
-/// last, they are cut finely, and topics do not come back to documents. More would lead on to where training documents are
-/// fitted too well (see docs/ENGINE.md), but priors are learned well only from what is fine.
-pub(crate) fn settling(optimize: bool) -> (u32, u32) {
-    if optimize { (15, 15) } else { (4, 2) }
+/// So many passes are there to settle: messages go to z and not beyond. More would lead on to where training documents are fitted
+/// too well: see docs/ENGINE.md.
+const SETTLING: u32 = 4;
+/// In so many of them, the last, messages are cut finely, and topics do not come back to documents.
+const FINE_PASSES: u32 = 2;
+/// Where priors are learned so many passes come first that are all calm and fine: from what is coarse they become too large.
+const LEARNING: u32 = 15;
+/// They fit training documents too well, and so topics are stirred once more before they settle, with the priors that were learned.
+pub(crate) const AFTER_LEARNING: u32 = STIRRED + SETTLING;
+
+/// How many passes there are in the end, of so many: a quarter at the most, or half where priors are learned.
+pub(crate) fn settling(passes: u32, optimize: bool) -> u32 {
+    if optimize { (LEARNING + AFTER_LEARNING).min(passes / 2) } else { SETTLING.min(passes / 4) }
+}
+
+/// What these are for, with so many from this one on.
+pub(crate) fn settle(left: u32, optimize: bool) -> Aim {
+    if optimize && left > AFTER_LEARNING {
+        Aim::Learn
+    } else if optimize && left > SETTLING {
+        Aim::Stir
+    } else {
+        Aim::Settle { left }
+    }
+}
+
+/// Whether messages are cut finely, and topics do not come back to documents.
+pub(crate) fn fine(aim: Aim) -> bool {
+    match aim {
+        Aim::Learn => true,
+        Aim::Settle { left } => left <= FINE_PASSES,
+        Aim::Start | Aim::Seek { .. } | Aim::Stir => false,
+    }
 }
 
 /// The start, in stages: how often one piece in every 2, 4, 8, 16, and 32 or more is gone through before the first pass over
@@ -626,21 +669,32 @@ impl Work<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BEYOND, BEYOND_FIRST, beyond, stages, until_calm};
+    use super::{Aim, BEYOND, BEYOND_FIRST, beyond, stages, until_calm};
     use crate::priors;
 
     #[test]
     fn calm_passes_lead_up_to_learning() {
-        assert_eq!(
-            (beyond(None), beyond(Some(1)), beyond(Some(8))),
-            (BEYOND_FIRST, BEYOND_FIRST, BEYOND_FIRST)
-        );
+        let of = |pass| beyond(Aim::Seek { pass, left: None });
+        assert_eq!([beyond(Aim::Start), of(1), of(8)], [BEYOND_FIRST; 3]);
         let expected = [0.0, 0.0, BEYOND, BEYOND, BEYOND, 0.0, 0.0, BEYOND];
-        assert_eq!([9, 10, 11, 12, 13, 14, 15, 16].map(|pass| beyond(Some(pass))), expected);
+        assert_eq!([9, 10, 11, 12, 13, 14, 15, 16].map(of), expected);
         for pass in (1..200).filter(|&pass| priors::due(pass)) {
-            assert_eq!(beyond(Some(pass)), 0.0);
+            assert_eq!(of(pass), 0.0);
         }
         assert_eq!([21, 22, 23, 24, 25].map(until_calm), [2, 1, 0, 0, 3]);
+    }
+
+    /// However many passes are wanted, the last ones before settling are stirred, three at the least.
+    #[test]
+    fn what_is_stirred_is_stirred_to_the_end() {
+        for passes in 11..60 {
+            let way: Vec<bool> = (1..=passes)
+                .map(|pass| beyond(Aim::Seek { pass, left: Some(passes + 1 - pass) }) > 0.0)
+                .collect();
+            let end = way.iter().rev().take_while(|&&stirred| stirred).count();
+            assert!((3..=13).contains(&end), "{passes}: {way:?}");
+            assert!(passes < 16 || end < 8, "{passes}: {way:?}");
+        }
     }
 
     #[test]

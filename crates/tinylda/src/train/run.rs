@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::start::Position;
 use super::{Event, LEAST_PASSES, PassReport, Progress, Stop, Trainer};
 use crate::algo::document::{DocumentStep, Frozen};
-use crate::algo::{Setup, Sweep};
+use crate::algo::{Aim, Setup, Sweep, tbp};
 use crate::checkpoint::{self, Folder};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
@@ -273,9 +273,16 @@ impl<'a> Training<'a> {
         let settling = self.trainer.algorithm.settling_passes(self.trainer.passes, self.trainer.optimize);
         let left = self.position.last.saturating_sub(self.position.pass);
         self.position.settling |= stage.is_none() && left <= settling;
+        let aim = if stage.is_some() {
+            Aim::Start
+        } else if self.position.settling {
+            tbp::settle(left, self.trainer.optimize)
+        } else {
+            let left = (!self.trainer.optimize).then_some(left - settling);
+            Aim::Seek { pass: self.position.pass + 1, left }
+        };
         // Said again where a round goes on after a stop.
-        let pass = stage.is_none().then_some(self.position.pass + 1);
-        self.sweep.pass(pass, self.position.settling.then_some(left));
+        self.sweep.aim(aim);
         if self.position.visit == 0 {
             if stage.is_none() {
                 let now = self.clock.seconds();

@@ -179,7 +179,6 @@ impl Trainer {
             tokens,
             growing: self.start.is_none(),
             anew: self.recompute,
-            fine: crate::algo::tbp::settling(self.optimize).1,
             seeds,
             room: counts::Room {
                 memory: if plan.phi_on_disk > 0 {

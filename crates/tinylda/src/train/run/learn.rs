@@ -1,6 +1,7 @@
 //! alpha and beta learned on the way, where the user has asked for it.
 
 use super::Training;
+use crate::algo::tbp;
 use crate::counts::Slot;
 use crate::error::Result;
 use crate::kernel::flat;
@@ -9,7 +10,8 @@ use crate::priors::{self, Documents, Histogram};
 impl Training<'_> {
     /// After a pass: learns alpha and beta from what documents and topics have now.
     pub(super) fn learn(&mut self) -> Result<()> {
-        if !self.trainer.optimize || !priors::due(self.position.pass) {
+        let over = self.position.settling && self.position.last - self.position.pass < tbp::AFTER_LEARNING;
+        if !self.trainer.optimize || over || !priors::due(self.position.pass) {
             return Ok(());
         }
         let count = self.trainer.topics as usize;
