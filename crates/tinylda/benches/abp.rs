@@ -1,7 +1,7 @@
 //! Asynchronous belief propagation, transcribed: the reference for accuracy and the authors' loop for speed.
 //!
 //! ```text
-//! cargo bench --bench abp -- TRAIN.tlc K PASSES OUT      (after every power-of-two-ish pass: OUT-PASS.npy, phi [W, K])
+//! cargo bench --bench abp -- TRAIN.tlc K PASSES OUT [SEED]   (after every power-of-two-ish pass: OUT-PASS.npy, phi [W, K])
 //! ```
 //! Messages are stored, K per non-zero (f32, to fit; phi, theta, lambda are f64), and exactly taken out of phi, theta and
 //! lambda before each is renewed; documents in a random order drawn once. alpha = 2/K, beta = 0.01. One thread.
@@ -16,8 +16,8 @@ use tinylda::{Block, Corpus};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let [corpus, k, passes, out] = &arguments[..] else {
-        println!("abp: give TRAIN.tlc K PASSES OUT");
+    let [corpus, k, passes, out, seed @ ..] = &arguments[..] else {
+        println!("abp: give TRAIN.tlc K PASSES OUT [SEED]");
         return;
     };
     let (k, passes): (usize, u32) = (k.parse().unwrap(), passes.parse().unwrap());
@@ -30,7 +30,7 @@ fn main() {
     let words = corpus.shape().words as usize;
     let (alpha, beta) = (2.0 / k as f64, 0.01);
     let beta_sum = beta * words as f64;
-    let mut state = 1u64;
+    let mut state: u64 = seed.first().map_or(1, |seed| seed.parse().unwrap());
     let mut below = |n: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((u128::from(state >> 16) * n as u128) >> 48) as usize

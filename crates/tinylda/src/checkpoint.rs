@@ -24,7 +24,7 @@ use crate::store::Location;
 
 const MAGIC: &[u8; 8] = b"\x89TLS\r\n\x1a\n";
 /// Changes with the file's form, and with any change of the arithmetic: a training must not go on by other rules.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const STATE: &str = "tinylda.state";
 const LOCK: &str = "tinylda.lock";
 /// What the temporary name of a state begins with.

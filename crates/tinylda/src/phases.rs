@@ -5,6 +5,8 @@
 //! run is one thread's alone, in the second every group: so each number has one writer, sums have one order, and the result is
 //! the same, to the bit, for any number of threads. For sampling there is a third way: run r has group r + e, for e = 0, 1, ...;
 //! at any time no two threads share a document or a word.
+//!
+//! The threads themselves are here, too: the pool that a training runs on, and what keeps them awake between phases.
 
 use std::ops::Range;
 use std::sync::Arc;

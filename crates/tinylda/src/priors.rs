@@ -37,7 +37,7 @@ const ALPHA: f64 = 1e-8;
 const MOST_ALPHA: f64 = 1.0;
 const BETA: (f64, f64) = (1e-6, 10.0);
 
-/// The first passes find topics: there is nothing to learn from yet. `tbp` comes to rest up to every pass that is learned after,
+/// The first passes find topics: there is nothing to learn from yet. While topics are sought `tbp` comes to rest up to every such pass,
 /// whether there is anything to learn or not.
 pub(crate) const FIRST: u32 = 10;
 /// Then after every so many passes.

@@ -408,13 +408,13 @@ impl Trainer {
         self.alpha.unwrap_or(2.0 / f64::from(self.topics.max(1)))
     }
 
-    /// Trains. `each` is told of progress and of every pass, and may ask to stop.
+    /// Trains, on threads of its own. `each` is told of progress and of every pass, on one of these, and may ask to stop.
     pub fn train(
         &self,
         corpus: &Corpus,
         mut each: impl FnMut(Event<'_>) -> ControlFlow<()> + Send,
     ) -> Result<Trained> {
-        self.on_threads(|| Training::new(self, corpus, true)?.run(&mut each)?.into_model(false))
+        self.on_threads(corpus, || Training::new(self, corpus, true)?.run(&mut each)?.into_model(false))
     }
 
     /// Trains and gives theta too: D x K numbers.
@@ -431,7 +431,7 @@ impl Trainer {
                 remedy: "Train without theta, and find the documents' topics with the model.".into(),
             });
         }
-        self.on_threads(|| Training::new(self, corpus, true)?.run(&mut each)?.into_model(true))
+        self.on_threads(corpus, || Training::new(self, corpus, true)?.run(&mut each)?.into_model(true))
     }
 
     /// Trains and writes the model to a file, without having it in memory in that form.
@@ -441,12 +441,16 @@ impl Trainer {
         file: &Path,
         mut each: impl FnMut(Event<'_>) -> ControlFlow<()> + Send,
     ) -> Result<Summary> {
-        self.on_threads(|| Training::new(self, corpus, false)?.run(&mut each)?.into_file(file, &mut each))
+        self.on_threads(corpus, || {
+            Training::new(self, corpus, false)?.run(&mut each)?.into_file(file, &mut each)
+        })
     }
 
     /// Does the work on one of the threads that share it: where there is but one none must ever be woken, and where there are more
     /// one is at work at once.
-    fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    fn on_threads<T: Send>(&self, corpus: &Corpus, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        // What is wrong is said before any thread is there.
+        self.plan(corpus)?;
         phases::pool(if self.algorithm.threads() { self.threads } else { 1 })?.install(work)
     }
 

@@ -141,7 +141,7 @@ impl Algorithm {
         matches!(self, Algorithm::Tbp)
     }
 
-    /// How many of the passes only refine what was found.
+    /// How many of the passes, the last, bring to rest what was found, and learn from it.
     pub(crate) fn settling_passes(self, passes: u32, optimize: bool) -> u32 {
         if self.small_messages() { tbp::settling(passes, optimize) } else { 0 }
     }

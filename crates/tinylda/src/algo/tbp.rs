@@ -95,17 +95,28 @@ const SETTLING: u32 = 4;
 const FINE_PASSES: u32 = 2;
 /// Where priors are learned so many passes come first that are all calm and fine: from what is coarse they become too large.
 const LEARNING: u32 = 15;
-/// They fit training documents too well, and so topics are stirred once more before they settle, with the priors that were learned.
-pub(crate) const AFTER_LEARNING: u32 = STIRRED + SETTLING;
+/// They fit training documents too well, and so topics are stirred once more before they settle, with the priors that were learned,
+const AFTER_LEARNING: u32 = STIRRED + SETTLING;
+/// if there are so many passes. In a shorter training, learning is the last.
+const LONG: u32 = 2 * (LEARNING + AFTER_LEARNING);
+
+/// How many passes are left, of so many, when priors are learned no more.
+pub(crate) fn after_learning(passes: u32) -> u32 {
+    if passes < LONG { 0 } else { AFTER_LEARNING }
+}
 
 /// How many passes there are in the end, of so many: a quarter at the most, or half where priors are learned.
 pub(crate) fn settling(passes: u32, optimize: bool) -> u32 {
-    if optimize { (LEARNING + AFTER_LEARNING).min(passes / 2) } else { SETTLING.min(passes / 4) }
+    match optimize {
+        false => SETTLING.min(passes / 4),
+        true if passes < LONG => LEARNING.min(passes / 4),
+        true => LEARNING + AFTER_LEARNING,
+    }
 }
 
 /// What these are for, with so many from this one on.
-pub(crate) fn settle(left: u32, optimize: bool) -> Aim {
-    if optimize && left > AFTER_LEARNING {
+pub(crate) fn settle(left: u32, passes: u32, optimize: bool) -> Aim {
+    if optimize && left > after_learning(passes) {
         Aim::Learn
     } else if optimize && left > SETTLING {
         Aim::Stir
@@ -669,7 +680,9 @@ impl Work<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Aim, BEYOND, BEYOND_FIRST, beyond, stages, until_calm};
+    use super::{
+        Aim, BEYOND, BEYOND_FIRST, after_learning, beyond, fine, settle, settling, stages, until_calm,
+    };
     use crate::priors;
 
     #[test]
@@ -682,6 +695,25 @@ mod tests {
             assert_eq!(of(pass), 0.0);
         }
         assert_eq!([21, 22, 23, 24, 25].map(until_calm), [2, 1, 0, 0, 3]);
+    }
+
+    /// However many passes are wanted, priors are learned in the end, from fine messages; if there are enough topics are stirred again.
+    #[test]
+    fn the_end_where_priors_are_learned() {
+        for passes in 1..500 {
+            let count = settling(passes, true);
+            let way: Vec<Aim> = (1..=count).rev().map(|left| settle(left, passes, true)).collect();
+            let learning = way.iter().take_while(|aim| matches!(aim, Aim::Learn)).count() as u32;
+            assert_eq!(learning, if passes < 44 { passes / 4 } else { 15 });
+            assert_eq!(count - learning, after_learning(passes));
+            assert!(way.iter().take(learning as usize).all(|&aim| fine(aim) && beyond(aim) == 0.0));
+            let stirred = way.iter().filter(|aim| matches!(aim, Aim::Stir)).count();
+            assert_eq!(stirred, if passes < 44 { 0 } else { 3 });
+            assert!(
+                way.iter().filter(|aim| matches!(aim, Aim::Stir)).all(|&aim| !fine(aim) && beyond(aim) > 0.0)
+            );
+        }
+        assert!(matches!(settle(4, 40, false), Aim::Settle { left: 4 }));
     }
 
     /// However many passes are wanted, the last ones before settling are stirred, three at the least.

@@ -276,7 +276,7 @@ impl<'a> Training<'a> {
         let aim = if stage.is_some() {
             Aim::Start
         } else if self.position.settling {
-            tbp::settle(left, self.trainer.optimize)
+            tbp::settle(left, self.trainer.passes, self.trainer.optimize)
         } else {
             let left = (!self.trainer.optimize).then_some(left - settling);
             Aim::Seek { pass: self.position.pass + 1, left }

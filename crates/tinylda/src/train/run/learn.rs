@@ -10,7 +10,8 @@ use crate::priors::{self, Documents, Histogram};
 impl Training<'_> {
     /// After a pass: learns alpha and beta from what documents and topics have now.
     pub(super) fn learn(&mut self) -> Result<()> {
-        let over = self.position.settling && self.position.last - self.position.pass < tbp::AFTER_LEARNING;
+        let left = self.position.last - self.position.pass;
+        let over = self.position.settling && left < tbp::after_learning(self.trainer.passes);
         if !self.trainer.optimize || over || !priors::due(self.position.pass) {
             return Ok(());
         }
