@@ -8,9 +8,10 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::algo::Sweep;
 use crate::algo::document::Failed;
+use crate::algo::schedule::{self, Aim};
 use crate::algo::tbp::{self, Active, Changes, Scratch, Work};
-use crate::algo::{Aim, Sweep};
 use crate::checkpoint::{In, Out};
 use crate::corpus::{Block, Document};
 use crate::counts::{Counts, Room, Slot};
@@ -60,7 +61,7 @@ pub(crate) struct Engine {
     /// In units; see [`tbp::MOST_SMOOTHING`].
     beta: f64,
     /// Whether messages are cut finely, and topics do not come back to documents.
-    settling: bool,
+    fine: bool,
     /// How far messages go beyond z in this pass.
     beyond: f32,
     /// Units of each seed that are in phi and lambda now.
@@ -105,7 +106,7 @@ impl Engine {
                 .collect(),
             round: 0,
             beta: 0.0,
-            settling: false,
+            fine: false,
             beyond: 0.0,
             sown,
             awake: phases::Awake::default(),
@@ -193,7 +194,7 @@ impl Engine {
     }
 
     fn grain(&self) -> u16 {
-        if self.settling || self.rules.active == Active::All {
+        if self.fine || self.rules.active == Active::All {
             return tbp::FINE;
         }
         tbp::COARSE
@@ -213,7 +214,7 @@ impl Engine {
             manner: Manner {
                 beta: self.beta as f32,
                 grain: self.grain(),
-                open: !self.settling && !self.at_random(),
+                open: !self.fine && !self.at_random(),
                 beyond: self.beyond,
             },
             exclude: self.rules.exclude,
@@ -370,8 +371,8 @@ impl Sweep for Engine {
     }
 
     fn aim(&mut self, aim: Aim) {
-        self.beyond = tbp::beyond(aim);
-        self.settling = tbp::fine(aim);
+        self.beyond = schedule::beyond(aim);
+        self.fine = schedule::fine(aim);
     }
 
     fn finish(&mut self) {

@@ -11,6 +11,7 @@ mod gather;
 mod gibbs;
 mod nmf;
 mod ovb;
+pub(crate) mod schedule;
 mod stbp;
 pub(crate) mod tbp;
 mod vb;
@@ -143,34 +144,18 @@ impl Algorithm {
 
     /// How many of the passes, the last, bring to rest what was found, and learn from it.
     pub(crate) fn settling_passes(self, passes: u32, optimize: bool) -> u32 {
-        if self.small_messages() { tbp::settling(passes, optimize) } else { 0 }
+        if self.small_messages() { schedule::settling(passes, optimize) } else { 0 }
     }
 
     /// How many passes after this one messages still go beyond z.
     pub(crate) fn until_calm(self, pass: u32) -> u32 {
-        if self.small_messages() { tbp::until_calm(pass) } else { 0 }
+        if self.small_messages() { schedule::until_calm(pass) } else { 0 }
     }
 
     /// What it goes through before the first pass: one piece of the corpus in every so many, and how often.
     pub(crate) fn stages(self, pieces: u64, tokens: u64, topics: u32) -> Vec<(u64, u32)> {
-        if self.small_messages() { tbp::stages(pieces, tokens, topics) } else { Vec::new() }
+        if self.small_messages() { schedule::stages(pieces, tokens, topics) } else { Vec::new() }
     }
-}
-
-/// What documents are gone through for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Aim {
-    /// Before the first pass, a part of them.
-    Start,
-    /// Topics are sought. `left`: in so many passes from this one on, where that is all that matters; where priors are learned it
-    /// is not.
-    Seek { pass: u32, left: Option<u32> },
-    /// Priors are learned from what was found.
-    Learn,
-    /// Topics are moved once more, before they settle.
-    Stir,
-    /// What was found is refined, in so many passes from this one on.
-    Settle { left: u32 },
 }
 
 /// What the rest of the library must know of an algorithm.
@@ -334,7 +319,7 @@ pub(crate) trait Sweep: std::fmt::Debug {
     }
 
     /// What the next blocks are gone through for.
-    fn aim(&mut self, _aim: Aim) {}
+    fn aim(&mut self, _aim: schedule::Aim) {}
 
     /// After the last pass: what it needs for documents goes.
     fn finish(&mut self) {}

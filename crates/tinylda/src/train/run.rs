@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::start::Position;
 use super::{Event, LEAST_PASSES, PassReport, Progress, Stop, Trainer};
 use crate::algo::document::{DocumentStep, Frozen};
-use crate::algo::{Aim, Setup, Sweep, tbp};
+use crate::algo::schedule::{self, Aim};
+use crate::algo::{Setup, Sweep};
 use crate::checkpoint::{self, Folder};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
@@ -276,7 +277,7 @@ impl<'a> Training<'a> {
         let aim = if stage.is_some() {
             Aim::Start
         } else if self.position.settling {
-            tbp::settle(left, self.trainer.passes, self.trainer.optimize)
+            schedule::settle(left, self.trainer.passes, self.trainer.optimize)
         } else {
             let left = (!self.trainer.optimize).then_some(left - settling);
             Aim::Seek { pass: self.position.pass + 1, left }

@@ -1,7 +1,7 @@
 //! alpha and beta learned on the way, where the user has asked for it.
 
 use super::Training;
-use crate::algo::tbp;
+use crate::algo::schedule;
 use crate::counts::Slot;
 use crate::error::Result;
 use crate::kernel::flat;
@@ -11,7 +11,7 @@ impl Training<'_> {
     /// After a pass: learns alpha and beta from what documents and topics have now.
     pub(super) fn learn(&mut self) -> Result<()> {
         let left = self.position.last - self.position.pass;
-        let over = self.position.settling && left < tbp::after_learning(self.trainer.passes);
+        let over = self.position.settling && left < schedule::after_learning(self.trainer.passes);
         if !self.trainer.optimize || over || !priors::due(self.position.pass) {
             return Ok(());
         }
