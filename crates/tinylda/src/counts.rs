@@ -11,12 +11,13 @@ mod on_disk;
 mod rare;
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
 use crate::checkpoint::{In, Out};
 use crate::error::{Error, Result};
-use crate::kernel::{Change, Kernel, LANES, Lanes, Row, prefetch_line, prefetch_to_change};
+use crate::kernel::{Bucket, CELLS, Kernel, LANES, Lanes, Row, prefetch_line, prefetch_to_change};
 use crate::memory;
 use crate::random::{Purpose, Random};
 use crate::topics::stride;
@@ -25,6 +26,8 @@ use rare::{Scales, Sorter, Spread, Weights};
 
 /// How many groups the words are cut into, at least where there are enough of them.
 const GROUPS: usize = 32;
+/// Tokens of rare words make so many times the work of others where changes are made.
+const RARE_WORK: u64 = 8;
 /// The most units in a row of 32 bits: such numbers become 32-bit floats as if they had a sign.
 const MOST: u64 = (1 << 31) - 1;
 
@@ -94,6 +97,8 @@ struct Rows {
     narrow: Vec<u16>,
     wide: Vec<u32>,
     rare: Vec<rare::Row>,
+    /// Of every thread: to ask the system for them each time would make threads wait for each other.
+    sorters: Vec<Mutex<Sorter>>,
     on_disk: Option<OnDisk>,
 }
 
@@ -128,15 +133,24 @@ pub(crate) fn row_bytes((least, most): (u64, u64), topics: u32, units: u32) -> u
 /// Makes changes of numbers.
 fn make<'a, N: Copy>(
     numbers: &mut [N],
-    changes: impl Iterator<Item = &'a [Change]>,
+    changes: impl Iterator<Item = &'a Bucket>,
     add: impl Fn(N, i32) -> N,
 ) {
     /// Numbers are asked for so many changes ahead.
     const AHEAD: usize = 24;
-    for changes in changes {
-        for (i, change) in changes.iter().enumerate() {
-            if let Some(ahead) = changes.get(i + AHEAD) {
-                prefetch_to_change(&numbers[ahead.cell as usize]);
+    let soon = |numbers: &[N], cell: u32| {
+        prefetch_to_change(numbers.as_ptr().wrapping_add(cell as usize).cast());
+    };
+    let mut buckets = changes.peekable();
+    while let Some(changes) = buckets.next() {
+        if let Some(next) = buckets.peek() {
+            next.prefetch();
+        }
+        let mut changes = changes.iter();
+        changes.first(AHEAD).for_each(|cell| soon(numbers, cell));
+        while let Some(change) = changes.next() {
+            if let Some(cell) = changes.ahead(AHEAD) {
+                soon(numbers, cell);
             }
             let n = &mut numbers[change.cell as usize];
             *n = add(*n, change.units);
@@ -172,7 +186,6 @@ impl Counts {
     /// All zero, for words of so many tokens, `units` each.
     pub(crate) fn new(word_tokens: &[u64], topics: u32, units: u32, room: &Room) -> Result<Counts> {
         let width = stride(topics) * LANES;
-        let tokens: u64 = word_tokens.iter().sum();
         let too_large = || Error::Memory {
             need: (word_tokens.len() as u64).saturating_mul(2 * width as u64),
             have: room.memory,
@@ -182,6 +195,8 @@ impl Counts {
             return Err(too_large());
         }
         let bytes = |n: u64| row_bytes((n, n), topics, units);
+        let work = |tokens: u64, form: usize| if form == RARE { RARE_WORK * tokens } else { tokens };
+        let all: u64 = word_tokens.iter().map(|&n| work(n, form(n, topics, units))).sum();
         let stays = in_memory(word_tokens, bytes, if room.folder.is_some() { room.memory } else { u64::MAX });
         let mut places = Vec::with_capacity(word_tokens.len());
         let (mut groups, mut ends) = (vec![Start::default()], Vec::with_capacity(word_tokens.len()));
@@ -201,10 +216,9 @@ impl Counts {
             at.word = w + 1;
             draws += draws_of(n);
             ends.push(u32::try_from(draws).map_err(|_| too_large())?);
-            done += n;
-            // Cells are counted in 32 bits within a group.
-            let full = (at.rows[kind] + 1 - start.rows[kind]) * width > u32::MAX as usize;
-            let enough = groups.len() < GROUPS && done > tokens / GROUPS as u64 * groups.len() as u64;
+            done += work(n, kind % FORMS);
+            let full = (at.rows[kind] + 1 - start.rows[kind]) * width > CELLS;
+            let enough = groups.len() < GROUPS && done > all / GROUPS as u64 * groups.len() as u64;
             if enough || full {
                 groups.push(at);
                 start = at;
@@ -223,6 +237,7 @@ impl Counts {
             narrow: zeros(narrow * width)?,
             wide: zeros(wide * width)?,
             rare: zeros(rare)?,
+            sorters: (0..rayon::current_num_threads()).map(|_| Mutex::new(Sorter::new(width))).collect(),
             on_disk,
         };
         Ok(Counts { places, rows, draws: vec![0; draws as usize], ends, groups })
@@ -322,11 +337,11 @@ impl Counts {
     }
 
     /// Makes changes; `of_bucket(b)` are those of a bucket, in any number of lists.
-    pub(crate) fn change<'a, I: Iterator<Item = &'a [Change]>>(
+    pub(crate) fn change<'a, I: Iterator<Item = &'a Bucket>>(
         &mut self,
         of_bucket: impl Fn(usize) -> I + Sync,
     ) -> Result<()> {
-        let Counts { rows: Rows { width, narrow, wide, rare, on_disk }, groups, .. } = self;
+        let Counts { rows: Rows { width, narrow, wide, rare, on_disk, sorters }, groups, .. } = self;
         let (width, on_disk) = (*width, on_disk.as_ref());
         let (mut rest_narrow, mut rest_wide, mut rest_rare) = (&mut narrow[..], &mut wide[..], &mut rare[..]);
         let mut parts = Vec::with_capacity(groups.len());
@@ -343,11 +358,11 @@ impl Counts {
             |(group, (narrow, wide, rare, start))| {
                 make(narrow, of_bucket(KINDS * group + NARROW), |n, units| n.wrapping_add(units as u16));
                 make(wide, of_bucket(KINDS * group + WIDE), |n, units| n.wrapping_add(units as u32));
-                rare::change(rare, of_bucket(KINDS * group + RARE), width);
+                rare::change(rare, of_bucket(KINDS * group + RARE), &mut own(sorters));
                 let Some(on_disk) = on_disk else { return Ok(()) };
                 for form in 0..FORMS {
                     let kind = FORMS + form;
-                    on_disk.change(form, start.rows[kind], of_bucket(KINDS * group + kind).flatten())?;
+                    on_disk.change(form, start.rows[kind], of_bucket(KINDS * group + kind))?;
                 }
                 Ok(())
             },
@@ -435,7 +450,7 @@ impl Counts {
                 let row = self.places[w as usize].row as usize;
                 let (kind, number) = (row % KINDS, row / KINDS);
                 let at = number * self.rows.width;
-                let Rows { narrow, wide: wide_rows, rare, on_disk, width } = &mut self.rows;
+                let Rows { narrow, wide: wide_rows, rare, on_disk, width, .. } = &mut self.rows;
                 match kind {
                     NARROW => from.more(&mut narrow[at..at + *width])?,
                     WIDE => from.more(&mut wide_rows[at..at + *width])?,
@@ -472,15 +487,13 @@ impl Rows {
             rest = more;
             parts.push(own);
         }
-        let width = self.width;
-        parts.into_par_iter().with_max_len(1).for_each_init(
-            || Sorter::new(width),
-            |sorter, rows| {
-                for row in rows {
-                    row.tidy(sorter);
-                }
-            },
-        );
+        let sorters = &self.sorters;
+        parts.into_par_iter().with_max_len(1).for_each(|rows| {
+            let sorter = &mut own(sorters);
+            for row in rows {
+                row.tidy(sorter);
+            }
+        });
     }
 
     #[inline]
@@ -552,6 +565,12 @@ fn draw(weights: &[Lanes], sums: &[f32], total: f32, u: f32, draws: &mut [u16]) 
         }
         *draw = (chunk * LANES + within) as u16;
     }
+}
+
+/// What belongs to this thread.
+fn own<T>(of_threads: &[Mutex<T>]) -> MutexGuard<'_, T> {
+    let thread = rayon::current_thread_index().unwrap_or(0) % of_threads.len();
+    of_threads[thread].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn zeros<T: Default + Clone>(length: usize) -> Result<Vec<T>> {

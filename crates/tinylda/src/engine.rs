@@ -16,7 +16,7 @@ use crate::checkpoint::{In, Out};
 use crate::corpus::{Block, Document};
 use crate::counts::{Counts, Room, Slot};
 use crate::error::Result;
-use crate::kernel::{Change, Kernel, Lanes, Manner, flat, flat_mut};
+use crate::kernel::{Bucket, Change, Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
 use crate::messages::{Kept, Messages, UNITS};
 use crate::phases;
@@ -144,7 +144,7 @@ impl Engine {
         }
         let all = self.rules.tokens as f64 * f64::from(UNITS);
         let share = (self.entered() as f64 / all.max(1.0)).clamp(0.0, 1.0);
-        let mut changes: Vec<Vec<Change>> = vec![Vec::new(); self.counts.buckets()];
+        let mut changes = vec![Bucket::default(); self.counts.buckets()];
         for (seed, sown) in self.rules.seeds.iter().zip(&mut self.sown) {
             let wanted = (f64::from(seed.units) * share).round() as i64;
             let more = wanted - *sown;
@@ -155,7 +155,7 @@ impl Engine {
             *sown = wanted;
         }
         self.awake.go();
-        self.counts.change(|bucket| std::iter::once(&changes[bucket][..]))
+        self.counts.change(|bucket| std::iter::once(&changes[bucket]))
     }
 
     /// The topics that words are seeds of.
@@ -286,7 +286,7 @@ impl Engine {
             .map(|own| &own.get_mut().unwrap_or_else(PoisonError::into_inner).changes)
             .collect();
         awake.go();
-        counts.change(|bucket| changes.iter().map(move |own| &own.phi[bucket][..]))?;
+        counts.change(|bucket| changes.iter().map(move |own| &own.phi[bucket]))?;
         awake.keep();
         for own in changes {
             for (lambda, more) in lambda.iter_mut().zip(&own.lambda) {

@@ -30,7 +30,9 @@
 use super::document::{Failed, NotANumber};
 use crate::corpus::Document;
 use crate::counts::{Counts, Slot};
-use crate::kernel::{Change, Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut};
+use crate::kernel::{
+    Bucket, Change, Desk, Kernel, Lanes, Manner, TOGETHER, Weighed, Whole, Word, flat, flat_mut,
+};
 use crate::messages::{Kept, MOST_TOPICS, Messages, Part, UNITS};
 use crate::random::Random;
 use crate::seeds::Seed;
@@ -126,14 +128,14 @@ pub(crate) struct Work<'a> {
 /// What documents change: phi, by groups of words, and lambda.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    pub(crate) phi: Vec<Vec<Change>>,
+    pub(crate) phi: Vec<Bucket>,
     pub(crate) lambda: Vec<i64>,
 }
 
 impl Changes {
     pub(crate) fn clear(&mut self, buckets: usize, topics: usize) {
-        self.phi.resize_with(buckets, Vec::new);
-        self.phi.iter_mut().for_each(Vec::clear);
+        self.phi.resize_with(buckets, Bucket::default);
+        self.phi.iter_mut().for_each(Bucket::clear);
         self.lambda.clear();
         self.lambda.resize(topics, 0);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{FORMS, WIDE};
 use crate::error::{Error, Result};
 use crate::files::{read_at, write_at};
-use crate::kernel::Change;
+use crate::kernel::{Bucket, Change};
 use crate::numbers::{self, Number};
 
 /// Room for a row that comes from a file.
@@ -96,10 +96,10 @@ impl OnDisk {
         &self,
         form: usize,
         first: usize,
-        changes: impl Iterator<Item = &'a Change>,
+        lists: impl Iterator<Item = &'a Bucket>,
     ) -> Result<()> {
         let width = self.width;
-        let mut changes: Vec<Change> = changes.copied().collect();
+        let mut changes: Vec<Change> = lists.flat_map(Bucket::iter).collect();
         changes.sort_unstable_by_key(|change| change.cell);
         let mut slot = Slot::default();
         for of_row in changes.chunk_by(|a, b| a.cell as usize / width == b.cell as usize / width) {

@@ -1,12 +1,12 @@
 //! Rows of rare words: the topics that they have, and no others.
 //!
-//! A word with few tokens is in few topics, whatever K is. Its row is a list: its topics in their order, and behind them what was
-//! added since, in any order, until the list is tidied. One that has grown as large as a row of all topics becomes one. What is
+//! A word with few tokens is in few topics, whatever K is. Its row is a list of its topics, and behind them what was added
+//! since, until the list is tidied. One that has grown as large as a row of all topics becomes one. What is
 //! computed of a rare word goes along its topics in their order, wherever the row is, and so does not depend on how it is kept.
 //!
 //! Legend: K topics; n the units of a topic; factor = alpha/(lambda + W*beta).
 
-use crate::kernel::{Change, Lanes, flat, prefetch_address, prefetch_line};
+use crate::kernel::{Bucket, Lanes, flat, prefetch_line, prefetch_to_change};
 
 /// A word is rare if it has at most one token for so many topics,
 const TOPICS_PER_TOKEN: u64 = 12;
@@ -32,13 +32,21 @@ fn room(entries: u64) -> u64 {
     entries.saturating_add(entries / 4).saturating_add(MORE as u64)
 }
 
-/// What can be added to a tidy list, at least.
+/// What can be added to a list that was made or left as it is, at least.
 const MORE: usize = 6;
+
+/// Entries that have room in the row itself, with which it is a cache line,
+const TINY: usize = 15;
+/// and how many of them can be left free before a list is made.
+const SPARE: usize = 3;
 
 /// A row.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 pub(super) enum Row {
-    /// A topic in the upper half, its units in the lower; a topic's units may be in several parts.
+    /// The first of them count. A topic in the upper half, its units in the lower; a topic's units may be in several parts.
+    Tiny(u8, [u32; TINY]),
+    /// The same, more of them.
     Few(Vec<u32>),
     /// Of all topics.
     All(Vec<u16>),
@@ -46,7 +54,7 @@ pub(super) enum Row {
 
 impl Default for Row {
     fn default() -> Row {
-        Row::Few(Vec::new())
+        Row::Tiny(0, [0; TINY])
     }
 }
 
@@ -66,39 +74,88 @@ impl Row {
     /// Adds to a topic. Numbers may leave the range on the way: see [`super::Counts::change`].
     #[inline]
     fn change(&mut self, topic: u32, units: u16, sorter: &mut Sorter) {
+        let entry = topic << 16 | u32::from(units);
         match self {
-            Row::Few(entries) if entries.len() < entries.capacity() => {
-                entries.push(topic << 16 | u32::from(units));
+            Row::Tiny(length, entries) if usize::from(*length) < TINY => {
+                entries[usize::from(*length)] = entry;
+                *length += 1;
             }
-            Row::Few(_) => self.make_room(topic, units, sorter),
+            Row::Few(entries) if entries.len() < entries.capacity() => entries.push(entry),
             Row::All(row) => {
                 let n = &mut row[topic as usize];
                 *n = n.wrapping_add(units);
             }
+            _ => {
+                self.make_room(sorter);
+                self.change(topic, units, sorter);
+            }
         }
     }
 
-    /// One more entry where there is no room for it.
+    /// Makes room for one more entry at least.
     #[cold]
-    fn make_room(&mut self, topic: u32, units: u16, sorter: &mut Sorter) {
-        let Row::Few(entries) = self else { return };
-        sorter.tidy(entries);
+    fn make_room(&mut self, sorter: &mut Sorter) {
+        let length = match self {
+            Row::Tiny(length, entries) => {
+                *length = sorter.merge(&mut entries[..usize::from(*length)]) as u8;
+                if usize::from(*length) + SPARE <= TINY {
+                    return;
+                }
+                usize::from(*length)
+            }
+            Row::Few(entries) => {
+                let length = sorter.merge(entries);
+                entries.truncate(length);
+                if length + MORE <= entries.capacity() {
+                    return;
+                }
+                length
+            }
+            Row::All(_) => return,
+        };
         let most = sorter.width() / 2;
-        if entries.len() + MORE > most {
+        if length + MORE > most {
             let mut row = vec![0; sorter.width()];
-            entries.iter().map(|&entry| split(entry)).for_each(|(k, n)| row[k] = n);
+            self.entries().iter().map(|&entry| split(entry)).for_each(|(k, n)| row[k] = n);
             *self = Row::All(row);
-        } else if entries.len() + MORE > entries.capacity() {
-            let wanted = (room(entries.len() as u64) as usize).min(most);
-            entries.reserve_exact(wanted - entries.len());
+            return;
         }
-        self.change(topic, units, sorter);
+        let wanted = (room(length as u64) as usize).min(most);
+        if let Row::Few(entries) = self {
+            entries.reserve_exact(wanted - length);
+        } else {
+            let mut list = Vec::with_capacity(wanted);
+            list.extend_from_slice(self.entries());
+            *self = Row::Few(list);
+        }
+    }
+
+    /// What is in the list, if it is one.
+    #[inline]
+    fn entries(&self) -> &[u32] {
+        match self {
+            Row::Tiny(length, entries) => &entries[..usize::from(*length)],
+            Row::Few(entries) => entries,
+            Row::All(_) => &[],
+        }
     }
 
     /// Brings the topics into their order, each once.
     pub(super) fn tidy(&mut self, sorter: &mut Sorter) {
-        if let Row::Few(entries) = self {
-            sorter.tidy(entries);
+        match self {
+            Row::Tiny(length, entries) => {
+                *length = sorter.tidy(&mut entries[..usize::from(*length)]) as u8;
+            }
+            Row::Few(entries) => {
+                let length = sorter.tidy(entries);
+                entries.truncate(length);
+                if length + MORE <= TINY {
+                    let mut tiny = [0; TINY];
+                    tiny[..length].copy_from_slice(entries);
+                    *self = Row::Tiny(length as u8, tiny);
+                }
+            }
+            Row::All(_) => {}
         }
     }
 
@@ -106,7 +163,7 @@ impl Row {
     #[inline]
     fn prefetch_end(&self) {
         if let Row::Few(entries) = self {
-            prefetch_address(entries.as_ptr().wrapping_add(entries.len()).cast());
+            prefetch_to_change(entries.as_ptr().wrapping_add(entries.len()).cast());
         }
     }
 
@@ -116,6 +173,7 @@ impl Row {
         /// More than most have.
         const LINES: usize = 4;
         match self {
+            Row::Tiny(..) => {}
             Row::Few(entries) => entries.iter().step_by(16).take(LINES).for_each(prefetch_line),
             Row::All(row) => row.iter().step_by(32).take(LINES).for_each(prefetch_line),
         }
@@ -139,12 +197,30 @@ impl Sorter {
         self.cells.len()
     }
 
-    fn tidy(&mut self, entries: &mut Vec<u32>) {
+    /// Every topic once, and none without units; in any order, which takes less time. Returns how many there are.
+    fn merge(&mut self, entries: &mut [u32]) -> usize {
+        let cells = &mut self.cells;
+        for (k, n) in entries.iter().map(|&entry| split(entry)) {
+            cells[k] = cells[k].wrapping_add(n);
+        }
+        let mut length = 0;
+        for i in 0..entries.len() {
+            let (k, _) = split(entries[i]);
+            let n = std::mem::take(&mut cells[k]);
+            entries[length] = (k as u32) << 16 | u32::from(n);
+            length += usize::from(n != 0);
+        }
+        length
+    }
+
+    /// The same, in their order.
+    fn tidy(&mut self, entries: &mut [u32]) -> usize {
         let Sorter { cells, has } = self;
-        for (k, n) in entries.drain(..).map(split) {
+        for (k, n) in entries.iter().map(|&entry| split(entry)) {
             cells[k] = cells[k].wrapping_add(n);
             has[k / 64] |= 1 << (k % 64);
         }
+        let mut length = 0;
         for (i, bits) in has.iter_mut().enumerate() {
             let mut left = std::mem::take(bits);
             while left != 0 {
@@ -152,36 +228,49 @@ impl Sorter {
                 left &= left - 1;
                 let n = std::mem::take(&mut cells[k]);
                 if n != 0 {
-                    entries.push((k as u32) << 16 | u32::from(n));
+                    entries[length] = (k as u32) << 16 | u32::from(n);
+                    length += 1;
                 }
             }
         }
+        length
     }
 }
 
 /// Makes changes of rows that are one behind the other: see [`super::Counts::change`].
-pub(super) fn change<'a>(rows: &mut [Row], changes: impl Iterator<Item = &'a [Change]>, width: usize) {
+pub(super) fn change<'a>(rows: &mut [Row], changes: impl Iterator<Item = &'a Bucket>, sorter: &mut Sorter) {
     /// Rows are asked for so many changes ahead, and where they are twice as many.
     const AHEAD: usize = 24;
-    let mut sorter = Sorter::new(width);
-    let row_of = |change: &Change| change.cell as usize / width;
-    for changes in changes {
+    let width = sorter.width();
+    let row_of = |cell: u32| (cell / width as u32) as usize;
+    let mut buckets = changes.peekable();
+    while let Some(changes) = buckets.next() {
+        if let Some(next) = buckets.peek() {
+            next.prefetch();
+        }
         // Those of a message come together.
         let (mut at, mut first) = (0, 0);
-        for (i, change) in changes.iter().enumerate() {
-            if let Some(ahead) = changes.get(i + 2 * AHEAD) {
-                prefetch_line(&rows[row_of(ahead)]);
+        let mut changes = changes.iter();
+        for cell in changes.first(2 * AHEAD) {
+            prefetch_to_change(rows.as_ptr().wrapping_add(row_of(cell)).cast());
+        }
+        for row in changes.first(AHEAD).filter_map(|cell| rows.get(row_of(cell))) {
+            row.prefetch_end();
+        }
+        while let Some(change) = changes.next() {
+            if let Some(cell) = changes.ahead(2 * AHEAD) {
+                prefetch_to_change(rows.as_ptr().wrapping_add(row_of(cell)).cast());
             }
-            if let Some(ahead) = changes.get(i + AHEAD) {
-                rows[row_of(ahead)].prefetch_end();
+            if let Some(row) = changes.ahead(AHEAD).and_then(|cell| rows.get(row_of(cell))) {
+                row.prefetch_end();
             }
             let mut topic = change.cell.wrapping_sub(first);
             if topic >= width as u32 {
-                at = row_of(change);
+                at = row_of(change.cell);
                 first = (at * width) as u32;
                 topic = change.cell - first;
             }
-            rows[at].change(topic, change.units as u16, &mut sorter);
+            rows[at].change(topic, change.units as u16, sorter);
         }
     }
 }
@@ -196,10 +285,10 @@ pub(super) struct Spread {
 impl Spread {
     /// The numbers of all topics.
     pub(super) fn out<'a>(&'a mut self, row: &'a Row, width: usize) -> &'a [u16] {
-        let entries = match row {
-            Row::All(row) => return row,
-            Row::Few(entries) => entries,
-        };
+        if let Row::All(row) = row {
+            return row;
+        }
+        let entries = row.entries();
         let Spread { cells, filled } = self;
         cells.resize(width, 0);
         for &entry in filled.iter() {
@@ -246,8 +335,8 @@ impl<'a> Scales<'a> {
     /// Notes what belongs to the topics of a tidy row. Returns the word's weight.
     pub(super) fn weigh(&self, row: &Row, weights: &mut Weights) -> f32 {
         match row {
-            Row::Few(entries) => self.along(entries.iter().map(|&entry| split(entry)), weights),
             Row::All(row) => self.weigh_all(row, weights),
+            _ => self.along(row.entries().iter().map(|&entry| split(entry)), weights),
         }
     }
 
@@ -292,6 +381,7 @@ mod tests {
 
     fn bytes(row: &Row) -> u64 {
         match row {
+            Row::Tiny(..) => 0,
             Row::Few(entries) => 4 * entries.capacity() as u64,
             Row::All(row) => 2 * row.capacity() as u64,
         }
@@ -355,8 +445,8 @@ mod tests {
         assert!(
             is_rare(0, 10) && !is_rare(1, 11) && is_rare(1, 12) && is_rare(40, 500) && !is_rare(41, 2000)
         );
-        assert_eq!(most_bytes(1, 64, 10_000), 4 * 86 + 32 + 24);
-        assert_eq!(most_bytes(40, 64, 512), 2 * 512 + 32 + 24);
+        assert_eq!(most_bytes(1, 64, 10_000), 4 * 86 + 64 + 24);
+        assert_eq!(most_bytes(40, 64, 512), 2 * 512 + 64 + 24);
         assert_eq!(most_bytes(u64::MAX, 64, u64::MAX), u64::MAX);
     }
 }

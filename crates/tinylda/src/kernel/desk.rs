@@ -9,16 +9,10 @@
 //! The message is that made whole: cut at u, u+1, u+2, … along its running sum, so that it is right on average over u and
 //! adds up exactly.
 
+use super::change::Bucket;
 use super::vector::{Count, Vector};
 use super::{LANES, Lanes, Places, prefetch_address, prefetch_line};
 use crate::messages::{MOST_TOPICS, Part, UNITS};
-
-/// A change of a number of phi: `cell` counts from the start of a group of rows.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Change {
-    pub(crate) cell: u32,
-    pub(crate) units: i32,
-}
 
 /// A word's row of phi, in units.
 #[derive(Debug, Clone, Copy)]
@@ -122,7 +116,7 @@ pub(crate) struct Word<'a> {
     pub(crate) old: &'a [Part],
     /// The cell of phi that its row starts with, and the changes of such cells.
     pub(crate) cell: u32,
-    pub(crate) changes: &'a mut Vec<Change>,
+    pub(crate) changes: &'a mut Bucket,
 }
 
 /// How messages are made.
@@ -359,23 +353,17 @@ impl Desk {
         const MOST: usize = UNITS as usize;
         self.last = self.messages.len();
         self.messages.reserve(MOST);
-        if word.changes.capacity() - word.changes.len() < word.old.len() + MOST {
-            // A quarter more: doubled, the lists would take more than messages of a block do.
-            word.changes.reserve_exact(word.old.len() + MOST + word.changes.len() / 4);
-        }
         let Desk { columns, used, messages, risen, weighed, .. } = self;
-        let changes = &mut word.changes.spare_capacity_mut()[..word.old.len() + MOST];
-        let parts = &mut messages.spare_capacity_mut()[..MOST];
-        let (mut done, mut made, mut changed) = (0i32, 0usize, 0usize);
-        let grains = UNITS as u16 / grain;
         let (x, share) = (word.x.cast_signed(), word.x as f32);
-        // What is the same as before is written and then written over: to ask first would cost more.
+        let mut changes = word.changes.room(x, word.old.len() + MOST);
+        let parts = &mut messages.spare_capacity_mut()[..MOST];
+        let (mut done, mut made) = (0i32, 0usize);
+        let grains = UNITS as u16 / grain;
         let mut change = |column: &mut Column, lane: usize, more: i32| {
             let t = column.t.0[lane] + share * more as f32;
             column.t.0[lane] = if t > 0.0 { t } else { 0.0 };
             let cell = word.cell + column.places.0[lane];
-            changes[changed].write(Change { cell, units: x * more });
-            changed += usize::from(more != 0);
+            changes.push(cell, more);
         };
         let n = if message.usable() { weighed.div_ceil(LANES) } else { 0 };
         for (four, risen) in risen[at][..n].chunks(4).enumerate() {
@@ -408,11 +396,11 @@ impl Desk {
             let gone = std::mem::take(&mut column.own[at][lane]).cast_signed();
             change(column, lane, -gone);
         }
-        let (messages_length, changes_length) = (messages.len() + made, word.changes.len() + changed);
+        let (length, filled) = (messages.len() + made, changes.filled);
         // SAFETY: so many were written above, behind those there were, and room was made for them.
         unsafe {
-            messages.set_len(messages_length);
-            word.changes.set_len(changes_length);
+            messages.set_len(length);
+            word.changes.take(filled);
         }
         grains - done as u16
     }

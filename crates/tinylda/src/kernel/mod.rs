@@ -9,6 +9,7 @@
 #![allow(unsafe_code)] // the instruction-set calls; each with its proof
 #![allow(clippy::inline_always)] // what is written once must become part of each instruction set's own function
 
+mod change;
 mod desk;
 mod rows;
 #[cfg(test)]
@@ -17,7 +18,8 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use desk::{Change, Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
+pub(crate) use change::{Bucket, CELLS, Change};
+pub(crate) use desk::{Desk, Manner, Row, TOGETHER, Weighed, Whole, Word};
 pub(crate) use rows::{Cell, Excluded, Met, Renewed, Rows, Token, digamma_less_log, exp_digamma_of};
 
 use half::f16;
@@ -91,16 +93,16 @@ pub(crate) fn prefetch_address(address: *const u8) {
     let _ = address;
 }
 
-/// Asks for a cache line that will be changed: other cores, which have read it, give it up at once and not at the change.
+/// Asks for a cache line that will be changed; the address may be any: other cores, which have read it, give it up at once and not at the change.
 #[inline(always)]
-pub(crate) fn prefetch_to_change<T>(line: &T) {
+pub(crate) fn prefetch_to_change(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch changes nothing and never faults; processors that do not know this one take it for no operation.
     unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, readonly, preserves_flags));
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
     }
     #[cfg(not(target_arch = "x86_64"))]
-    prefetch_line(line);
+    prefetch_address(address);
 }
 
 /// Asks for a row.

@@ -108,7 +108,7 @@ fn messages_are_what_the_formulas_say() {
             let weighed = kernel.weigh(&mut desk, 0, (row, weight, x as f32), manner, u);
             assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
             assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
-            let mut changes = Vec::new();
+            let mut changes = Bucket::default();
             let mut word = Word { x, old: &old, cell: 0, changes: &mut changes };
             let rest = desk.enter(0, &mut word, grain, weighed);
             let (parts, _) = desk.messages();
@@ -125,6 +125,7 @@ fn messages_are_what_the_formulas_say() {
                 );
             }
             // phi loses the old message and gains the new one, and so does t.
+            let changes = changes.iter().collect::<Vec<Change>>();
             let gone: i32 = changes.iter().map(|c| c.units).sum();
             let taken: u32 = old.iter().map(|part| u32::from(part.units())).sum();
             assert_eq!(i64::from(gone), 3 * (i64::from(sum) - i64::from(taken)));

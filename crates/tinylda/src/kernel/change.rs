@@ -1,0 +1,166 @@
+//! Changes of phi on their way from documents to words. Many go from the cache of one core to that of another, so they are
+//! small: a cell and its units in four bytes, and four more where there may be many units.
+
+use std::mem::MaybeUninit;
+
+use super::prefetch_line;
+use crate::messages::UNITS;
+
+/// A change of a number of phi: `cell` counts from the start of a group of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) cell: u32,
+    pub(crate) units: i32,
+}
+
+/// Bits of the units that stand beside a cell, the sign among them. The least that they can say stands for units that follow.
+const BITS: u32 = 9;
+const FOLLOW: i32 = -1 << (BITS - 1);
+
+/// Cells that can be told apart.
+pub(crate) const CELLS: usize = 1 << (32 - BITS);
+
+/// Changes, one behind the other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bucket(Vec<u32>);
+
+impl Bucket {
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn push(&mut self, change: Change) {
+        let Change { cell, units } = change;
+        if FOLLOW < units && units < -FOLLOW {
+            self.0.push(cell << BITS | field(units));
+        } else {
+            self.0.extend([cell << BITS | field(FOLLOW), units.cast_unsigned()]);
+        }
+    }
+
+    /// Room for so many more of a word that is in the document x times.
+    #[inline(always)]
+    pub(super) fn room(&mut self, x: i32, more: usize) -> Room<'_> {
+        let most = 2 * more;
+        if self.0.capacity() - self.0.len() < most {
+            // A quarter more: doubled, the lists would take more than messages of a block do.
+            self.0.reserve_exact(most + self.0.len() / 4);
+        }
+        let spare = &mut self.0.spare_capacity_mut()[..most];
+        // A token moves all its units at the most.
+        let small = x.saturating_mul(UNITS.cast_signed()) < -FOLLOW;
+        let (keep, add, length) = if small { (u32::MAX, 0, 1) } else { (0, field(FOLLOW), 2) };
+        Room { spare, x, keep, add, length, filled: 0 }
+    }
+
+    /// What was written to the room counts now.
+    ///
+    /// # Safety
+    /// `filled` is that of the last room.
+    #[inline(always)]
+    pub(super) unsafe fn take(&mut self, filled: usize) {
+        let length = self.0.len() + filled;
+        // SAFETY: so many were written behind the end, within the capacity.
+        unsafe { self.0.set_len(length) };
+    }
+
+    /// In their order.
+    pub(crate) fn iter(&self) -> Iter<'_> {
+        Iter(self.0.iter())
+    }
+
+    /// Asks for the first of them, which another core may have written.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        const LINES: usize = 4;
+        self.0.iter().step_by(16).take(LINES).for_each(prefetch_line);
+    }
+}
+
+/// Small units as they stand beside a cell.
+#[inline(always)]
+const fn field(units: i32) -> u32 {
+    units.cast_unsigned() & ((1 << BITS) - 1)
+}
+
+/// See [`Bucket::iter`].
+#[derive(Debug)]
+pub(crate) struct Iter<'a>(std::slice::Iter<'a, u32>);
+
+impl Iter<'_> {
+    /// The cells of those that come next, so many numbers; see [`Iter::ahead`].
+    #[inline(always)]
+    pub(crate) fn first(&self, numbers: usize) -> impl Iterator<Item = u32> {
+        self.0.as_slice().iter().take(numbers).map(|&code| code >> BITS)
+    }
+
+    /// The cell of one that comes so many numbers later; now and then one that does not come.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, numbers: usize) -> Option<u32> {
+        self.0.as_slice().get(numbers).map(|&code| code >> BITS)
+    }
+}
+
+impl Iterator for Iter<'_> {
+    type Item = Change;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Change> {
+        let first = *self.0.next()?;
+        let units = first.cast_signed() << (32 - BITS) >> (32 - BITS);
+        let units = if units == FOLLOW { self.0.next()?.cast_signed() } else { units };
+        Some(Change { cell: first >> BITS, units })
+    }
+}
+
+/// Room for some changes of a word at the end of a bucket.
+pub(super) struct Room<'a> {
+    spare: &'a mut [MaybeUninit<u32>],
+    x: i32,
+    /// What of the units stands beside the cell, and what is added to it.
+    keep: u32,
+    add: u32,
+    /// Numbers of a change.
+    length: usize,
+    /// Numbers that were written and count.
+    pub(super) filled: usize,
+}
+
+impl Room<'_> {
+    /// One more, of so many units of each token, if that is any.
+    #[inline(always)]
+    pub(super) fn push(&mut self, cell: u32, units: i32) {
+        let all = self.x * units;
+        // What does not count is written and then written over: to ask first would cost more.
+        let two = &mut self.spare[self.filled..self.filled + 2];
+        two[0].write(cell << BITS | field(all) & self.keep | self.add);
+        two[1].write(all.cast_unsigned());
+        self.filled += if units == 0 { 0 } else { self.length };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bucket, CELLS, Change};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What goes in comes out, whatever its size, in whatever way it was entered; what is nothing does not.
+        #[test]
+        fn changes_come_out_as_they_went_in(
+            list in prop::collection::vec((0..CELLS as u32, 1..10_000i32, -64..=64i32), 0..100)
+        ) {
+            let (mut one, mut two) = (Bucket::default(), Bucket::default());
+            for (cell, x, units) in list {
+                one.push(Change { cell, units: x * units });
+                let mut room = two.room(x, 2);
+                room.push(cell, 0);
+                room.push(cell, units);
+                let filled = room.filled;
+                // SAFETY: that of the last room.
+                unsafe { two.take(filled) };
+            }
+            prop_assert!(two.iter().eq(one.iter().filter(|change| change.units != 0)));
+        }
+    }
+}
