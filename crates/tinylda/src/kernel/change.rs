@@ -13,9 +13,9 @@ pub(crate) struct Change {
     pub(crate) units: i32,
 }
 
-/// Bits of the units that stand beside a cell, the sign among them. The least that they can say stands for units that follow.
+/// Bits of the units that stand beside a cell. They begin with what stands for none; 0 stands for units that follow.
 const BITS: u32 = 9;
-const FOLLOW: i32 = -1 << (BITS - 1);
+const NONE: u32 = 1 << (BITS - 1);
 
 /// Cells that can be told apart.
 pub(crate) const CELLS: usize = 1 << (32 - BITS);
@@ -31,16 +31,16 @@ impl Bucket {
 
     pub(crate) fn push(&mut self, change: Change) {
         let Change { cell, units } = change;
-        if FOLLOW < units && units < -FOLLOW {
-            self.0.push(cell << BITS | field(units));
+        if units.unsigned_abs() < NONE {
+            self.0.push((cell << BITS | NONE).wrapping_add_signed(units));
         } else {
-            self.0.extend([cell << BITS | field(FOLLOW), units.cast_unsigned()]);
+            self.0.extend([cell << BITS, units.cast_unsigned()]);
         }
     }
 
-    /// Room for so many more of a word that is in the document x times.
+    /// Room for so many more of a word that is in the document x times and whose row begins with this cell.
     #[inline(always)]
-    pub(super) fn room(&mut self, x: i32, more: usize) -> Room<'_> {
+    pub(super) fn room(&mut self, cell: u32, x: u32, more: usize) -> Room<'_> {
         let most = 2 * more;
         if self.0.capacity() - self.0.len() < most {
             // A quarter more: doubled, the lists would take more than messages of a block do.
@@ -48,9 +48,9 @@ impl Bucket {
         }
         let spare = &mut self.0.spare_capacity_mut()[..most];
         // A token moves all its units at the most.
-        let small = x.saturating_mul(UNITS.cast_signed()) < -FOLLOW;
-        let (keep, add, length) = if small { (u32::MAX, 0, 1) } else { (0, field(FOLLOW), 2) };
-        Room { spare, x, keep, add, length, filled: 0 }
+        let small = x < NONE / UNITS;
+        let (none, times) = if small { (NONE, x.cast_signed()) } else { (0, 0) };
+        Room { spare, first: cell << BITS | none, x: x.cast_signed(), times, small, filled: 0 }
     }
 
     /// What was written to the room counts now.
@@ -77,12 +77,6 @@ impl Bucket {
     }
 }
 
-/// Small units as they stand beside a cell.
-#[inline(always)]
-const fn field(units: i32) -> u32 {
-    units.cast_unsigned() & ((1 << BITS) - 1)
-}
-
 /// See [`Bucket::iter`].
 #[derive(Debug)]
 pub(crate) struct Iter<'a>(std::slice::Iter<'a, u32>);
@@ -107,8 +101,9 @@ impl Iterator for Iter<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<Change> {
         let first = *self.0.next()?;
-        let units = first.cast_signed() << (32 - BITS) >> (32 - BITS);
-        let units = if units == FOLLOW { self.0.next()?.cast_signed() } else { units };
+        let units = first % (1 << BITS);
+        let units =
+            if units == 0 { self.0.next()?.cast_signed() } else { units.wrapping_sub(NONE).cast_signed() };
         Some(Change { cell: first >> BITS, units })
     }
 }
@@ -116,26 +111,28 @@ impl Iterator for Iter<'_> {
 /// Room for some changes of a word at the end of a bucket.
 pub(super) struct Room<'a> {
     spare: &'a mut [MaybeUninit<u32>],
+    /// What stands for no units in the first cell, and how often those of a token are added to it.
+    first: u32,
+    times: i32,
     x: i32,
-    /// What of the units stands beside the cell, and what is added to it.
-    keep: u32,
-    add: u32,
-    /// Numbers of a change.
-    length: usize,
+    /// Whether units stand beside their cell.
+    small: bool,
     /// Numbers that were written and count.
     pub(super) filled: usize,
 }
 
 impl Room<'_> {
-    /// One more, of so many units of each token, if that is any.
+    /// One more, of a topic, of so many units of each token, if that is any.
     #[inline(always)]
-    pub(super) fn push(&mut self, cell: u32, units: i32) {
-        let all = self.x * units;
+    pub(super) fn push(&mut self, topic: u32, units: i32) {
         // What does not count is written and then written over: to ask first would cost more.
-        let two = &mut self.spare[self.filled..self.filled + 2];
-        two[0].write(cell << BITS | field(all) & self.keep | self.add);
-        two[1].write(all.cast_unsigned());
-        self.filled += if units == 0 { 0 } else { self.length };
+        let code = self.first.wrapping_add(topic << BITS).wrapping_add_signed(self.times * units);
+        self.spare[self.filled].write(code);
+        if !self.small {
+            self.spare[self.filled + 1].write((self.x * units).cast_unsigned());
+            self.filled += usize::from(units != 0);
+        }
+        self.filled += usize::from(units != 0);
     }
 }
 
@@ -148,14 +145,15 @@ mod tests {
         /// What goes in comes out, whatever its size, in whatever way it was entered; what is nothing does not.
         #[test]
         fn changes_come_out_as_they_went_in(
-            list in prop::collection::vec((0..CELLS as u32, 1..10_000i32, -64..=64i32), 0..100)
+            list in prop::collection::vec((0..CELLS as u32, 1..10_000u32, -64..=64i32), 0..100)
         ) {
             let (mut one, mut two) = (Bucket::default(), Bucket::default());
             for (cell, x, units) in list {
-                one.push(Change { cell, units: x * units });
-                let mut room = two.room(x, 2);
-                room.push(cell, 0);
-                room.push(cell, units);
+                one.push(Change { cell, units: x.cast_signed() * units });
+                let topic = cell % 500;
+                let mut room = two.room(cell - topic, x, 2);
+                room.push(topic, 0);
+                room.push(topic, units);
                 let filled = room.filled;
                 // SAFETY: that of the last room.
                 unsafe { two.take(filled) };

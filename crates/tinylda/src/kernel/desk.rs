@@ -354,16 +354,15 @@ impl Desk {
         self.last = self.messages.len();
         self.messages.reserve(MOST);
         let Desk { columns, used, messages, risen, weighed, .. } = self;
-        let (x, share) = (word.x.cast_signed(), word.x as f32);
-        let mut changes = word.changes.room(x, word.old.len() + MOST);
+        let share = word.x as f32;
+        let mut changes = word.changes.room(word.cell, word.x, word.old.len() + MOST);
         let parts = &mut messages.spare_capacity_mut()[..MOST];
         let (mut done, mut made) = (0i32, 0usize);
         let grains = UNITS as u16 / grain;
         let mut change = |column: &mut Column, lane: usize, more: i32| {
             let t = column.t.0[lane] + share * more as f32;
             column.t.0[lane] = if t > 0.0 { t } else { 0.0 };
-            let cell = word.cell + column.places.0[lane];
-            changes.push(cell, more);
+            changes.push(column.places.0[lane], more);
         };
         let n = if message.usable() { weighed.div_ceil(LANES) } else { 0 };
         for (four, risen) in risen[at][..n].chunks(4).enumerate() {
