@@ -1,7 +1,7 @@
 //! phi while `tbp` is at work: whole units, exact whatever the order in which they are added.
 //!
 //! A word with many tokens has a row of 32-bit numbers, one with fewer one of 16 bits, and a rare one a list of its topics
-//! (`rare`). Words are cut into groups, so that threads can change rows without meeting; the cut knows the corpus alone. Where
+//! (`rare`). Words are cut into groups, so that threads can change rows without meeting; the cut does not know the threads. Where
 //! there is too little memory for all rows those with the fewest tokens are in a file (`on_disk`).
 //!
 //! Legend: K topics; a row is `phi[w,:]` in units; the *weight* of a word is `sum_k factor[k]*(row[k] + beta)`, and its
@@ -24,7 +24,7 @@ use crate::topics::stride;
 use on_disk::OnDisk;
 use rare::{Scales, Sorter, Spread, Weights};
 
-/// How many groups the words are cut into, at least where there are enough of them.
+/// How many groups of equal work the words are cut into; more where cells would be too many.
 const GROUPS: usize = 32;
 /// Tokens of rare words make so many times the work of others where changes are made.
 const RARE_WORK: u64 = 8;
@@ -136,7 +136,7 @@ fn make<'a, N: Copy>(
     changes: impl Iterator<Item = &'a Bucket>,
     add: impl Fn(N, i32) -> N,
 ) {
-    /// Numbers are asked for so many changes ahead.
+    /// Cells are asked for so many numbers of a bucket ahead.
     const AHEAD: usize = 24;
     let soon = |numbers: &[N], cell: u32| {
         prefetch_to_change(numbers.as_ptr().wrapping_add(cell as usize).cast());
@@ -191,7 +191,7 @@ impl Counts {
             have: room.memory,
             remedy: "Choose fewer topics (-k) or a smaller vocabulary.".into(),
         };
-        if word_tokens.len() >= 1 << 29 || u32::try_from(width).is_err() {
+        if word_tokens.len() >= 1 << 29 || width > CELLS {
             return Err(too_large());
         }
         let bytes = |n: u64| row_bytes((n, n), topics, units);
@@ -205,7 +205,7 @@ impl Counts {
         for (w, (&n, &stays)) in word_tokens.iter().zip(&stays).enumerate() {
             let kind = form(n, topics, units) + if stays { 0 } else { FORMS };
             let number = at.rows[kind];
-            let cell = u32::try_from((number - start.rows[kind]) * width).map_err(|_| too_large())?;
+            let cell = ((number - start.rows[kind]) * width) as u32;
             places.push(Place {
                 row: (number * KINDS + kind) as u32,
                 bucket: ((groups.len() - 1) * KINDS + kind) as u32,
@@ -218,10 +218,9 @@ impl Counts {
             ends.push(u32::try_from(draws).map_err(|_| too_large())?);
             done += work(n, kind % FORMS);
             let full = (at.rows[kind] + 1 - start.rows[kind]) * width > CELLS;
-            let enough = groups.len() < GROUPS && done > all / GROUPS as u64 * groups.len() as u64;
-            if enough || full {
+            if done > all / GROUPS as u64 || full {
                 groups.push(at);
-                start = at;
+                (start, done) = (at, 0);
             }
         }
         groups.push(at);
@@ -577,4 +576,29 @@ fn zeros<T: Default + Clone>(length: usize) -> Result<Vec<T>> {
     let mut zeros = memory::room(length as u64)?;
     zeros.resize(length, T::default());
     Ok(zeros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CELLS, Counts, GROUPS, Room};
+
+    /// Groups are of equal work, and of no more cells than can be told apart, whatever comes first.
+    #[test]
+    fn groups_of_words() {
+        let room = Room { memory: u64::MAX, folder: None };
+        let cut = |tokens: &[u64], topics: u32| {
+            let counts = Counts::new(tokens, topics, 64, &room).unwrap();
+            let most = counts.places.iter().map(|place| place.cell as usize + counts.rows.width).max();
+            assert!(most <= Some(CELLS));
+            counts.groups.windows(2).map(|pair| pair[1].word - pair[0].word).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(&[0; 300], 65_536), [128, 128, 44]);
+        // Many words without tokens, then some with: these are not all in one group.
+        let mut tokens = vec![0; 1280];
+        tokens.extend([100; 320]);
+        let groups = cut(&tokens, 65_536);
+        assert!(groups.len() > GROUPS && groups[10..].iter().all(|&words| words <= 11), "{groups:?}");
+        assert_eq!(cut(&[1, 1, 1], 10), [1, 1, 1, 0]);
+        assert_eq!(cut(&[], 10), [0]);
+    }
 }

@@ -8,7 +8,7 @@ use crate::algo::{Active, Algorithm};
 use crate::corpus::Shape;
 use crate::counts;
 use crate::error::{Error, Result};
-use crate::kernel::{Halves, LANES, Lanes};
+use crate::kernel::{CELLS, Halves, LANES, Lanes};
 use crate::messages::{MOST_TOPICS, UNITS};
 use crate::phases;
 use crate::priors::EDGES;
@@ -183,6 +183,13 @@ impl Plan {
         ]);
         // What a piece changes of phi: an old message and a new one, eight bytes a part, in lists that grow by quarters.
         let changes = if small { nonzeros.saturating_mul(most * 2 * 8 * 5 / 4) } else { 0 };
+        // And what lists are never without, where words are in very many groups.
+        let groups = words.saturating_mul(width) / CELLS as u64;
+        let changes = changes.saturating_add(if small {
+            threads.saturating_mul(groups).saturating_mul(3 << 10)
+        } else {
+            0
+        });
         let vocabulary = needs.strings.saturating_mul(2).saturating_add(words.saturating_mul(16));
         let phi = if small {
             // What a round makes and what it is made from are two, where nothing is kept of documents.

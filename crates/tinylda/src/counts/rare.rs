@@ -21,7 +21,8 @@ pub(super) fn is_rare(tokens: u64, topics: u32) -> bool {
 /// Bytes besides the numbers of a row: the list's own, and what the allocator adds.
 const OF_LIST: u64 = size_of::<Row>() as u64 + 24;
 
-/// The most bytes that the row of a rare word takes, with rows of all topics of `width` numbers, and `units` for a token.
+/// The most bytes that the row of a rare word takes, with rows of all topics of `width` numbers, and `units` for a token. (While
+/// changes are made a list may have old topics beside new ones; messages of `units` topics each do not come.)
 pub(super) fn most_bytes(tokens: u64, units: u32, width: u64) -> u64 {
     let entries = tokens.saturating_mul(u64::from(units));
     room(entries).saturating_mul(4).min(width.saturating_mul(2)).saturating_add(OF_LIST)
@@ -37,7 +38,7 @@ const MORE: usize = 6;
 
 /// Entries that have room in the row itself, with which it is a cache line,
 const TINY: usize = 15;
-/// and how many of them can be left free before a list is made.
+/// of which so many are free at least when its topics were put together; else it becomes a list.
 const SPARE: usize = 3;
 
 /// A row.
@@ -239,7 +240,7 @@ impl Sorter {
 
 /// Makes changes of rows that are one behind the other: see [`super::Counts::change`].
 pub(super) fn change<'a>(rows: &mut [Row], changes: impl Iterator<Item = &'a Bucket>, sorter: &mut Sorter) {
-    /// Rows are asked for so many changes ahead, and where they are twice as many.
+    /// Rows are asked for so many numbers of a bucket ahead, and where they are twice as many.
     const AHEAD: usize = 24;
     let width = sorter.width();
     let row_of = |cell: u32| (cell / width as u32) as usize;
@@ -417,6 +418,22 @@ mod tests {
             prop_assert_eq!(weight.to_bits(), scales.weigh_all(&plain, &mut two).to_bits());
             prop_assert_eq!(one.0, two.0);
         }
+    }
+
+    /// A list that has become short goes back into the row.
+    #[test]
+    fn rows_grow_and_shrink() {
+        let (mut row, mut sorter) = (Row::default(), Sorter::new(512));
+        (0..40).for_each(|k| row.change(k * 11, 7, &mut sorter));
+        assert!(matches!(row, Row::Few(_)));
+        (5..40).for_each(|k| row.change(k * 11, 7u16.wrapping_neg(), &mut sorter));
+        row.tidy(&mut sorter);
+        assert!(matches!(row, Row::Tiny(5, _)));
+        let mut plain = [0; 512];
+        (0..5).for_each(|k| plain[k * 11] = 7);
+        assert_eq!(Spread::default().out(&row, 512), &plain[..]);
+        (0..512).for_each(|k| row.change(k, 1, &mut sorter));
+        assert!(matches!(row, Row::All(_)));
     }
 
     #[test]

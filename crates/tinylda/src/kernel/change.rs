@@ -13,7 +13,7 @@ pub(crate) struct Change {
     pub(crate) units: i32,
 }
 
-/// Bits of the units that stand beside a cell. They begin with what stands for none; 0 stands for units that follow.
+/// Bits of the units that stand beside a cell, counted from what stands for none. 0 says that they are the next number.
 const BITS: u32 = 9;
 const NONE: u32 = 1 << (BITS - 1);
 
@@ -138,7 +138,7 @@ impl Room<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bucket, CELLS, Change};
+    use super::{Bucket, CELLS, Change, UNITS};
     use proptest::prelude::*;
 
     proptest! {
@@ -159,6 +159,22 @@ mod tests {
                 unsafe { two.take(filled) };
             }
             prop_assert!(two.iter().eq(one.iter().filter(|change| change.units != 0)));
+        }
+    }
+
+    #[test]
+    fn the_largest_and_the_smallest() {
+        let most = crate::counts::most_tokens(UNITS) as u32;
+        for (x, units) in [1, 3, 4, most].into_iter().flat_map(|x| [(x, 1), (x, -1), (x, 64), (x, -64)]) {
+            let (mut bucket, cell) = (Bucket::default(), CELLS as u32 - 1);
+            let mut room = bucket.room(cell - 99, x, 1);
+            room.push(99, units);
+            let filled = room.filled;
+            // SAFETY: that of the last room.
+            unsafe { bucket.take(filled) };
+            let all = Change { cell, units: x.cast_signed() * units };
+            bucket.push(all);
+            assert_eq!(bucket.iter().collect::<Vec<_>>(), [all, all]);
         }
     }
 }

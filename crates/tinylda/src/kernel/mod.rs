@@ -93,7 +93,8 @@ pub(crate) fn prefetch_address(address: *const u8) {
     let _ = address;
 }
 
-/// Asks for a cache line that will be changed; the address may be any: other cores, which have read it, give it up at once and not at the change.
+/// Asks for a cache line that will be changed: other cores, which have read it, give it up at once and not at the change. The
+/// address may be any.
 #[inline(always)]
 pub(crate) fn prefetch_to_change(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -71,7 +71,8 @@ fn definition(row: &[u32], used: &[usize], t: &[f64], own: &[f64], inverse: &[f6
 #[test]
 fn messages_are_what_the_formulas_say() {
     let sizes = [(5usize, 1usize), (16, 2), (37, 1), (100, 3), (129, 1), (600, 7), (1024, 1)];
-    for ((k, step), beyond) in sizes.into_iter().flat_map(|size| [(size, 0f32), (size, 2.5), (size, -0.5)]) {
+    let manners = [(0f32, 3), (2.5, 3), (2.5, 5), (-0.5, 3)];
+    for ((k, step), (beyond, x)) in sizes.into_iter().flat_map(|size| manners.map(|manner| (size, manner))) {
         let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as u32;
         let width = k.div_ceil(LANES) * LANES;
         let row: Vec<u32> = (0..width).map(|i| if i < k { 700 + pick(i, 1) } else { 0 }).collect();
@@ -79,9 +80,11 @@ fn messages_are_what_the_formulas_say() {
         let used: Vec<usize> = (0..k).step_by(step).collect();
         let inverse: Vec<f32> = used.iter().map(|&i| 1.0 / (pick(i, 2) + 3) as f32).collect();
         let old: Vec<Part> = (0..used.len().min(4)).map(|i| Part::new(i as u16, 16)).collect();
-        let (x, grain, u) = (3u32, 2u16, 0.37f32);
-        let t: Vec<f32> = (0..used.len()).map(|i| (pick(i, 3) + if i < 4 { 48 } else { 0 }) as f32).collect();
-        let own: Vec<f64> = (0..used.len()).map(|i| if i < old.len() { 48.0 } else { 0.0 }).collect();
+        let (grain, u) = (2u16, 0.37f32);
+        let t: Vec<f32> =
+            (0..used.len()).map(|i| (pick(i, 3) + if i < 4 { 16 * x } else { 0 }) as f32).collect();
+        let own: Vec<f64> =
+            (0..used.len()).map(|i| if i < old.len() { f64::from(16 * x) } else { 0.0 }).collect();
         let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
         let (mut z, full, own_weight) = definition(&row, &used, &wide(&t), &own, &wide(&inverse));
         let weight = own_weight as f32 + 5.0;
@@ -128,9 +131,10 @@ fn messages_are_what_the_formulas_say() {
             let changes = changes.iter().collect::<Vec<Change>>();
             let gone: i32 = changes.iter().map(|c| c.units).sum();
             let taken: u32 = old.iter().map(|part| u32::from(part.units())).sum();
-            assert_eq!(i64::from(gone), 3 * (i64::from(sum) - i64::from(taken)));
+            assert_eq!(i64::from(gone), i64::from(x) * (i64::from(sum) - i64::from(taken)));
             for (i, (_, now)) in desk.topics().enumerate() {
-                let gain = |part: &Part| if part.place() == i { 3.0 * f32::from(part.units()) } else { 0.0 };
+                let gain =
+                    |part: &Part| if part.place() == i { x as f32 * f32::from(part.units()) } else { 0.0 };
                 let new: f32 = desk.messages().0.iter().map(gain).sum();
                 assert_eq!(now, t[i] - own[i] as f32 + new);
             }
