@@ -247,18 +247,28 @@ impl Phases {
 }
 
 /// Keeps the threads of the current pool from falling asleep between two phases: waking them takes longer than what lies
-/// between. For a while at the most.
-#[derive(Debug, Default)]
-pub(crate) struct Awake(Arc<AtomicU64>);
+/// between. For a while at the most, and only where each thread has a core to itself: else they would take it from each other.
+#[derive(Debug)]
+pub(crate) struct Awake {
+    phase: Arc<AtomicU64>,
+    cores: usize,
+}
+
+impl Default for Awake {
+    fn default() -> Awake {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Awake { phase: Arc::default(), cores }
+    }
+}
 
 impl Awake {
     /// A phase is over.
     pub(crate) fn keep(&self) {
         const LONG: Duration = Duration::from_micros(300);
-        if rayon::current_num_threads() == 1 {
+        if !(2..=self.cores).contains(&rayon::current_num_threads()) {
             return;
         }
-        let (phase, began) = (Arc::clone(&self.0), Instant::now());
+        let (phase, began) = (Arc::clone(&self.phase), Instant::now());
         let now = phase.load(Ordering::Relaxed);
         rayon::spawn_broadcast(move |_| {
             while phase.load(Ordering::Relaxed) == now && began.elapsed() < LONG {
@@ -270,7 +280,7 @@ impl Awake {
 
     /// A phase begins.
     pub(crate) fn go(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.phase.fetch_add(1, Ordering::Relaxed);
     }
 }
 
