@@ -11,7 +11,7 @@ mod on_disk;
 mod rare;
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use rayon::prelude::*;
 
@@ -19,6 +19,7 @@ use crate::checkpoint::{In, Out};
 use crate::error::{Error, Result};
 use crate::kernel::{Bucket, CELLS, Kernel, LANES, Lanes, Row, prefetch_line, prefetch_to_change};
 use crate::memory;
+use crate::phases::locked;
 use crate::random::{Purpose, Random};
 use crate::topics::stride;
 use on_disk::OnDisk;
@@ -569,7 +570,7 @@ fn draw(weights: &[Lanes], sums: &[f32], total: f32, u: f32, draws: &mut [u16]) 
 /// What belongs to this thread.
 fn own<T>(of_threads: &[Mutex<T>]) -> MutexGuard<'_, T> {
     let thread = rayon::current_thread_index().unwrap_or(0) % of_threads.len();
-    of_threads[thread].lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&of_threads[thread])
 }
 
 fn zeros<T: Default + Clone>(length: usize) -> Result<Vec<T>> {

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::algo::Sweep;
 use crate::algo::document::Failed;
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::kernel::{Bucket, Change, Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
 use crate::messages::{Kept, Messages, UNITS};
-use crate::phases;
+use crate::phases::{self, locked};
 use crate::random::{Purpose, Random};
 use crate::seeds::Seed;
 use crate::store::{Run, Visited};
@@ -422,10 +422,6 @@ impl Sweep for Engine {
 }
 
 /// What no two threads ever want at once.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What a thread has for itself.
 #[derive(Debug)]
 struct Own {

@@ -9,8 +9,8 @@
 //! The threads themselves are here, too: the pool that a training runs on, and what keeps them awake between phases.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -256,8 +256,7 @@ pub(crate) struct Awake {
 
 impl Default for Awake {
     fn default() -> Awake {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Awake { phase: Arc::default(), cores }
+        Awake { phase: Arc::default(), cores: cores() }
     }
 }
 
@@ -284,15 +283,25 @@ impl Awake {
     }
 }
 
-/// Threads to work on.
+/// Threads to work on: no more than a few for each core, which others would only take from each other. The result does not depend on
+/// them.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let threads = threads.max(1);
+    let threads = threads.clamp(1, (4 * cores()).max(64));
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
         option: "--threads",
         found: threads.to_string(),
         expected: "threads that the system can start".into(),
         remedy: format!("Choose fewer ({e})."),
     })
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What only one thread at a time has.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A list cut into shares of the given sizes.

@@ -1,7 +1,7 @@
 //! Rows of rare words: the topics that they have, and no others.
 //!
 //! A word with few tokens is in few topics, whatever K is. Its row is a list of its topics, and behind them what was added
-//! since, until the list is tidied. One that has grown as large as a row of all topics becomes one. What is
+//! since, until the list is tidied; a short one is in the row's own cache line. One that has grown as large as a row of all topics becomes one. What is
 //! computed of a rare word goes along its topics in their order, wherever the row is, and so does not depend on how it is kept.
 //!
 //! Legend: K topics; n the units of a topic; factor = alpha/(lambda + W*beta).
