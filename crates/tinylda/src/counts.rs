@@ -13,14 +13,12 @@ mod rare;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-use rayon::prelude::*;
-
 use crate::checkpoint::{In, Out};
 use crate::error::{Error, Result};
 use crate::kernel::{Bucket, CELLS, Kernel, LANES, Lanes, Row, prefetch_line, prefetch_to_change};
 use crate::memory;
-use crate::phases::locked;
 use crate::random::{Purpose, Random};
+use crate::threads::{Threads, locked};
 use crate::topics::stride;
 use on_disk::OnDisk;
 use rare::{Scales, Sorter, Spread, Weights};
@@ -120,6 +118,11 @@ fn form(tokens: u64, topics: u32, units: u32) -> usize {
     }
 }
 
+/// How much work so many changes of rows of a form are; there are as many as tokens, or in proportion.
+fn work(changes: u64, form: usize) -> u64 {
+    if form == RARE { RARE_WORK * changes } else { changes }
+}
+
 /// The most bytes in memory of the row of a word with so many tokens, at least and at most.
 pub(crate) fn row_bytes((least, most): (u64, u64), topics: u32, units: u32) -> u64 {
     let width = stride(topics) as u64 * LANES as u64;
@@ -159,6 +162,14 @@ fn make<'a, N: Copy>(
     }
 }
 
+/// What a thread weighs words with: a row's weights and their sums, or those of a few topics, and room for a row.
+struct Weighing {
+    row: Vec<Lanes>,
+    sums: Vec<f32>,
+    slot: Slot,
+    few: Weights,
+}
+
 /// How many draws a word with so many tokens has.
 pub(crate) fn draws_of(tokens: u64) -> u64 {
     if tokens == 0 { 0 } else { (tokens / TOKENS_PER_DRAW).clamp(DRAWS.0, DRAWS.1) }
@@ -196,7 +207,6 @@ impl Counts {
             return Err(too_large());
         }
         let bytes = |n: u64| row_bytes((n, n), topics, units);
-        let work = |tokens: u64, form: usize| if form == RARE { RARE_WORK * tokens } else { tokens };
         let all: u64 = word_tokens.iter().map(|&n| work(n, form(n, topics, units))).sum();
         let stays = in_memory(word_tokens, bytes, if room.folder.is_some() { room.memory } else { u64::MAX });
         let mut places = Vec::with_capacity(word_tokens.len());
@@ -295,13 +305,14 @@ impl Counts {
     /// Weighs all words and draws topics for them; `key` tells one time from another.
     pub(crate) fn refresh(
         &mut self,
+        threads: &Threads,
         kernel: Kernel,
         (factors, beta): (&[Lanes], f32),
         seed: u64,
         key: u64,
     ) -> Result<()> {
         let Counts { places, rows, ends, draws, groups, .. } = self;
-        rows.tidy(groups);
+        rows.tidy(threads, groups);
         let scales = Scales::new(factors, beta);
         let (mut rest_places, mut rest_draws) = (&mut places[..], &mut draws[..]);
         let mut parts = Vec::with_capacity(groups.len());
@@ -313,32 +324,38 @@ impl Counts {
             (rest_places, rest_draws) = (more, other);
             parts.push((from, own_places, own_draws));
         }
-        parts.into_par_iter().with_max_len(1).try_for_each(|(from, places, draws)| {
-            let mut row_weights = vec![Lanes::ZERO; factors.len()];
-            let mut sums = Vec::with_capacity(factors.len());
-            let mut rest = draws;
-            let (mut slot, mut few) = (Slot::default(), Weights::default());
-            for (i, place) in places.iter_mut().enumerate() {
+        let mut done: Vec<Result<()>> = parts.iter().map(|_| Ok(())).collect();
+        let parts = parts.into_iter().zip(&mut done).map(|part| (part.0.1.len() as u64, part)).collect();
+        let ready = |_| Weighing {
+            row: vec![Lanes::ZERO; factors.len()],
+            sums: Vec::with_capacity(factors.len()),
+            slot: Slot::default(),
+            few: Weights::default(),
+        };
+        threads.share(parts, ready, |Weighing { row, sums, slot, few }, ((from, places, mut rest), done)| {
+            *done = places.iter_mut().enumerate().try_for_each(|(i, place)| {
                 let word = from + i;
                 let (own, more) = std::mem::take(&mut rest).split_at_mut(end_of(word + 1) - end_of(word));
                 rest = more;
                 let u = Random::new(seed, Purpose::Draw, key.wrapping_add(word as u64)).unit() as f32;
                 if place.row as usize % FORMS == RARE {
-                    place.weight = rows.weigh_rare(place.row, &scales, &mut slot, &mut few)?;
-                    scales.draw(&few, place.weight, u, own);
+                    place.weight = rows.weigh_rare(place.row, &scales, slot, few)?;
+                    scales.draw(few, place.weight, u, own);
                 } else {
-                    let row = rows.row(place.row, &mut slot)?;
-                    place.weight = kernel.weights(row, factors, beta, &mut row_weights, &mut sums);
-                    draw(&row_weights, &sums, place.weight, u, own);
+                    let numbers = rows.row(place.row, slot)?;
+                    place.weight = kernel.weights(numbers, factors, beta, row, sums);
+                    draw(row, sums, place.weight, u, own);
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            });
+        });
+        done.into_iter().collect()
     }
 
     /// Makes changes; `of_bucket(b)` are those of a bucket, in any number of lists.
     pub(crate) fn change<'a, I: Iterator<Item = &'a Bucket>>(
         &mut self,
+        threads: &Threads,
         of_bucket: impl Fn(usize) -> I + Sync,
     ) -> Result<()> {
         let Counts { rows: Rows { width, narrow, wide, rare, on_disk, sorters }, groups, .. } = self;
@@ -353,20 +370,26 @@ impl Counts {
             (rest_narrow, rest_wide, rest_rare) = (more, other, others);
             parts.push((own_narrow, own_wide, own_rare, pair[0]));
         }
+        let work = |group: usize| {
+            let numbers = |kind: usize| of_bucket(KINDS * group + kind).map(Bucket::numbers).sum::<u64>();
+            (0..KINDS).map(|kind| work(numbers(kind), kind % FORMS)).sum()
+        };
+        let mut done: Vec<Result<()>> = parts.iter().map(|_| Ok(())).collect();
+        let parts = parts.into_iter().zip(&mut done).enumerate();
+        let parts = parts.map(|(group, part)| (work(group), (group, part))).collect();
+        let sorter = |thread: usize| own(sorters, thread);
         // What comes in and what goes out comes in any order: a number may leave the range on the way, not in the end.
-        parts.into_par_iter().enumerate().with_max_len(1).try_for_each(
-            |(group, (narrow, wide, rare, start))| {
-                make(narrow, of_bucket(KINDS * group + NARROW), |n, units| n.wrapping_add(units as u16));
-                make(wide, of_bucket(KINDS * group + WIDE), |n, units| n.wrapping_add(units as u32));
-                rare::change(rare, of_bucket(KINDS * group + RARE), &mut own(sorters));
-                let Some(on_disk) = on_disk else { return Ok(()) };
-                for form in 0..FORMS {
-                    let kind = FORMS + form;
-                    on_disk.change(form, start.rows[kind], of_bucket(KINDS * group + kind))?;
-                }
-                Ok(())
-            },
-        )
+        threads.share(parts, sorter, |sorter, (group, ((narrow, wide, rare, start), done))| {
+            make(narrow, of_bucket(KINDS * group + NARROW), |n, units| n.wrapping_add(units as u16));
+            make(wide, of_bucket(KINDS * group + WIDE), |n, units| n.wrapping_add(units as u32));
+            rare::change(rare, of_bucket(KINDS * group + RARE), sorter);
+            let Some(on_disk) = on_disk else { return };
+            *done = (0..FORMS).try_for_each(|form| {
+                let kind = FORMS + form;
+                on_disk.change(form, start.rows[kind], of_bucket(KINDS * group + kind))
+            });
+        });
+        done.into_iter().collect()
     }
 
     /// All zero again.
@@ -479,21 +502,17 @@ impl Counts {
 
 impl Rows {
     /// Puts lists in order, for [`Rows::weigh_rare`].
-    fn tidy(&mut self, groups: &[Start]) {
+    fn tidy(&mut self, threads: &Threads, groups: &[Start]) {
         let mut rest = &mut self.rare[..];
         let mut parts = Vec::with_capacity(groups.len());
         for pair in groups.windows(2) {
             let (own, more) = rest.split_at_mut(pair[1].rows[RARE] - pair[0].rows[RARE]);
             rest = more;
-            parts.push(own);
+            parts.push((own.len() as u64, own));
         }
         let sorters = &self.sorters;
-        parts.into_par_iter().with_max_len(1).for_each(|rows| {
-            let sorter = &mut own(sorters);
-            for row in rows {
-                row.tidy(sorter);
-            }
-        });
+        let sorter = |thread: usize| own(sorters, thread);
+        threads.share(parts, sorter, |sorter, rows| rows.iter_mut().for_each(|row| row.tidy(sorter)));
     }
 
     #[inline]
@@ -568,9 +587,8 @@ fn draw(weights: &[Lanes], sums: &[f32], total: f32, u: f32, draws: &mut [u16]) 
 }
 
 /// What belongs to this thread.
-fn own<T>(of_threads: &[Mutex<T>]) -> MutexGuard<'_, T> {
-    let thread = rayon::current_thread_index().unwrap_or(0) % of_threads.len();
-    locked(&of_threads[thread])
+fn own<T>(of_threads: &[Mutex<T>], thread: usize) -> MutexGuard<'_, T> {
+    locked(&of_threads[thread % of_threads.len()])
 }
 
 fn zeros<T: Default + Clone>(length: usize) -> Result<Vec<T>> {

@@ -4,8 +4,6 @@
 //! one thread's alone, and what they change is added up in whole numbers. So the result is the same, to the bit, for any
 //! number of threads.
 
-use std::cmp::Reverse;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::algo::Sweep;
@@ -19,10 +17,10 @@ use crate::error::Result;
 use crate::kernel::{Bucket, Change, Kernel, Lanes, Manner, flat, flat_mut};
 use crate::memory;
 use crate::messages::{Kept, Messages, UNITS};
-use crate::phases::{self, locked};
 use crate::random::{Purpose, Random};
 use crate::seeds::Seed;
 use crate::store::{Run, Visited};
+use crate::threads::{Threads, locked};
 use crate::topics::{Topics, stride};
 
 /// What `tbp` is told by its user.
@@ -66,8 +64,7 @@ pub(crate) struct Engine {
     beyond: f32,
     /// Units of each seed that are in phi and lambda now.
     sown: Vec<i64>,
-    /// Between two phases.
-    awake: phases::Awake,
+    threads: Threads,
 }
 
 /// See [`Engine`].
@@ -109,7 +106,7 @@ impl Engine {
             fine: false,
             beyond: 0.0,
             sown,
-            awake: phases::Awake::default(),
+            threads: Threads::default(),
         })
     }
 
@@ -154,8 +151,7 @@ impl Engine {
             self.lambda[seed.topic as usize] += more;
             *sown = wanted;
         }
-        self.awake.go();
-        self.counts.change(|bucket| std::iter::once(&changes[bucket]))
+        self.counts.change(&self.threads, |bucket| std::iter::once(&changes[bucket]))
     }
 
     /// The topics that words are seeds of.
@@ -187,10 +183,9 @@ impl Engine {
 
     /// Weighs all words and draws topics for them.
     fn weigh(&mut self) -> Result<()> {
-        let Engine { rules, counts, factors, round, beta, awake, .. } = self;
+        let Engine { rules, counts, factors, round, beta, threads, .. } = self;
         let key = u64::from(*round) << 32;
-        awake.go();
-        counts.refresh(rules.kernel, (factors, *beta as f32), rules.seed, key)
+        counts.refresh(threads, rules.kernel, (factors, *beta as f32), rules.seed, key)
     }
 
     fn grain(&self) -> u16 {
@@ -234,37 +229,32 @@ impl Engine {
     ) -> Result<f64, (u64, Failed)> {
         let (work, scratch) = (self.work(topics), &self.scratch);
         let (count, buckets, anew) = (topics.count as usize, self.counts.buckets(), self.rules.anew);
-        let mut order: Vec<usize> = (0..runs.len()).collect();
-        order.sort_by_key(|&i| Reverse(runs[i].documents.nonzeros()));
-        let tasks: Vec<Mutex<Task<'_>>> =
-            runs.iter_mut().map(|run| Mutex::new(Task { run, sum: Ok(0.0), active: (0, 0) })).collect();
-        // The next thread that is free takes the next run, the longest first: so they come to the end together.
-        let next = AtomicUsize::new(0);
-        self.awake.go();
-        rayon::broadcast(|thread| {
-            let Own { scratch, changes, out, block } = &mut *locked(&scratch[thread.index()]);
-            changes.clear(buckets, count);
-            while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Task { run, sum, active } = &mut *locked(&tasks[i]);
-                out.clear();
-                let block = run.documents.open(block);
-                let nonzeros = |d: usize| block.document(d).words.len();
-                *sum = run.messages.documents(nonzeros).enumerate().try_fold(0f64, |sum, (d, kept)| {
-                    let number = block.number(d);
-                    let job = Job { document: block.document(d), number, kept, scratch, changes, out };
-                    each(work, job).map(|more| sum + more).map_err(|bad| (number, bad))
-                });
-                // Nothing, where messages are only looked at.
-                if !out.is_empty() && sum.is_ok() && !anew {
-                    run.messages.copy(out);
-                }
-                *active = out.active();
+        let mut tasks: Vec<Task<'_>> =
+            runs.iter_mut().map(|run| Task { run, sum: Ok(0.0), active: (0, 0) }).collect();
+        let ready = |thread: usize| {
+            let mut own = locked(&scratch[thread]);
+            own.changes.clear(buckets, count);
+            own
+        };
+        let ordered = tasks.iter_mut().map(|task| (task.run.documents.nonzeros() as u64, task)).collect();
+        self.threads.share(ordered, ready, |own, Task { run, sum, active }| {
+            let Own { scratch, changes, out, block } = &mut **own;
+            out.clear();
+            let block = run.documents.open(block);
+            let nonzeros = |d: usize| block.document(d).words.len();
+            *sum = run.messages.documents(nonzeros).enumerate().try_fold(0f64, |sum, (d, kept)| {
+                let number = block.number(d);
+                let job = Job { document: block.document(d), number, kept, scratch, changes, out };
+                each(work, job).map(|more| sum + more).map_err(|bad| (number, bad))
+            });
+            // Nothing, where messages are only looked at.
+            if !out.is_empty() && sum.is_ok() && !anew {
+                run.messages.copy(out);
             }
+            *active = out.active();
         });
-        self.awake.keep();
         let mut active = (0, 0);
         let total = tasks.into_iter().try_fold(0f64, |total, task| {
-            let task = task.into_inner().unwrap_or_else(PoisonError::into_inner);
             active = (active.0 + task.active.0, active.1 + task.active.1);
             Ok(total + task.sum?)
         });
@@ -276,7 +266,7 @@ impl Engine {
 
     /// Takes up what the threads have changed: whole numbers, so which of them did what does not matter.
     fn take_up(&mut self) -> Result<()> {
-        let Engine { counts, scratch, lambda, next, awake, .. } = self;
+        let Engine { counts, scratch, lambda, next, threads, .. } = self;
         let (counts, lambda) = match next {
             Some(next) => (&mut next.counts, &mut next.lambda),
             None => (counts, lambda),
@@ -285,9 +275,7 @@ impl Engine {
             .iter_mut()
             .map(|own| &own.get_mut().unwrap_or_else(PoisonError::into_inner).changes)
             .collect();
-        awake.go();
-        counts.change(|bucket| changes.iter().map(move |own| &own.phi[bucket]))?;
-        awake.keep();
+        counts.change(threads, |bucket| changes.iter().map(move |own| &own.phi[bucket]))?;
         for own in changes {
             for (lambda, more) in lambda.iter_mut().zip(&own.lambda) {
                 *lambda += more;
@@ -421,7 +409,6 @@ impl Sweep for Engine {
     }
 }
 
-/// What no two threads ever want at once.
 /// What a thread has for itself.
 #[derive(Debug)]
 struct Own {

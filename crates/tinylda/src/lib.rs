@@ -50,6 +50,7 @@ pub mod report;
 mod seeds;
 mod store;
 pub mod table;
+mod threads;
 mod topics;
 mod train;
 

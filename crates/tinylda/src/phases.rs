@@ -5,19 +5,14 @@
 //! run is one thread's alone, in the second every group: so each number has one writer, sums have one order, and the result is
 //! the same, to the bit, for any number of threads. For sampling there is a third way: run r has group r + e, for e = 0, 1, ...;
 //! at any time no two threads share a document or a word.
-//!
-//! The threads themselves are here, too: the pool that a training runs on, and what keeps them awake between phases.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
 use crate::algo::document::Failed;
 use crate::corpus::{Block, Document};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::topics::{Matrix, Part};
 
 /// The most documents that are gone through at a time: what the first phase leaves for the second is a row of K for each.
@@ -244,64 +239,6 @@ impl Phases {
         }
         Ok(total)
     }
-}
-
-/// Keeps the threads of the current pool from falling asleep between two phases: waking them takes longer than what lies
-/// between. For a while at the most, and only where each thread has a core to itself: else they would take it from each other.
-#[derive(Debug)]
-pub(crate) struct Awake {
-    phase: Arc<AtomicU64>,
-    cores: usize,
-}
-
-impl Default for Awake {
-    fn default() -> Awake {
-        Awake { phase: Arc::default(), cores: cores() }
-    }
-}
-
-impl Awake {
-    /// A phase is over.
-    pub(crate) fn keep(&self) {
-        const LONG: Duration = Duration::from_micros(300);
-        if !(2..=self.cores).contains(&rayon::current_num_threads()) {
-            return;
-        }
-        let (phase, began) = (Arc::clone(&self.phase), Instant::now());
-        let now = phase.load(Ordering::Relaxed);
-        rayon::spawn_broadcast(move |_| {
-            while phase.load(Ordering::Relaxed) == now && began.elapsed() < LONG {
-                // Whoever has something to do goes first.
-                std::thread::yield_now();
-            }
-        });
-    }
-
-    /// A phase begins.
-    pub(crate) fn go(&self) {
-        self.phase.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Threads to work on: no more than a few for each core, which others would only take from each other. The result does not depend on
-/// them.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let threads = threads.clamp(1, (4 * cores()).max(64));
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
-        option: "--threads",
-        found: threads.to_string(),
-        expected: "threads that the system can start".into(),
-        remedy: format!("Choose fewer ({e})."),
-    })
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// What only one thread at a time has.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A list cut into shares of the given sizes.

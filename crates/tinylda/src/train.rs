@@ -13,10 +13,10 @@ use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::{Instructions, Kernel};
 use crate::model::Model;
-use crate::phases;
 use crate::plan::Plan;
 use crate::seeds::{DEFAULT_SEED_WEIGHT, Seed, Seeds};
 use crate::store::Keep;
+use crate::threads;
 use run::Training;
 
 /// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
@@ -451,7 +451,7 @@ impl Trainer {
     fn on_threads<T: Send>(&self, corpus: &Corpus, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         // What is wrong is said before any thread is there.
         self.plan(corpus)?;
-        phases::pool(if self.algorithm.threads() { self.threads } else { 1 })?.install(work)
+        threads::pool(if self.algorithm.threads() { self.threads } else { 1 })?.install(work)
     }
 
     /// What [`train_to`](Trainer::train_to) would take, without doing it.

@@ -26,7 +26,7 @@ use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Place, Result};
 use crate::infer::Known;
 use crate::model::Model;
-use crate::phases::pool;
+use crate::threads::pool;
 
 /// Keeps logarithms finite where two words never stand together; gensim's value.
 const EPSILON: f64 = 1e-12;

@@ -13,7 +13,7 @@ use super::{Inference, Inferencer, Known, Parts, Unknown};
 use crate::corpus::{Block, BlockReader, Corpus, Document, Vocabulary};
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::phases::pool;
+use crate::threads::pool;
 
 /// Chunks whose results are held at once,
 const CHUNKS: usize = 256;

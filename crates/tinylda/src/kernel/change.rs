@@ -29,6 +29,11 @@ impl Bucket {
         self.0.clear();
     }
 
+    /// How many numbers they are: one or two for each.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.0.len() as u64
+    }
+
     pub(crate) fn push(&mut self, change: Change) {
         let Change { cell, units } = change;
         if units.unsigned_abs() < NONE {

@@ -295,8 +295,9 @@ mod tests {
     }
 
     fn agree(model: &Model) {
-        let found = distances(model, &crate::phases::pool(2).unwrap(), &mut |_, _| ControlFlow::Continue(()))
-            .unwrap();
+        let found =
+            distances(model, &crate::threads::pool(2).unwrap(), &mut |_, _| ControlFlow::Continue(()))
+                .unwrap();
         for k in 0..model.topics() {
             for l in 0..model.topics() {
                 let (one, other) = (found.get(k, l).unwrap(), plain(model, k, l));

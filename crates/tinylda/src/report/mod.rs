@@ -27,8 +27,8 @@ use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
 use crate::infer::{Mixtures, names_of};
 use crate::model::{Model, Probabilities};
-use crate::phases::pool;
 use crate::plan::grouped;
+use crate::threads::pool;
 use documents::{Documents, documents};
 use json::Json;
 
