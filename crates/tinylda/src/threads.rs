@@ -93,3 +93,50 @@ fn stay(holds: impl Fn() -> bool) {
         std::thread::yield_now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Threads, cores, pool};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// Every task once and in the order of their work, whatever the number of threads; every thread makes ready, with or without tasks.
+    #[test]
+    fn tasks_are_shared() {
+        for (threads, tasks) in [(1, 0), (1, 7), (2, 1), (2, 100), (3, 2), (16, 5), (16, 100)] {
+            let (made_ready, turn) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let mut turns = vec![usize::MAX; tasks];
+            pool(threads).unwrap().install(|| {
+                let list = turns.iter_mut().enumerate().map(|(i, turn)| ((i * 37 % 101) as u64, turn));
+                Threads::default().share(
+                    list.collect(),
+                    |thread| {
+                        made_ready.fetch_add(1, Relaxed);
+                        thread
+                    },
+                    |own, task| {
+                        assert!(*own < threads);
+                        *task = turn.fetch_add(1, Relaxed);
+                    },
+                );
+            });
+            assert_eq!(made_ready.into_inner(), threads);
+            assert_eq!(turn.into_inner(), tasks);
+            let mut work: Vec<u64> = (0..tasks).map(|i| (i * 37 % 101) as u64).collect();
+            if threads == 1 {
+                let mut order: Vec<usize> = (0..tasks).collect();
+                order.sort_by_key(|&i| turns[i]);
+                let done: Vec<u64> = order.iter().map(|&i| work[i]).collect();
+                work.sort_unstable_by_key(|&work| std::cmp::Reverse(work));
+                assert_eq!(done, work);
+            }
+            turns.sort_unstable();
+            assert!(turns.into_iter().eq(0..tasks));
+        }
+    }
+
+    #[test]
+    fn no_more_threads_than_cores_can_serve() {
+        assert_eq!(pool(0).unwrap().current_num_threads(), 1);
+        assert_eq!(pool(usize::MAX).unwrap().current_num_threads(), (4 * cores()).max(64));
+    }
+}
