@@ -7,10 +7,15 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// Threads to work on: no more than a few for each core, which others would only take from each other. The result does not depend on
-/// them.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let threads = threads.clamp(1, (4 * cores()).max(64));
+/// How many threads are started where so many are asked for: no more than a few for each core, which others would only take from each
+/// other.
+pub(crate) fn started(asked: usize) -> usize {
+    asked.clamp(1, (4 * cores()).max(64))
+}
+
+/// Threads to work on. The result does not depend on how many there are.
+pub(crate) fn pool(asked: usize) -> Result<rayon::ThreadPool> {
+    let threads = started(asked);
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
         option: "--threads",
         found: threads.to_string(),
@@ -97,9 +102,10 @@ fn stay(holds: impl Fn() -> bool) {
 #[cfg(test)]
 mod tests {
     use super::{Threads, cores, pool};
+    use crate::{Algorithm, Trainer};
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Every task once and in the order of their work, whatever the number of threads; every thread makes ready, with or without tasks.
+    /// Every task once, the longest first; every thread makes ready, with or without tasks.
     #[test]
     fn tasks_are_shared() {
         for (threads, tasks) in [(1, 0), (1, 7), (2, 1), (2, 100), (3, 2), (16, 5), (16, 100)] {
@@ -137,6 +143,11 @@ mod tests {
     #[test]
     fn no_more_threads_than_cores_can_serve() {
         assert_eq!(pool(0).unwrap().current_num_threads(), 1);
-        assert_eq!(pool(usize::MAX).unwrap().current_num_threads(), (4 * cores()).max(64));
+        let most = (4 * cores()).max(64);
+        assert_eq!(pool(usize::MAX).unwrap().current_num_threads(), most);
+        // And they are what is said and planned.
+        let trainer = Trainer::new(3).threads(usize::MAX);
+        assert_eq!(trainer.threads_used(), most);
+        assert_eq!(trainer.algorithm(Algorithm::Atbp).threads_used(), 1);
     }
 }

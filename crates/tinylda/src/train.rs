@@ -277,6 +277,12 @@ impl Trainer {
     pub fn threads(self, threads: usize) -> Trainer {
         Trainer { threads, ..self }
     }
+
+    /// How many threads it will work on: not more than one where the algorithm is sequential, nor than a few for each core.
+    #[must_use]
+    pub fn threads_used(&self) -> usize {
+        if self.algorithm.threads() { threads::started(self.threads) } else { 1 }
+    }
     /// Use these instructions in place of the best that the processor has. The result does not depend on it.
     #[must_use]
     pub fn instructions(self, instructions: Instructions) -> Trainer {
@@ -451,7 +457,7 @@ impl Trainer {
     fn on_threads<T: Send>(&self, corpus: &Corpus, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         // What is wrong is said before any thread is there.
         self.plan(corpus)?;
-        threads::pool(if self.algorithm.threads() { self.threads } else { 1 })?.install(work)
+        threads::pool(self.threads_used())?.install(work)
     }
 
     /// What [`train_to`](Trainer::train_to) would take, without doing it.

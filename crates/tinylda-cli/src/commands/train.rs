@@ -51,7 +51,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let trainer = trainer(a)?;
     let plan = trainer.plan(&corpus)?;
     if a.plan {
-        return plan::show(a, &plan, how::threads(&a.how));
+        return plan::show(a, &plan, trainer.threads_used());
     }
     if let Some(bytes) = plan.ceiling.filter(|_| a.report.is_some()) {
         super::report::fits(super::report::need(corpus.shape().words, a.topics), bytes)?;
@@ -90,7 +90,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "train_perplexity": summary.train_perplexity,
         "peak_rss_bytes": machine::peak_rss_bytes(),
         "memory_bytes": plan.ceiling,
-        "threads": how::threads(&a.how),
+        "threads": trainer.threads_used(),
         "active_topics": summary.active_topics,
         "message_bytes": summary.message_bytes,
         "model": shown(a.output()),

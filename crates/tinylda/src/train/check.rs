@@ -141,7 +141,7 @@ impl Trainer {
             draws: word_tokens.iter().map(|&n| draws_of(n)).sum(),
             algorithm: self.algorithm,
             active: self.active,
-            threads: if self.algorithm.threads() { self.threads.max(1) as u64 } else { 1 },
+            threads: self.threads_used() as u64,
             kept: !self.recompute,
             model,
             matrices: self.special.matrices(),

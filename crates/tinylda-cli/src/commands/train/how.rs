@@ -3,7 +3,7 @@
 use tinylda::{Algorithm, Instructions, Trainer};
 
 use crate::args;
-use crate::commands::usage;
+use crate::commands::{infer, usage};
 
 /// Refuses options of another algorithm.
 pub(in crate::commands) fn check(how: &args::How) -> anyhow::Result<()> {
@@ -23,8 +23,7 @@ pub(in crate::commands) fn check(how: &args::How) -> anyhow::Result<()> {
 
 /// On one thread where there is no other way.
 pub(in crate::commands) fn threads(how: &args::How) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    if how.algorithm.threads() { how.threads.map_or_else(cores, usize::from) } else { 1 }
+    if how.algorithm.threads() { infer::threads(how.threads) } else { 1 }
 }
 
 /// All but memory and files.
