@@ -117,8 +117,8 @@ pub enum Error {
     /// The work would need more memory than there is.
     #[error(
         "training needs about {} of memory and {} can be used. {remedy}",
-        crate::plan::human_bytes(*need),
-        crate::plan::human_bytes(*have)
+        crate::format::human_bytes(*need),
+        crate::format::human_bytes(*have)
     )]
     Memory {
         /// Bytes needed.

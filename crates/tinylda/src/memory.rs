@@ -2,6 +2,9 @@
 
 use crate::error::{Error, Result};
 
+/// One part in so many of a memory ceiling is left free: what the allocator needs besides cannot be counted.
+pub(crate) const SLACK: u64 = 32;
+
 /// A vector with room for so many; a refusal of the system is an error and not the end of the process.
 pub(crate) fn room<T>(length: u64) -> Result<Vec<T>> {
     let mut room = Vec::new();

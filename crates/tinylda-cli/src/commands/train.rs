@@ -407,7 +407,7 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
 /// One line on how far it is: documents of the pass, the disk's part where it has one, memory against the ceiling.
 fn show(bar: &Bar, p: &Progress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
-    let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_in_all))];
+    let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_total))];
     if p.disk > 0 {
         let rate = (p.read + p.written) as f64 / 1e6 / bar.seconds().max(1e-3);
         parts.push(format!("{rate:.0} MB/s"));

@@ -13,7 +13,7 @@ use super::{Model, Settings};
 use crate::corpus::{MAGIC, Vocabulary};
 use crate::error::{Error, Place, Result};
 use crate::files::{AtomicFile, Summed, read_at};
-use crate::kernel::flat_mut;
+use crate::simd::flat_mut;
 use crate::topics::Topics;
 
 const FORMAT: &str = "tinylda-model";

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::ingest::words::Pipeline;
 use crate::corpus::{Corpus, Vocabulary, word_name};
-use crate::kernel::flat;
+use crate::simd::flat;
 use crate::topics::Topics;
 
 /// How a model was made. Nothing here depends on the machine or the hour, so the same run gives the same file.

@@ -25,9 +25,9 @@ use std::ops::ControlFlow;
 use crate::corpus::Corpus;
 use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
+use crate::format::grouped;
 use crate::infer::{Mixtures, names_of};
 use crate::model::{Model, Probabilities};
-use crate::plan::grouped;
 use crate::threads::pool;
 use documents::{Documents, documents};
 use json::Json;
@@ -433,7 +433,7 @@ mod tests {
         let alpha = vec![0.1; topics as usize];
         let mut inner = Topics::new(words, topics, &alpha, beta).unwrap();
         for w in 0..words {
-            let row = crate::kernel::flat_mut(inner.phi.row_mut(w));
+            let row = crate::simd::flat_mut(inner.phi.row_mut(w));
             (0..topics).for_each(|k| row[k as usize] = phi(w, k));
         }
         let settings = Settings {

@@ -1,15 +1,15 @@
 //! Whether settings make sense for a corpus, before any work: what is wrong, what would be right, what to do.
 
 use super::Trainer;
-use crate::algo::Algorithm;
+use crate::algorithms::Algorithm;
+use crate::algorithms::piece::StateKind;
+use crate::algorithms::tbp::counts::samples_of;
+use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
+use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::{Corpus, Shape, word_name};
-use crate::counts::draws_of;
 use crate::error::{Error, Result};
-use crate::messages::UNITS;
-use crate::plan::{Classes, Needs};
-use crate::seeds::Seed;
-use crate::store::Keep;
 use crate::topics::heavy_words;
+use crate::train::plan::{Classes, Needs};
 
 impl Trainer {
     /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
@@ -18,7 +18,7 @@ impl Trainer {
     }
 
     /// The same without the memory; the tokens of every word come with it, those that seeds add among them, and the seeds.
-    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<(Vec<u64>, Vec<Seed>)> {
+    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<(Vec<u64>, Vec<SeedWord>)> {
         let shape = corpus.shape();
         if self.topics == 0 {
             return bad("-k", "0".into(), "at least 1 topic", "100 is a good first choice.");
@@ -68,7 +68,7 @@ impl Trainer {
         }
         self.check_given(shape)?;
         let mut word_tokens = corpus.word_totals()?.tokens;
-        if let Some(most) = self.algorithm.facts().most_tokens
+        if let Some(most) = self.algorithm.capabilities().max_word_tokens
             && let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most)
         {
             let vocabulary = corpus.vocabulary()?;
@@ -80,7 +80,7 @@ impl Trainer {
                 "Leave it out of the corpus: a word that common tells topics nothing. Or use --algorithm atbp.",
             );
         }
-        let labels = self.algorithm.facts().keep == Keep::Labels;
+        let labels = self.algorithm.capabilities().state == StateKind::Labels;
         if let Some(i) =
             (0..corpus.blocks()).find(|&i| labels && corpus.block_tokens(i) > u64::from(u32::MAX))
         {
@@ -97,7 +97,7 @@ impl Trainer {
         }
         let seeds = self.sown(corpus, &word_tokens)?;
         for seed in &seeds {
-            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS));
+            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS_PER_TOKEN));
         }
         Ok((word_tokens, seeds))
     }
@@ -138,7 +138,7 @@ impl Trainer {
             heavy: heavy_words(word_tokens).count() as u64,
             snapshots: self.snapshots.is_some(),
             words: Classes::new(word_tokens),
-            draws: word_tokens.iter().map(|&n| draws_of(n)).sum(),
+            samples: word_tokens.iter().map(|&n| samples_of(n)).sum(),
             algorithm: self.algorithm,
             active: self.active,
             threads: self.threads_used() as u64,
@@ -153,12 +153,12 @@ impl Trainer {
 
     /// The same of options that only some algorithms have.
     fn check_special(&self) -> Result<()> {
-        let facts = self.algorithm.facts();
+        let facts = self.algorithm.capabilities();
         for (option, value) in self.special.given() {
             if !facts.options.contains(&option) {
                 let with: Vec<&str> = Algorithm::ALL
                     .into_iter()
-                    .filter(|algorithm| algorithm.facts().options.contains(&option))
+                    .filter(|algorithm| algorithm.capabilities().options.contains(&option))
                     .map(Algorithm::name)
                     .collect();
                 return bad(
@@ -201,7 +201,7 @@ impl Trainer {
                 "Leave one of them out.",
             );
         }
-        if let Some(most) = facts.most_topics.filter(|&most| self.topics > most) {
+        if let Some(most) = facts.max_topics.filter(|&most| self.topics > most) {
             let expected = format!("at most {most} topics with --algorithm {}", facts.name);
             return bad("-k", self.topics.to_string(), &expected, "Choose fewer, or --algorithm atbp.");
         }
@@ -213,7 +213,7 @@ impl Trainer {
         if !self.optimize {
             return Ok(());
         }
-        let can = |algorithm: Algorithm| algorithm.facts().learns;
+        let can = |algorithm: Algorithm| algorithm.capabilities().learns;
         if !can(self.algorithm) {
             let with: Vec<&str> =
                 Algorithm::ALL.into_iter().filter(|&a| can(a)).map(Algorithm::name).collect();
@@ -246,7 +246,7 @@ impl Trainer {
                 "1 doubles what a seed word weighs, and is usually enough.",
             );
         }
-        if self.seeds.is_some() && (self.recompute || !self.algorithm.small_messages()) {
+        if self.seeds.is_some() && (self.recompute || !self.algorithm.capabilities().seed_words) {
             let with = if self.recompute { "--theta recompute" } else { "one of the paper's algorithms" };
             return bad(
                 "--seeds",
@@ -281,7 +281,7 @@ impl Trainer {
             }
         }
         let both = self.recompute && self.start.is_some();
-        if self.recompute && (both || !self.algorithm.small_messages()) {
+        if self.recompute && (both || self.algorithm.capabilities().stateless.is_none()) {
             let found =
                 if both { "recompute with --start" } else { "recompute with one of the paper's algorithms" };
             let remedy = "Leave one of the two out.";
@@ -307,7 +307,7 @@ impl Trainer {
                     "Give one document number per line.",
                 );
             }
-            if !self.algorithm.facts().shuffles {
+            if !self.algorithm.capabilities().shuffles {
                 return bad(
                     "--order",
                     "given".into(),

@@ -1,0 +1,535 @@
+//! Training: its settings, and what it reports. The loop is in `run`.
+
+mod check;
+pub(crate) mod checkpoint;
+mod comm;
+mod finish;
+mod learn;
+pub(crate) mod plan;
+mod position;
+mod prepare;
+mod run;
+mod verdict;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::algorithms::piece::StateKind;
+use crate::algorithms::tbp::seed_words::{DEFAULT_SEED_WEIGHT, SeedWord, Seeds};
+use crate::algorithms::{Active, Algorithm, AlgorithmOptions};
+use crate::corpus::{Corpus, Shape};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::simd::{Instructions, Kernel};
+use crate::threads::{self, Threads};
+use comm::{Comm, Solo};
+use plan::Plan;
+use run::Training;
+use verdict::{Callback, Referee};
+
+/// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
+pub const DEFAULT_TOLERANCE: f64 = 1.0;
+/// The same for `tbp`, as a share of the perplexity: it goes on to where another pass brings next to nothing.
+pub const DEFAULT_TOLERANCE_TBP: f64 = 5e-5;
+/// The paper's number of passes.
+pub const DEFAULT_PASSES: u32 = 500;
+/// The paper's beta.
+pub const DEFAULT_BETA: f64 = 0.01;
+/// From a random start the perplexity may stand nearly still before it falls, so no stop before this pass.
+pub const LEAST_PASSES: u32 = 10;
+
+/// How to train.
+#[derive(Debug, Clone)]
+pub struct Trainer {
+    topics: u32,
+    algorithm: Algorithm,
+    alpha: Option<f64>,
+    beta: f64,
+    passes: u32,
+    tolerance: Option<f64>,
+    seed: u64,
+    start: Option<Vec<u32>>,
+    order: Option<Vec<u64>>,
+    memory: Option<u64>,
+    threads: usize,
+    exclude: bool,
+    active: Active,
+    instructions: Option<Instructions>,
+    scratch: Option<PathBuf>,
+    checkpoint: Option<PathBuf>,
+    every: Option<Duration>,
+    resume: Resume,
+    recompute: bool,
+    special: AlgorithmOptions,
+    snapshots: Option<(Vec<u32>, PathBuf)>,
+    optimize: bool,
+    seeds: Option<Seeds>,
+    seed_weight: f64,
+}
+
+/// What to do about a checkpoint that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resume {
+    /// Refuse to begin: nothing is lost by accident.
+    #[default]
+    No,
+    /// Go on with it; begin where there is none.
+    Yes,
+    /// Throw it away.
+    Restart,
+}
+
+/// What training tells while it works.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// Work goes on. Asked to stop here, training writes a checkpoint where it has a folder for it, and ends with an error that
+    /// says so.
+    Progress(&'a Progress),
+    /// A pass is done. Asked to stop here, training to a model in memory ends with the topics that it has; training to a file
+    /// stops as above.
+    Pass(&'a PassReport),
+    /// Training goes on where a checkpoint has left it: this many passes were done.
+    Resumed(u32),
+    /// A checkpoint has been written to this folder.
+    Checkpoint(&'a Path),
+    /// The model as it was after a pass has been written, because [`Trainer::snapshots`] has asked for it.
+    Snapshot {
+        /// The file.
+        path: &'a Path,
+        /// How many passes were done.
+        pass: u32,
+        /// Seconds of training when the pass was done; those of writing snapshots are not counted.
+        seconds: f64,
+    },
+    /// Training is done, and the model is about to be written to this file.
+    Writing(&'a Path),
+}
+
+/// How far training is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// The pass under way, from 1; 0 at the start, when parts of the corpus are gone through.
+    pub pass: u32,
+    /// How many may be done at the most.
+    pub passes: u32,
+    /// Documents visited in this pass.
+    pub documents: u64,
+    /// Documents of this pass.
+    pub documents_total: u64,
+    /// The share of all work that is done, if all passes will be.
+    pub done: f64,
+    /// Seconds since training began.
+    pub seconds: f64,
+    /// Bytes read and written so far by this process.
+    pub read: u64,
+    /// See `read`.
+    pub written: u64,
+    /// Bytes of files for what does not fit in memory.
+    pub disk: u64,
+    /// What the process has in memory, where the system tells.
+    pub resident: Option<u64>,
+    /// What it may have.
+    pub ceiling: Option<u64>,
+}
+
+/// The state after a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PassReport {
+    /// How many passes are done.
+    pub pass: u32,
+    /// How many may be done at the most.
+    pub passes: u32,
+    /// Seconds since training began, when this pass was done.
+    pub seconds: f64,
+    /// exp(-sum x log sum_k p(w|k)p(k|d) / N) on the training documents, after this pass. `tbp` takes it on its way
+    /// through the next pass, when the topics have already moved on a little; that of the last pass is exact.
+    pub train_perplexity: f64,
+    /// Topics in use per document: K, but with `tbp` those that the documents have kept.
+    pub active_topics: f64,
+    /// Documents visited per second in this pass.
+    pub documents_per_second: f64,
+}
+
+/// Why training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The perplexity changed by less than the tolerance.
+    Converged,
+    /// All passes were done.
+    Passes,
+    /// The caller asked for it.
+    Asked,
+}
+
+/// What training gives.
+#[derive(Debug)]
+pub struct Trained {
+    /// The topics.
+    pub model: Model,
+    /// theta, D rows of K counts, where it was asked for.
+    pub theta: Option<Vec<f32>>,
+    /// How it went.
+    pub summary: Summary,
+}
+
+/// How training went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Passes done.
+    pub passes: u32,
+    /// The training perplexity at the end.
+    pub train_perplexity: f64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// Topics in use per document at the end.
+    pub active_topics: f64,
+    /// Bytes of messages or labels that were kept between visits, in memory and in files.
+    pub message_bytes: u64,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+impl Trainer {
+    /// Training of `topics` topics with `tbp` and the paper's settings: alpha 2/K, beta 0.01, at most 500 passes.
+    pub fn new(topics: u32) -> Trainer {
+        Trainer {
+            topics,
+            algorithm: Algorithm::Tbp,
+            alpha: None,
+            beta: DEFAULT_BETA,
+            passes: DEFAULT_PASSES,
+            tolerance: None,
+            seed: 1,
+            start: None,
+            order: None,
+            memory: None,
+            threads: 1,
+            exclude: true,
+            active: Active::Auto,
+            instructions: None,
+            scratch: None,
+            checkpoint: None,
+            every: None,
+            resume: Resume::No,
+            recompute: false,
+            special: AlgorithmOptions::default(),
+            snapshots: None,
+            optimize: false,
+            seeds: None,
+            seed_weight: DEFAULT_SEED_WEIGHT,
+        }
+    }
+    /// Selection update rule.
+    #[must_use]
+    pub fn algorithm(self, algorithm: Algorithm) -> Trainer {
+        Trainer { algorithm, ..self }
+    }
+    /// The Dirichlet parameter of a document's topics, per topic; 2/K where not set.
+    #[must_use]
+    pub fn alpha(self, alpha: f64) -> Trainer {
+        Trainer { alpha: Some(alpha), ..self }
+    }
+    /// The Dirichlet parameter of a topic's words, per word.
+    #[must_use]
+    pub fn beta(self, beta: f64) -> Trainer {
+        Trainer { beta, ..self }
+    }
+    /// Whether alpha (one for each topic) and beta are learned from the documents; what is set, or the default, is where they
+    /// begin. Not with `vb`, `ovb`, `nmf`, or where nothing is kept of documents.
+    #[must_use]
+    pub fn optimize(self, optimize: bool) -> Trainer {
+        Trainer { optimize, ..self }
+    }
+    /// With `tbp`: words that belong to topics. A seed word counts as if it occurred more often, all of that in its topic, in every
+    /// update; see [`seed_weight`](Trainer::seed_weight). phi of the model has only what documents have. Words that the corpus does not
+    /// have are left out ([`Seeds::unknown`] lists them); a topic without any word that it has is an error.
+    #[must_use]
+    pub fn seeds(self, seeds: Seeds) -> Trainer {
+        Trainer { seeds: Some(seeds), ..self }
+    }
+    /// How much seeds weigh: so many times what the word has in the corpus; [`DEFAULT_SEED_WEIGHT`] where not set.
+    #[must_use]
+    pub fn seed_weight(self, weight: f64) -> Trainer {
+        Trainer { seed_weight: weight, ..self }
+    }
+    /// The most passes over the corpus.
+    #[must_use]
+    pub fn passes(self, passes: u32) -> Trainer {
+        Trainer { passes, ..self }
+    }
+    /// Stop when the training perplexity changes by less than this in a pass (0: never); [`DEFAULT_TOLERANCE`] or
+    /// [`DEFAULT_TOLERANCE_TBP`] of the perplexity where not set.
+    #[must_use]
+    pub fn tolerance(self, tolerance: f64) -> Trainer {
+        Trainer { tolerance: Some(tolerance), ..self }
+    }
+    /// The same seed gives the same topics, to the bit.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Trainer {
+        Trainer { seed, ..self }
+    }
+    /// The topic (from 0) that each non-zero starts with, documents and words in the corpus's order, instead of a
+    /// random one.
+    #[must_use]
+    pub fn start(self, start: Vec<u32>) -> Trainer {
+        Trainer { start: Some(start), ..self }
+    }
+    /// The order (from 0) in which documents are visited, instead of a random one; for the asynchronous algorithm.
+    #[must_use]
+    pub fn order(self, order: Vec<u64>) -> Trainer {
+        Trainer { order: Some(order), ..self }
+    }
+    /// How many threads to work on; the result does not depend on it, to the bit. `atbp` and `abp` are sequential by their
+    /// definition, and use one.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Trainer {
+        Trainer { threads, ..self }
+    }
+
+    /// How many threads it will work on: not more than one where the algorithm is sequential, nor than a few for each core.
+    #[must_use]
+    pub fn threads_used(&self) -> usize {
+        if self.algorithm.threads() { threads::started(self.threads) } else { 1 }
+    }
+    /// Use these instructions in place of the best that the processor has. The result does not depend on it.
+    #[must_use]
+    pub fn instructions(self, instructions: Instructions) -> Trainer {
+        Trainer { instructions: Some(instructions), ..self }
+    }
+    /// How many topics a document may use with `tbp`.
+    #[must_use]
+    pub fn active(self, active: Active) -> Trainer {
+        Trainer { active, ..self }
+    }
+    /// Whether `tbp` takes a message out before it renews it (as it does unless told otherwise).
+    #[must_use]
+    pub fn exclude(self, exclude: bool) -> Trainer {
+        Trainer { exclude, ..self }
+    }
+    /// The most memory that the process may have, in bytes: what does not fit goes to files where there is a folder for them.
+    /// Where it cannot be kept that is said before any work.
+    #[must_use]
+    pub fn memory(self, bytes: u64) -> Trainer {
+        Trainer { memory: Some(bytes), ..self }
+    }
+    /// A folder for what does not fit in memory; that of the checkpoints where not set.
+    #[must_use]
+    pub fn scratch(self, folder: PathBuf) -> Trainer {
+        Trainer { scratch: Some(folder), ..self }
+    }
+    /// A folder for checkpoints: one is written when training is asked to stop and, where that is given, so often. It goes when
+    /// training has ended.
+    #[must_use]
+    pub fn checkpoint(self, folder: PathBuf, every: Option<Duration>) -> Trainer {
+        Trainer { checkpoint: Some(folder), every, ..self }
+    }
+    /// With `tbp`: whether nothing is kept of documents between two visits. That saves disk, and costs accuracy; see
+    /// `docs/MEMORY.md`.
+    #[must_use]
+    pub fn recompute(self, recompute: bool) -> Trainer {
+        Trainer { recompute, ..self }
+    }
+    /// After each of these passes, write the model as it is to `pass-00010.model` and the like in a folder. Training itself
+    /// does not change by it, and the time that it takes is not counted. In the settings of such a model the training
+    /// perplexity is the last that is known, which may be that of the pass before.
+    #[must_use]
+    pub fn snapshots(self, passes: Vec<u32>, folder: PathBuf) -> Trainer {
+        Trainer { snapshots: Some((passes, folder)), ..self }
+    }
+    /// What to do about a checkpoint that is there. The result of a training that goes on is that of one that was never
+    /// stopped, to the bit.
+    #[must_use]
+    pub fn resume(self, resume: Resume) -> Trainer {
+        Trainer { resume, ..self }
+    }
+
+    /// With `vb` and `ovb`: how often a document's theta is renewed at the most before its words' messages go to the topics; where not
+    /// set 1, and 100 with `ovb` and both digammas.
+    #[must_use]
+    pub fn inner(mut self, rounds: u32) -> Trainer {
+        self.special.inner = Some(rounds);
+        self
+    }
+    /// With `vb`: whether phi, too, is what a Dirichlet posterior expects of a logarithm, as Blei's and Hoffman's VB has it, and
+    /// not the paper's.
+    #[must_use]
+    pub fn digamma_of_both(mut self, both: bool) -> Trainer {
+        self.special.digamma_of_both = Some(both);
+        self
+    }
+    /// With `ovb`: documents of a batch; 1024 where not set.
+    #[must_use]
+    pub fn batch(mut self, documents: u64) -> Trainer {
+        self.special.batch = Some(documents);
+        self
+    }
+    /// With `ovb`: tau0 of the learning rate (tau0+t)^-kappa, which slows the first batches down; 1024 where not set.
+    #[must_use]
+    pub fn tau0(mut self, tau0: f64) -> Trainer {
+        self.special.tau0 = Some(tau0);
+        self
+    }
+    /// With `ovb`: kappa of the learning rate, how fast old batches are forgotten; 0.5 where not set.
+    #[must_use]
+    pub fn kappa(mut self, kappa: f64) -> Trainer {
+        self.special.kappa = Some(kappa);
+        self
+    }
+    /// With `gibbs`: passes before the first sample; half of all where not set.
+    #[must_use]
+    pub fn burn_in(mut self, passes: u32) -> Trainer {
+        self.special.burn_in = Some(passes);
+        self
+    }
+    /// With `gibbs`: the topics are the mean of so many samples, taken evenly after the burn-in; 1, the last, where not set. With
+    /// more than one all passes are made.
+    #[must_use]
+    pub fn samples(mut self, samples: u32) -> Trainer {
+        self.special.samples = Some(samples);
+        self
+    }
+
+    fn kernel(&self) -> Result<Kernel> {
+        let Some(wanted) = self.instructions else { return Ok(Kernel::best()) };
+        Kernel::of(wanted).ok_or_else(|| Error::Setting {
+            option: "--instructions",
+            found: format!("{wanted:?}"),
+            expected: "instructions that this processor has".into(),
+            remedy: "Leave it out: the best are chosen.".into(),
+        })
+    }
+
+    /// The tolerance where the perplexity is what is given.
+    fn tolerance_at(&self, perplexity: f64) -> f64 {
+        let small = self.algorithm.capabilities().relative_tolerance;
+        // Samples are taken over all passes.
+        let usual = match (small, self.special.samples) {
+            (true, _) => DEFAULT_TOLERANCE_TBP * perplexity,
+            (false, Some(2..)) => 0.0,
+            (false, _) => DEFAULT_TOLERANCE,
+        };
+        self.tolerance.unwrap_or(usual)
+    }
+
+    /// The seeds by number for a corpus.
+    fn sown(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<Vec<SeedWord>> {
+        let Some(seeds) = &self.seeds else { return Ok(Vec::new()) };
+        let most = self.algorithm.capabilities().max_word_tokens.unwrap_or(u64::from(u32::MAX));
+        seeds.of_corpus(corpus, self.topics, word_tokens, (self.seed_weight, most))
+    }
+
+    fn alpha_value(&self) -> f64 {
+        self.alpha.unwrap_or(2.0 / f64::from(self.topics.max(1)))
+    }
+
+    /// Trains. `callback` is told of progress and of every pass, on the caller's thread, and may ask to stop.
+    pub fn train(
+        &self,
+        corpus: &Corpus,
+        mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Trained> {
+        self.train_with(corpus, &mut callback, &mut Solo, false)
+    }
+
+    /// Trains and gives theta too: D x K numbers.
+    pub fn train_with_theta(
+        &self,
+        corpus: &Corpus,
+        mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Trained> {
+        if self.algorithm.capabilities().state == StateKind::Nothing {
+            return Err(Error::Setting {
+                option: "--algorithm",
+                found: self.algorithm.name().into(),
+                expected: "one that keeps theta".into(),
+                remedy: "Train without theta, and find the documents' topics with the model.".into(),
+            });
+        }
+        self.train_with(corpus, &mut callback, &mut Solo, true)
+    }
+
+    /// Trains and writes the model to a file, without having it in memory in that form.
+    pub fn train_to(
+        &self,
+        corpus: &Corpus,
+        file: &Path,
+        mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Summary> {
+        let threads = Arc::new(Threads::new(self.threads_used())?);
+        let mut solo = Solo;
+        let mut referee = Referee::new(&mut callback, &mut solo, self.every);
+        let mut training = Training::new(self, corpus, false, &threads)?;
+        training.run(&mut referee)?;
+        training.into_file(file, &mut referee)
+    }
+
+    /// Trains to a model in memory, as one of several ranks.
+    fn train_with<'a>(
+        &self,
+        corpus: &Corpus,
+        callback: &'a mut Callback<'a>,
+        comm: &'a mut dyn Comm,
+        keep_theta: bool,
+    ) -> Result<Trained> {
+        let threads = Arc::new(Threads::new(self.threads_used())?);
+        let mut referee = Referee::new(callback, comm, self.every);
+        let mut training = Training::new(self, corpus, true, &threads)?;
+        training.run(&mut referee)?;
+        training.into_model(keep_theta, &referee)
+    }
+
+    /// What [`train_to`](Trainer::train_to) would take, without doing it.
+    pub fn plan(&self, corpus: &Corpus) -> Result<Plan> {
+        let (word_tokens, _) = self.check_settings(corpus)?;
+        Plan::new(&self.needs(corpus, &word_tokens, false), self.topics, self.memory)
+    }
+
+    /// Number of pieces in a step.
+    fn step_pieces(&self) -> u64 {
+        1
+    }
+
+    /// How many non-zeros a piece has with `tbp`.
+    fn small_size(shape: Shape) -> u64 {
+        (shape.nonzeros / 32).clamp(1, 1 << 17)
+    }
+
+    /// Into which pieces the corpus is cut, where the algorithm renews the topics after each. A rule of the corpus alone:
+    /// the pieces are part of the result. In one piece all messages would change at once and swing back at the next pass;
+    /// with ten or more they settle.
+    fn update_size(&self, shape: Shape) -> Option<u64> {
+        self.algorithm.capabilities().updates_per_piece.then(|| Trainer::small_size(shape))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Synth;
+
+    /// A model does not depend on the processor it was trained on.
+    #[test]
+    fn instruction_sets_do_not_change_a_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("synth.tlc");
+        let settings = Synth { documents: 800, words: 300, topics: 5, mean_length: 30.0, ..Synth::default() };
+        let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+        synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let corpus = Corpus::open(&path).unwrap();
+        for (algorithm, topics) in Algorithm::ALL.into_iter().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
+        {
+            let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);
+            let models: Vec<Model> = [Instructions::Plain, Instructions::Avx2, Instructions::Avx512]
+                .into_iter()
+                .filter(|&instructions| Kernel::of(instructions).is_some())
+                .map(|instructions| {
+                    let trainer = trainer.clone().instructions(instructions);
+                    trainer.train(&corpus, |_| ControlFlow::Continue(())).unwrap().model
+                })
+                .collect();
+            assert!(models.iter().all(|model| *model == models[0]), "{algorithm:?}");
+        }
+    }
+}
