@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, Summed};
 use crate::numbers::{self, Number};
 use crate::store::Location;
@@ -273,7 +273,7 @@ fn plain(value: &serde_json::Value) -> String {
 
 impl In {
     pub(crate) fn damaged(&self, found: impl Into<String>) -> Error {
-        Error::damaged_checkpoint(&self.path, Place::Byte(self.at), found)
+        Error::damaged_checkpoint(&self.path, Position::Byte(self.at), found)
     }
 
     fn bytes(&mut self, to: &mut [u8]) -> Result<()> {

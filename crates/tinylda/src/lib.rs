@@ -32,10 +32,11 @@ mod checkpoint;
 pub mod corpus;
 mod counts;
 mod engine;
-mod error;
+pub mod error;
 pub mod eval;
 pub mod export;
 mod files;
+mod format;
 mod infer;
 mod kernel;
 mod memory;
@@ -57,8 +58,9 @@ mod train;
 pub use algo::{Active, Algorithm};
 pub use checkpoint::has_checkpoint;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
-pub use error::{Error, Place, Result, panic_is_caught};
+pub use error::{Error, Position, Result, panic_is_caught};
 pub use files::{check_writable, kind_of_file, same_file, write_file};
+pub use format::{grouped, human_bytes};
 pub use infer::{
     Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,
     Similar, Typical, Unknown, find_document, names_of,
@@ -66,7 +68,7 @@ pub use infer::{
 pub use kernel::Instructions;
 pub use memory::one_heap;
 pub use model::Model;
-pub use plan::{Plan, grouped, human_bytes};
+pub use plan::Plan;
 pub use seeds::{DEFAULT_SEED_WEIGHT, Seeds};
 pub use train::{
     DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, Event, LEAST_PASSES, PassReport,

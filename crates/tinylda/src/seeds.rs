@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::lines::Lines;
 use crate::corpus::{Corpus, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::messages::UNITS;
 
 /// The weight of seeds where none is set.
@@ -59,7 +59,7 @@ impl Seeds {
             "Write a topic's number or name, a colon, and its words: `sport: ball team goal`.";
         let bad = |line: u64, found: String, expected: &str| Error::Input {
             path: path.to_path_buf(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
             expected: expected.into(),
             remedy: REMEDY.into(),
@@ -100,7 +100,7 @@ impl Seeds {
         if numbered.is_empty() && named.is_empty() {
             return Err(Error::Input {
                 path: path.to_path_buf(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: "no seed words".into(),
                 expected: "lines `topic: word word …`".into(),
                 remedy: REMEDY.into(),
@@ -157,7 +157,7 @@ impl Seeds {
     ) -> Result<Vec<Seed>> {
         let bad = |line: u64, found: String, expected: String, remedy: &str| Error::Input {
             path: self.path.clone(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
             expected,
             remedy: remedy.into(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::ingest::input::Input;
 use super::ingest::lines::Lines;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// A list of strings in two allocations: the words of a corpus or model, in the order of their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Vocabulary {
         let mut vocabulary = Vocabulary::new();
         let bad = |line, found: String, expected: &str, remedy: &str| Error::Input {
             path: path.to_path_buf(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
             expected: expected.into(),
             remedy: remedy.into(),
@@ -96,7 +96,7 @@ impl Vocabulary {
         if vocabulary.is_empty() {
             return Err(Error::Input {
                 path: path.to_path_buf(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: "an empty file".into(),
                 expected: "one word per line".into(),
                 remedy: "Give the vocabulary that belongs to the corpus.".into(),

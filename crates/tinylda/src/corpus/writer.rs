@@ -9,7 +9,7 @@ use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES, Parts};
 use super::pack::pack_strings;
 use super::place::{TextPlace, pack_places};
 use super::{Shape, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::AtomicFile;
 
 /// What is known of a document besides its words.
@@ -99,7 +99,7 @@ impl BlockWriter {
     fn too_long(&self) -> Error {
         Error::Input {
             path: self.path.clone(),
-            place: Place::Whole,
+            position: Position::Whole,
             found: format!("document {} with more than 4 GiB of words", self.documents),
             expected: "documents that fit a block".into(),
             remedy: "Cut the document into parts.".into(),
@@ -211,7 +211,7 @@ impl CorpusWriter {
         if !sound {
             return Err(Error::Input {
                 path: self.blocks.path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!(
                     "document {} with words out of order or without counts",
                     self.blocks.documents() + 1
@@ -268,7 +268,7 @@ impl CorpusWriter {
         {
             return Err(Error::Input {
                 path,
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!(
                     "word ids up to {} and a vocabulary of {}",
                     self.word_tokens.len(),
@@ -293,7 +293,7 @@ impl CorpusWriter {
         out.put(&self.about)?;
         let about_bytes = u32::try_from(self.about.len()).map_err(|_| Error::Input {
             path,
-            place: Place::Whole,
+            position: Position::Whole,
             found: "more than 4 GiB on how the corpus was made".into(),
             expected: "less".into(),
             remedy: "Leave something out.".into(),

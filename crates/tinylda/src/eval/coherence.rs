@@ -23,7 +23,7 @@ use super::reference::Batches;
 use super::windows::{Counts, OTHER, Slider, Watched};
 use crate::corpus::ingest::words::{Cut, Pipeline, Tokenizer};
 use crate::corpus::{Block, Corpus};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::infer::Known;
 use crate::model::Model;
 use crate::threads::pool;
@@ -310,7 +310,7 @@ impl Coherence {
         if (0..watched.words.len() as u32).all(|slot| any.with(slot) == 0) {
             return Err(Error::Input {
                 path: path.to_path_buf(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: "none of the topics' words".into(),
                 expected: "texts in the language of the model, one document per line, or a corpus file"
                     .into(),

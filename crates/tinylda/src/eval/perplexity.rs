@@ -81,7 +81,7 @@ pub fn predictive_perplexity(
     if result.tokens_scored == 0 {
         return Err(Error::Input {
             path: corpus.path().to_path_buf(),
-            place: crate::error::Place::Whole,
+            place: crate::error::Position::Whole,
             found: "no document with three or more tokens that the model knows".into(),
             expected: "documents that can be split 80/20".into(),
             remedy: "Use longer documents, or the vocabulary that the model was trained with.".into(),

@@ -1,7 +1,7 @@
 //! The words of a corpus that a model knows: matched by name, or by number where neither has names.
 
 use crate::corpus::{Corpus, Document};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::model::Model;
 
 /// The model's id for each word of a corpus.
@@ -33,7 +33,7 @@ impl Known {
             _ if words == model.words() => Ok(Known { ids: None }),
             _ => Err(Error::Input {
                 path: corpus.path().to_path_buf(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!("{words} words, and no vocabulary in corpus and model to match them by"),
                 expected: format!("{} words, as the model has", model.words()),
                 remedy:

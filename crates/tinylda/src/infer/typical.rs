@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mixture, Mixtures};
 use crate::corpus::{BlockReader, Corpus, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// A document that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -169,7 +169,7 @@ impl Similar {
 fn no_document(corpus: &Corpus, asked: &str) -> Error {
     Error::Input {
         path: corpus.path().to_path_buf(),
-        place: Place::Whole,
+        position: Position::Whole,
         found: format!("no document {asked:?}"),
         expected: if corpus.has_names() {
             format!("the name of a document, or a number from 1 to {}", corpus.shape().documents)

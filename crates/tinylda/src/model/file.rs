@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{Model, Settings};
 use crate::corpus::{MAGIC, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, Summed, read_at};
 use crate::kernel::flat_mut;
 use crate::topics::Topics;
@@ -167,7 +167,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn damaged(&self, byte: u64, found: impl Into<String>) -> Error {
-        Error::damaged_model(self.path, Place::Byte(byte), found)
+        Error::damaged_model(self.path, Position::Byte(byte), found)
     }
 
     fn bytes(&self, start: u64, end: u64) -> Result<Vec<u8>> {

@@ -27,7 +27,7 @@ use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
 use crate::infer::{Mixtures, names_of};
 use crate::model::{Model, Probabilities};
-use crate::plan::grouped;
+use crate::format::grouped;
 use crate::threads::pool;
 use documents::{Documents, documents};
 use json::Json;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::assemble::Assembler;
 use super::{Expect, MANY_WORDS};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// Numbers that are taken from an array at a time.
 const CHUNK: usize = 1 << 15;
@@ -268,7 +268,7 @@ pub(super) fn whole(value: f64) -> Option<u32> {
 pub(super) fn bad(path: &Path, found: String, expected: &str, remedy: &str) -> Error {
     Error::Input {
         path: path.to_path_buf(),
-        place: Place::Whole,
+        position: Position::Whole,
         found,
         expected: expected.into(),
         remedy: remedy.into(),

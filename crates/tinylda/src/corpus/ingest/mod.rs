@@ -32,7 +32,7 @@ use self::lines::Lines;
 use self::raw::source::{FileSource, FolderSource, TextSource};
 use self::words::Dropped;
 use super::{Shape, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{SharedFile, folder_of, same_file};
 
 const ZERO_REMEDY: &str = "Remove the entry, or say --skip-zeros to leave zeros out.";
@@ -203,7 +203,7 @@ impl Expect {
         {
             return Err(Error::Input {
                 path: path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!("{given} words"),
                 expected: format!("{words} (W of {})", lines.path().display()),
                 remedy: "Give the vocabulary that belongs to this corpus: line i names word i.".into(),

@@ -23,7 +23,7 @@ use super::lines::Lines;
 use super::words::{Choice, Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
 use crate::corpus::{About, CorpusWriter, Details, Shape, Source, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::folder_of;
 
 /// Which parts of a raw input are what.
@@ -217,7 +217,7 @@ impl Job<'_> {
         };
         Error::Input {
             path: self.reader.path.clone(),
-            place: Place::Whole,
+            position: Position::Whole,
             found,
             expected: "at least one document with a word".into(),
             remedy: remedy.into(),
@@ -328,7 +328,7 @@ impl Job<'_> {
         if documents == 0 || (fixed && empty == documents) {
             return Err(Error::Input {
                 path: self.reader.path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!("{documents} documents, and none with a word of the vocabulary"),
                 expected: "at least one document with a word".into(),
                 remedy: "Check that the vocabulary belongs to this text, and that the text is in the right column or field.".into(),

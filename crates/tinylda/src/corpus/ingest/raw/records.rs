@@ -7,7 +7,7 @@ use super::source::{Kind, Piece};
 use crate::corpus::TextPlace;
 use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::shown;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// A document as it stands in the input.
 #[derive(Debug)]
@@ -231,7 +231,7 @@ impl Reader {
     fn bad(&self, line: u64, found: String, expected: String, remedy: impl Into<String>) -> Error {
         Error::Input {
             path: self.path.clone(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
             expected,
             remedy: remedy.into(),
@@ -268,7 +268,7 @@ impl Reader {
     fn of_piece(&self, mut error: Error, row: u64, name: Option<&str>) -> Error {
         if let Error::Input { path, place, .. } = &mut error {
             match (&self.shape, name) {
-                (Shape::Rows { .. }, _) => *place = Place::Row(row),
+                (Shape::Rows { .. }, _) => *place = Position::Row(row),
                 (_, Some(name)) => path.push(name),
                 _ => {}
             }

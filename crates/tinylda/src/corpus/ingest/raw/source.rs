@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::records::Ends;
 use crate::corpus::ingest::input::{Compression, Input};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// A batch has at least so many bytes, where there are that many.
 pub(crate) const BATCH: usize = 1 << 20;
@@ -176,7 +176,7 @@ impl TextSource for FileSource {
             if batch.bytes.len() >= LONGEST {
                 return Err(Error::Input {
                     path: self.shown.clone(),
-                    place: Place::Line(self.line),
+                    position: Position::Line(self.line),
                     found: "a document longer than 64 MiB".into(),
                     expected: "documents with an end".into(),
                     remedy: self.ends.remedy().into(),
@@ -308,7 +308,7 @@ impl TextSource for FolderSource {
                 if batch.bytes.len() - start > LONGEST {
                     return Err(Error::Input {
                         path,
-                        place: Place::Whole,
+                        position: Position::Whole,
                         found: "a document longer than 64 MiB".into(),
                         expected: "a folder of texts, a document each".into(),
                         remedy: "Cut it into documents, or leave it out with --glob.".into(),

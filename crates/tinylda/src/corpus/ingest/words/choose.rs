@@ -7,7 +7,7 @@ use super::runs::{Counted, Runs};
 use super::table::Table;
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::plan::human_bytes;
+use crate::format::human_bytes;
 
 /// The most documents that a word may be in.
 #[derive(Debug, Clone, Copy, PartialEq)]
