@@ -201,7 +201,7 @@ impl Counts {
         let too_large = || Error::Memory {
             need: (word_tokens.len() as u64).saturating_mul(2 * width as u64),
             have: room.memory,
-            remedy: "Choose fewer topics (-k) or a smaller vocabulary.".into(),
+            remedy: "reduce {topics}, or use a smaller vocabulary".into(),
         };
         if word_tokens.len() >= 1 << 29 || width > CELLS {
             return Err(too_large());

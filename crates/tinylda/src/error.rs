@@ -206,7 +206,7 @@ pub enum Error {
     Numeric {
         /// The document, counted from 1.
         document: u64,
-        /// Which computation, as in "… of document 3".
+        /// Which computation, as in "numeric overflow in …".
         phase: &'static str,
         /// The offending value.
         found: String,
@@ -292,11 +292,7 @@ impl Error {
     }
 
     /// A value of a parameter does not work with this input or on this machine: "algorithm=gibbs is not supported: `reason`".
-    pub fn unsupported_value(
-        name: &'static str,
-        value: impl ToString,
-        reason: impl Into<Template>,
-    ) -> Error {
+    pub fn unsupported_value(name: &'static str, value: impl ToString, reason: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Unsupported { value: Some(value.to_string()), reason: reason.into() })
     }
 
@@ -365,7 +361,9 @@ impl Error {
                  folder with {checkpoint}"
                     .into()
             }
-            Error::CheckpointExists { .. } => "continue it with {resume}, or discard it with {restart}".into(),
+            Error::CheckpointExists { .. } => {
+                "continue it with {resume}, or discard it with {restart}".into()
+            }
             Error::FolderInUse { .. } => {
                 "wait until it ends, or choose another {output} and another {checkpoint} folder".into()
             }
@@ -387,7 +385,9 @@ impl Error {
             Error::WrongKind { path, kind, .. } => format!("{} is not a tinylda {kind} file", path.display()),
             Error::Version { path, kind, found, supported } => {
                 let path = path.display();
-                format!("{path}: {kind} format version {found} is not supported, only up to version {supported}")
+                format!(
+                    "{path}: {kind} format version {found} is not supported, only up to version {supported}"
+                )
             }
             Error::Parameter { name, problem, .. } => problem.describe(name, spelling),
             Error::Memory { need, have, .. } => {
@@ -396,7 +396,7 @@ impl Error {
             }
             Error::Allocation { bytes, .. } => format!("cannot allocate {} of memory", human_bytes(*bytes)),
             Error::Numeric { document, phase, found, .. } => {
-                format!("{phase} of document {document} left the range of 32-bit floats ({found})")
+                format!("document {document}: numeric overflow in {phase} ({found})")
             }
             Error::Interrupted => "interrupted, nothing was written".to_owned(),
             Error::Stopped { path, passes } => {
@@ -414,7 +414,9 @@ impl Error {
             Error::CheckpointExists { path } => {
                 format!("{}: the folder has the checkpoint of an unfinished training", path.display())
             }
-            Error::FolderInUse { path } => format!("{}: another training is using this folder", path.display()),
+            Error::FolderInUse { path } => {
+                format!("{}: another training is using this folder", path.display())
+            }
         }
     }
 
@@ -496,39 +498,39 @@ pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
 mod tests {
     use super::*;
 
-    /// The spelling of a command line.
-    fn flag(name: &str, value: Option<&str>) -> String {
-        let flag = format!("--{}", name.replace('_', "-"));
-        value.map_or(flag.clone(), |value| format!("{flag} {value}"))
+    /// The spelling of another caller.
+    fn option(name: &str, value: Option<&str>) -> String {
+        let option = format!("/{name}");
+        value.map_or(option.clone(), |value| format!("{option}:{value}"))
     }
 
     #[test]
     fn every_kind_of_problem_has_its_own_message() {
         let algorithms = ["{algorithm=vb}", "{algorithm=ovb}"];
         for (error, text) in [
-            (Error::out_of_range("topics", 0, "at least 1"), "--topics must be at least 1, not 0"),
+            (Error::out_of_range("topics", 0, "at least 1"), "/topics must be at least 1, not 0"),
             (
                 Error::parse("glob", "[", "a pattern such as *.txt"),
-                "invalid value \"[\" for --glob: expected a pattern such as *.txt",
+                "invalid value \"[\" for /glob: expected a pattern such as *.txt",
             ),
             (
                 Error::missing("text_column", "the name of a column"),
-                "--text-column is missing: expected the name of a column",
+                "/text_column is missing: expected the name of a column",
             ),
-            (Error::conflict("resume", "{restart}"), "--resume cannot be combined with --restart"),
-            (Error::only_with("kappa", [algorithms[1]]), "--kappa is only valid with --algorithm ovb"),
+            (Error::conflict("resume", "{restart}"), "/resume cannot be combined with /restart"),
+            (Error::only_with("kappa", [algorithms[1]]), "/kappa is only valid with /algorithm:ovb"),
             (
                 Error::only_with("inner", algorithms),
-                "--inner is only valid with --algorithm vb or --algorithm ovb",
+                "/inner is only valid with /algorithm:vb or /algorithm:ovb",
             ),
-            (Error::requires("burn_in", "{samples}"), "--burn-in requires --samples"),
-            (Error::unsupported("threads", "no thread"), "--threads is not supported: no thread"),
+            (Error::requires("burn_in", "{samples}"), "/burn_in requires /samples"),
+            (Error::unsupported("threads", "no thread"), "/threads is not supported: no thread"),
             (
                 Error::unsupported_value("instructions", "avx2", "the processor lacks them"),
-                "--instructions avx2 is not supported: the processor lacks them",
+                "/instructions:avx2 is not supported: the processor lacks them",
             ),
         ] {
-            assert_eq!(error.describe(&flag), text);
+            assert_eq!(error.describe(&option), text);
             assert!(error.parameter().is_some() && error.remedy().is_none());
         }
     }
@@ -537,7 +539,7 @@ mod tests {
     fn the_remedy_comes_last() {
         let error = Error::out_of_range("burn_in", 9, "less than {passes}").with_remedy("use {burn_in=4}");
         assert_eq!(error.to_string(), "`burn_in` must be less than `passes`, not 9; use `burn_in=4`");
-        assert_eq!(error.describe(&flag), "--burn-in must be less than --passes, not 9; use --burn-in 4");
+        assert_eq!(error.describe(&option), "/burn_in must be less than /passes, not 9; use /burn_in:4");
         let remedy = error.remedy().unwrap();
         assert_eq!(remedy.suggestions().collect::<Vec<_>>(), [("burn_in", Some("4"))]);
         let error = Error::requires("a", "{b}").with_remedy("Two sentences. Here.");
@@ -547,7 +549,7 @@ mod tests {
     #[test]
     fn user_data_is_no_template() {
         let error = Error::out_of_range("layer", "{memory}", Template::from("one of ").text("{seed}"));
-        assert_eq!(error.describe(&flag), "--layer must be one of {seed}, not {memory}");
+        assert_eq!(error.describe(&option), "/layer must be one of {seed}, not {memory}");
         let error = Error::Input {
             path: "{memory}".into(),
             position: Position::Line(3),
@@ -555,8 +557,8 @@ mod tests {
             expected: "a number".into(),
             remedy: "use {format=text}".into(),
         };
-        let text = "{memory}, line 3: expected a number, found {seed}; use --format text";
-        assert_eq!(error.describe(&flag), text);
+        let text = "{memory}, line 3: expected a number, found {seed}; use /format:text";
+        assert_eq!(error.describe(&option), text);
     }
 
     #[test]
@@ -568,21 +570,24 @@ mod tests {
             wanted: wanted.map(str::to_owned),
         };
         let differs = error("{seed}", Some("1"), Some("2"));
-        let text = differs.describe(&flag);
-        assert!(text.starts_with("m: the checkpoint was created with --seed 1, this run uses --seed 2; "));
-        assert!(text.contains("--restart") && text.contains("--checkpoint"), "{text}");
+        let text = differs.describe(&option);
+        assert!(text.starts_with("m: the checkpoint was created with /seed:1, this run uses /seed:2; "));
+        assert!(text.contains("/restart") && text.contains("/checkpoint"), "{text}");
         assert_eq!(differs.parameter(), Some("seed"));
-        let text = error("{seeds} checksum", None, Some("3f")).describe(&flag);
-        assert!(text.contains("created without --seeds checksum, this run uses --seeds checksum 3f;"), "{text}");
-        let text = error("{optimize}", Some("true"), None).describe(&flag);
-        assert!(text.contains("created with --optimize true, this run does not use --optimize;"), "{text}");
+        let text = error("{seeds} checksum", None, Some("3f")).describe(&option);
+        assert!(
+            text.contains("created without /seeds checksum, this run uses /seeds checksum 3f;"),
+            "{text}"
+        );
+        let text = error("{optimize}", Some("true"), None).describe(&option);
+        assert!(text.contains("created with /optimize:true, this run does not use /optimize;"), "{text}");
     }
 
     #[test]
     fn messages_about_memory_name_both_sizes() {
         let error = Error::Memory { need: 3 << 20, have: 1 << 20, remedy: "use {memory=3MiB}".into() };
-        let text = "not enough memory: about 3.0 MiB needed, 1.0 MiB available; use --memory 3MiB";
-        assert_eq!(error.describe(&flag), text);
+        let text = "not enough memory: about 3.0 MiB needed, 1.0 MiB available; use /memory:3MiB";
+        assert_eq!(error.describe(&option), text);
         let error = Error::Allocation { bytes: 1 << 30, remedy: Remedy::default() };
         assert_eq!(error.to_string(), "cannot allocate 1.0 GiB of memory");
     }

@@ -55,8 +55,7 @@ impl Seeds {
     }
 
     fn of_lines(mut lines: Lines<'_>, path: &Path) -> Result<Seeds> {
-        const REMEDY: &str =
-            "Write a topic's number or name, a colon, and its words: `sport: ball team goal`.";
+        const REMEDY: &str = "write a topic's number or name, a colon and its words: `sport: ball team goal`";
         let bad = |line: u64, found: String, expected: &str| Error::Input {
             path: path.to_path_buf(),
             position: Position::Line(line),
@@ -159,7 +158,7 @@ impl Seeds {
             path: self.path.clone(),
             position: Position::Line(line),
             found,
-            expected,
+            expected: expected.into(),
             remedy: remedy.into(),
         };
         if let Some((k, topic)) = self.topics.iter().next_back().filter(|&(&k, _)| k >= topics) {
@@ -169,15 +168,11 @@ impl Seeds {
                 }
                 None => (format!("the topic {k}"), format!("topics from 0 to {}", topics - 1)),
             };
-            return Err(bad(topic.line, found, expected, "Give more topics with -k, or seeds for fewer."));
+            return Err(bad(topic.line, found, expected, "increase {topics}, or give seeds for fewer"));
         }
         let Some(vocabulary) = corpus.vocabulary()? else {
-            return Err(Error::Setting {
-                option: "--seeds",
-                found: "given for a corpus whose words have no names".into(),
-                expected: "a corpus with a vocabulary".into(),
-                remedy: "Import it again with --vocab.".into(),
-            });
+            return Err(Error::unsupported("seeds", "the corpus has no vocabulary")
+                .with_remedy("import it again with {vocab}"));
         };
         let ids = vocabulary.ids();
         let mut all = Vec::new();
@@ -190,19 +185,16 @@ impl Seeds {
                     topic.line,
                     format!("seeds that are not words of the corpus: {words}"),
                     "at least one word that is".into(),
-                    "Write words as the corpus has them; `tinylda topics` of any model of it shows some.",
+                    "write words as they are in the vocabulary of the corpus",
                 ));
             }
             for word in known {
                 let tokens = word_tokens.get(word as usize).copied().unwrap_or(0);
                 let units = (weight * tokens as f64 * f64::from(UNITS)).round();
                 if units >= (most_tokens as f64 - tokens as f64) * f64::from(UNITS) {
-                    return Err(Error::Setting {
-                        option: "--seed-weight",
-                        found: weight.to_string(),
-                        expected: format!("less: a seed word occurs {tokens} times"),
-                        remedy: "1 doubles what a seed word weighs, and is usually enough.".into(),
-                    });
+                    let expected = format!("smaller for a seed word that occurs {tokens} times");
+                    return Err(Error::out_of_range("seed_weight", weight, expected)
+                        .with_remedy("1 doubles the weight of a seed word and is usually enough"));
                 }
                 all.push(Seed { word, topic: k, units: units as u32 });
             }

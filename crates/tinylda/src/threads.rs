@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Template};
 
 /// How many threads are started where so many are asked for: no more than a few for each core, which others would only take from each
 /// other.
@@ -16,11 +16,9 @@ pub(crate) fn started(asked: usize) -> usize {
 /// Threads to work on. The result does not depend on how many there are.
 pub(crate) fn pool(asked: usize) -> Result<rayon::ThreadPool> {
     let threads = started(asked);
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
-        option: "--threads",
-        found: threads.to_string(),
-        expected: "threads that the system can start".into(),
-        remedy: format!("Choose fewer ({e})."),
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| {
+        let reason = Template::from("the system cannot start them: ").text(e.to_string());
+        Error::unsupported_value("threads", threads, reason).with_remedy("choose fewer")
     })
 }
 

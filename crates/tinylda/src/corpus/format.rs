@@ -11,7 +11,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::Shape;
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Position, Result, Template};
 use crate::files::read_at;
 
 /// The first eight bytes. Like PNG's, they show at once when a transfer has changed line ends or the eighth bit.
@@ -199,7 +199,10 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let mut f = [0; FOOTER_BYTES as usize];
     read_at(file, &mut f, footer_offset).map_err(Error::io("read", path))?;
     if f[72..] != END_MAGIC {
-        return Err(damaged(Position::Byte(length), "its end is missing, so it was cut short or not finished"));
+        return Err(damaged(
+            Position::Byte(length),
+            "its end is missing, so it was cut short or not finished",
+        ));
     }
     let mut c = Cursor(&f);
     let (documents, nonzeros, tokens, blocks, vocabulary_bytes) =
@@ -276,7 +279,10 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         sum = sum.saturating_add(e.tokens);
     }
     if (at, first, nnz, sum) != (words_offset, documents, nonzeros, tokens) {
-        return Err(damaged(Position::Byte(index_offset), "the index does not add up to the footer's totals"));
+        return Err(damaged(
+            Position::Byte(index_offset),
+            "the index does not add up to the footer's totals",
+        ));
     }
     Ok(Directory {
         shape: Shape { documents, words, nonzeros, tokens },
@@ -294,7 +300,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
 }
 
 /// A word on what else the file may be, from its first bytes.
-fn kind_hint(start: &[u8], length: u64) -> String {
+fn kind_hint(start: &[u8], length: u64) -> Template {
     let text = || {
         start
             .iter()
@@ -302,17 +308,17 @@ fn kind_hint(start: &[u8], length: u64) -> String {
     };
     let json = start.len() > 8 && start[8] == b'{';
     if length == 0 {
-        ": it is empty. Make it again."
+        "it is empty, create it again"
     } else if json {
-        ": it looks like a model. Give a corpus made by `tinylda import`."
+        "it looks like a model"
     } else if start.starts_with(&[0x1f, 0x8b])
         || start.starts_with(b"\xfd7zXZ")
         || start.starts_with(b"BZh")
         || text()
     {
-        ": it looks like data to import. Run `tinylda import` on it first."
+        "it looks like data, import it first"
     } else {
-        ". Give a file made by `tinylda import`, `split` or `synth`."
+        ""
     }
     .into()
 }

@@ -102,7 +102,7 @@ impl BlockWriter {
             position: Position::Whole,
             found: format!("document {} with more than 4 GiB of words", self.documents),
             expected: "documents that fit a block".into(),
-            remedy: "Cut the document into parts.".into(),
+            remedy: "split the document into parts".into(),
         }
     }
 
@@ -217,7 +217,7 @@ impl CorpusWriter {
                     self.blocks.documents() + 1
                 ),
                 expected: "word ids strictly ascending, each with a count of at least 1".into(),
-                remedy: "Sort each document's words and add up duplicates.".into(),
+                remedy: "sort the words of each document and add up duplicates".into(),
             });
         }
         if let Some(&last) = words.last()
@@ -240,11 +240,9 @@ impl CorpusWriter {
     fn grow_totals(&mut self, words: usize) -> Result<()> {
         for totals in [&mut self.word_tokens, &mut self.word_documents] {
             let more = words.saturating_sub(totals.len());
-            totals.try_reserve(more).map_err(|_| Error::Memory {
-                need: 16 * words as u64,
-                have: 0,
-                remedy: "The system gave no more memory for the totals of so many words: number those that occur from 1."
-                    .into(),
+            totals.try_reserve(more).map_err(|_| Error::Allocation {
+                bytes: 16 * words as u64,
+                remedy: "number only the words that occur, starting at 1".into(),
             })?;
             totals.resize(words, 0);
         }
@@ -274,8 +272,8 @@ impl CorpusWriter {
                     self.word_tokens.len(),
                     vocabulary.map_or(u64::from(words), |v| v.len() as u64)
                 ),
-                expected: format!("{words} words"),
-                remedy: "Give the vocabulary that belongs to this corpus.".into(),
+                expected: format!("{words} words").into(),
+                remedy: "use the vocabulary that belongs to this corpus".into(),
             });
         }
         self.grow_totals(words as usize)?;
@@ -296,7 +294,7 @@ impl CorpusWriter {
             position: Position::Whole,
             found: "more than 4 GiB on how the corpus was made".into(),
             expected: "less".into(),
-            remedy: "Leave something out.".into(),
+            remedy: "shorten it".into(),
         })?;
         let shape = Shape {
             documents,

@@ -25,8 +25,11 @@ pub type Remedy = Template;
 /// assert_eq!(remedy.to_string(), "use `memory=2GiB` or fewer `topics`");
 /// let proposed: Vec<_> = remedy.suggestions().collect();
 /// assert_eq!(proposed, [("memory", Some("2GiB")), ("topics", None)]);
-/// let flags = |name: &str, value: Option<&str>| format!("--{name} {}", value.unwrap_or("N"));
-/// assert_eq!(remedy.render(&flags), "use --memory 2GiB or fewer --topics N");
+/// let python = |name: &str, value: Option<&str>| match value {
+///     Some(value) => format!("{name}={value:?}"),
+///     None => name.to_owned(),
+/// };
+/// assert_eq!(remedy.render(&python), "use memory=\"2GiB\" or fewer topics");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Template {
@@ -188,7 +191,8 @@ mod tests {
 
     #[test]
     fn other_braces_are_text() {
-        for text in ["", "{", "}", "{}", "{A}", "{1a}", "{a b}", "{a=}", "{a={}", "{\"a\":1}", "{é}", "{a", "a}b"]
+        for text in
+            ["", "{", "}", "{}", "{A}", "{1a}", "{a b}", "{a=}", "{a={}", "{\"a\":1}", "{é}", "{a", "a}b"]
         {
             let template = Template::from(text);
             assert_eq!(template.suggestions().count(), 0, "{text}");
@@ -201,14 +205,15 @@ mod tests {
 
     #[test]
     fn text_of_the_user_is_not_interpreted() {
-        let template = Template::from("one of ").text("{memory}").then(", or {seed}").parameter("glob", Some("{a}"));
+        let template =
+            Template::from("one of ").text("{memory}").then(", or {seed}").parameter("glob", Some("{a}"));
         assert_eq!(template.to_string(), "one of {memory}, or `seed``glob={a}`");
         assert_eq!(template.suggestions().collect::<Vec<_>>(), [("seed", None), ("glob", Some("{a}"))]);
     }
 
     #[test]
     fn the_caller_spells_parameters() {
-        let flags = |name: &str, value: Option<&str>| format!("--{name} {}", value.unwrap_or("X"));
-        assert_eq!(Template::from("{seed=1} and {beta}").render(&flags), "--seed 1 and --beta X");
+        let options = |name: &str, value: Option<&str>| format!("/{name}:{}", value.unwrap_or("X"));
+        assert_eq!(Template::from("{seed=1} and {beta}").render(&options), "/seed:1 and /beta:X");
     }
 }

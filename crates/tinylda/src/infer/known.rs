@@ -34,11 +34,10 @@ impl Known {
             _ => Err(Error::Input {
                 path: corpus.path().to_path_buf(),
                 position: Position::Whole,
-                found: format!("{words} words, and no vocabulary in corpus and model to match them by"),
-                expected: format!("{} words, as the model has", model.words()),
-                remedy:
-                    "Import both with --vocab, or split train and test from one corpus with `tinylda split`."
-                        .into(),
+                found: format!("{words} words, and no vocabulary in corpus and model to match them"),
+                expected: format!("{} words, as in the model", model.words()).into(),
+                remedy: "import both with {vocab}, or split one corpus into a training and a test part"
+                    .into(),
             }),
         }
     }

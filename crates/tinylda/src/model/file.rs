@@ -180,11 +180,11 @@ impl Reader<'_> {
 
     fn wrong_kind(&self, start: &[u8]) -> Error {
         let hint = if start.starts_with(&MAGIC) {
-            ": it is a corpus. Train a model on it with `tinylda train`."
+            "it is a corpus, train a model on it first"
         } else if self.length == 0 {
-            ": it is empty."
+            "it is empty"
         } else {
-            ". Give a file made by `tinylda train`."
+            ""
         };
         Error::WrongKind { path: self.path.to_path_buf(), kind: "model", hint: hint.into() }
     }

@@ -121,12 +121,7 @@ impl Scratch {
     /// A new file.
     pub(super) fn begin(&mut self) -> Result<End> {
         let Some(folder) = &self.folder else {
-            return Err(Error::Setting {
-                option: "--scratch",
-                found: "missing".into(),
-                expected: "a folder for what does not fit in memory".into(),
-                remedy: "Give one.".into(),
-            });
+            return Err(Error::missing("scratch", "a folder for data that does not fit in memory"));
         };
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         let number = self.next;

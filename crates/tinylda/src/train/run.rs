@@ -480,10 +480,10 @@ impl<'a> Training<'a> {
 
 /// The files of a checkpoint are not where they are said to be.
 fn elsewhere(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<PathBuf>) -> Error {
-    let shown = |path: Option<PathBuf>| path.map_or_else(String::new, |path| path.display().to_string());
-    Error::Other {
+    let shown = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
+    Error::CheckpointMismatch {
         path: checkpoint.to_path_buf(),
-        what: "the folder of --scratch".into(),
+        setting: "the {scratch} folder".into(),
         found: shown(found.or_else(|| Some(checkpoint.to_path_buf()))),
         wanted: shown(wanted),
     }

@@ -190,7 +190,7 @@ impl Collector {
                 path: names.path.clone(),
                 position: Position::Line(names.lines.number()),
                 found: "a name too many".into(),
-                expected: format!("{documents} names, as there are documents"),
+                expected: format!("{documents} names, one for each document").into(),
                 remedy: "Give one name per line, in the order of the documents.".into(),
             });
         }

@@ -134,14 +134,15 @@ impl Input {
                             expected: "a smaller window".into(),
                             remedy: format!(
                                 "Unpack it with the {name} program, or pipe it from there: … | tinylda import -"
-                            ),
+                            )
+                            .into(),
                         });
                     }
                     return Err(Error::Input {
                         path: self.path.clone(),
                         position: Position::Byte(self.consumed()),
                         found: format!("{name} data that is cut short or damaged"),
-                        expected: format!("a whole {name} file"),
+                        expected: format!("a whole {name} file").into(),
                         remedy: "Copy or download the file again.".into(),
                     });
                 }

@@ -188,7 +188,7 @@ impl<'p> Lines<'p> {
             path: self.input.path.clone(),
             position: Position::Line(self.number),
             found,
-            expected,
+            expected: expected.into(),
             remedy: remedy.into(),
         }
     }
@@ -199,7 +199,7 @@ impl<'p> Lines<'p> {
             path: self.input.path.clone(),
             position: Position::Whole,
             found,
-            expected,
+            expected: expected.into(),
             remedy: remedy.into(),
         }
     }
