@@ -29,7 +29,7 @@
 
 mod algorithms;
 pub mod corpus;
-mod error;
+pub mod error;
 pub mod eval;
 pub mod export;
 mod files;
@@ -52,7 +52,7 @@ mod train;
 pub use algorithms::tbp::seed_words::{DEFAULT_SEED_WEIGHT, Seeds};
 pub use algorithms::{Active, Algorithm};
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
-pub use error::{Error, Place, Result, panic_is_caught};
+pub use error::{Error, Position, Result, panic_is_caught};
 pub use files::{check_writable, kind_of_file, same_file, write_file};
 pub use format::{grouped, human_bytes};
 pub use infer::{

@@ -10,12 +10,9 @@ pub(crate) fn room<T>(length: u64) -> Result<Vec<T>> {
     let mut room = Vec::new();
     let fits = usize::try_from(length).is_ok_and(|length| room.try_reserve_exact(length).is_ok());
     if !fits {
-        return Err(Error::Memory {
-            need: length.saturating_mul(size_of::<T>() as u64),
-            have: 0,
-            remedy:
-                "The system gave no more memory: choose fewer topics (-k), or a smaller corpus or vocabulary."
-                    .into(),
+        return Err(Error::Allocation {
+            bytes: length.saturating_mul(size_of::<T>() as u64),
+            remedy: "reduce {topics}, or use a smaller corpus or vocabulary".into(),
         });
     }
     Ok(room)

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, Summed};
 use crate::numbers::{self, Number};
 
@@ -94,7 +94,7 @@ impl SectionReader {
 
     /// Returns the error that the file is damaged at the current position.
     pub(crate) fn damaged(&self, found: impl Into<String>) -> Error {
-        Error::damaged_checkpoint(&self.path, Place::Byte(self.at), found)
+        Error::damaged_checkpoint(&self.path, Position::Byte(self.at), found)
     }
 
     /// Reads bytes as they are.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Template};
 
 /// Returns how many threads are started when `asked` are asked for: at most a few per core, since more would only compete.
 pub(crate) fn started(asked: usize) -> usize {
@@ -21,11 +21,9 @@ pub(crate) fn pool(asked: usize) -> Result<rayon::ThreadPool> {
 }
 
 fn build(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
-        option: "--threads",
-        found: threads.to_string(),
-        expected: "threads that the system can start".into(),
-        remedy: format!("Choose fewer ({e})."),
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| {
+        let reason = Template::from("the system cannot start them: ").text(e.to_string());
+        Error::unsupported_value("threads", threads, reason).with_remedy("choose fewer")
     })
 }
 

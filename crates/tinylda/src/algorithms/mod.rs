@@ -208,13 +208,13 @@ impl AlgorithmOptions {
     /// By the names that a user knows, those that are set.
     pub(crate) fn given(&self) -> Vec<(&'static str, f64)> {
         [
-            ("--inner", self.inner.map(f64::from)),
-            ("--batch", self.batch.map(|n| n as f64)),
-            ("--tau0", self.tau0),
-            ("--kappa", self.kappa),
-            ("--burn-in", self.burn_in.map(f64::from)),
-            ("--samples", self.samples.map(f64::from)),
-            ("--digamma", self.digamma_of_both.map(|both| f64::from(u8::from(both)))),
+            ("inner", self.inner.map(f64::from)),
+            ("batch", self.batch.map(|n| n as f64)),
+            ("tau0", self.tau0),
+            ("kappa", self.kappa),
+            ("burn_in", self.burn_in.map(f64::from)),
+            ("samples", self.samples.map(f64::from)),
+            ("digamma", self.digamma_of_both.map(|both| f64::from(u8::from(both)))),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))

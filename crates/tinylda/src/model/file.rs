@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{Model, Settings};
 use crate::corpus::{MAGIC, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, Summed, read_at};
 use crate::simd::flat_mut;
 use crate::topics::Topics;
@@ -167,7 +167,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn damaged(&self, byte: u64, found: impl Into<String>) -> Error {
-        Error::damaged_model(self.path, Place::Byte(byte), found)
+        Error::damaged_model(self.path, Position::Byte(byte), found)
     }
 
     fn bytes(&self, start: u64, end: u64) -> Result<Vec<u8>> {
@@ -180,11 +180,11 @@ impl Reader<'_> {
 
     fn wrong_kind(&self, start: &[u8]) -> Error {
         let hint = if start.starts_with(&MAGIC) {
-            ": it is a corpus. Train a model on it with `tinylda train`."
+            "it is a corpus, train a model on it first"
         } else if self.length == 0 {
-            ": it is empty."
+            "it is empty"
         } else {
-            ". Give a file made by `tinylda train`."
+            ""
         };
         Error::WrongKind { path: self.path.to_path_buf(), kind: "model", hint: hint.into() }
     }

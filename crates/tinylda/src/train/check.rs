@@ -7,7 +7,7 @@ use crate::algorithms::tbp::counts::samples_of;
 use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
 use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::{Corpus, Shape, word_name};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Template};
 use crate::topics::heavy_words;
 use crate::train::plan::{Classes, Needs};
 
@@ -21,50 +21,36 @@ impl Trainer {
     pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<(Vec<u64>, Vec<SeedWord>)> {
         let shape = corpus.shape();
         if self.topics == 0 {
-            return bad("-k", "0".into(), "at least 1 topic", "100 is a good first choice.");
-        }
-        if u64::from(self.topics) > shape.tokens {
-            let expected = format!("at most {}, the tokens of the corpus", shape.tokens);
-            return bad(
-                "-k",
-                self.topics.to_string(),
-                &expected,
-                "Choose fewer topics, or check that the corpus is the right one.",
+            return Err(
+                Error::out_of_range("topics", 0, "at least 1").with_remedy("100 is a good first choice")
             );
         }
-        for (option, value) in [("--alpha", self.alpha_value()), ("--beta", self.beta)] {
+        if u64::from(self.topics) > shape.tokens {
+            let expected = format!("at most {}, the number of tokens in the corpus", shape.tokens);
+            return Err(Error::out_of_range("topics", self.topics, expected)
+                .with_remedy("choose fewer, or check that this is the right corpus"));
+        }
+        for (name, value) in [("alpha", self.alpha_value()), ("beta", self.beta)] {
             // Within these the products of the update stay inside the range of 32-bit floats.
             if !(1e-9..=1e6).contains(&value) {
-                return bad(
-                    option,
-                    format!("{value:?}"),
-                    "a number from 1e-9 to 1000000",
-                    "The paper has alpha = 2/K and beta = 0.01.",
-                );
+                return Err(Error::out_of_range(name, format!("{value:?}"), "a number from 1e-9 to 1e6")
+                    .with_remedy("the paper uses 2/K for alpha and 0.01 for beta"));
             }
         }
         let tolerance = self.tolerance_at(1.0);
         if !(tolerance >= 0.0 && tolerance.is_finite()) {
-            return bad(
-                "--tol",
-                tolerance.to_string(),
-                "a number from 0",
-                "0 means: never stop before the last pass.",
-            );
+            return Err(Error::out_of_range("tolerance", tolerance, "a finite number of at least 0")
+                .with_remedy("{tolerance=0} disables stopping early"));
         }
         if self.passes == 0 {
-            return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
+            return Err(Error::out_of_range("passes", 0, "at least 1").with_remedy("200 are usually enough"));
         }
         self.check_special()?;
         self.check_optimize()?;
         self.check_seeds()?;
         if self.recompute && self.snapshots.is_some() {
-            return bad(
-                "--snapshots",
-                "given with --theta recompute".into(),
-                "only one of the two",
-                "Leave one of them out: what a pass has made is whole only when the next begins.",
-            );
+            return Err(Error::conflict("snapshots", "{document_state=none}")
+                .with_remedy("without document state a model is complete only when the next pass begins"));
         }
         self.check_given(shape)?;
         let mut word_tokens = corpus.word_totals()?.tokens;
@@ -73,27 +59,21 @@ impl Trainer {
         {
             let vocabulary = corpus.vocabulary()?;
             let name = word_name(vocabulary.as_ref(), w);
-            return bad(
-                "--algorithm",
-                format!("{} for a corpus in which the word {name} occurs {n} times", self.algorithm.name()),
-                &format!("words that occur at most {most} times"),
-                "Leave it out of the corpus: a word that common tells topics nothing. Or use --algorithm atbp.",
-            );
+            let reason = Template::from("the word ")
+                .text(name)
+                .text(format!(" occurs {n} times, and at most {most} are possible"));
+            return Err(Error::unsupported_value("algorithm", self.algorithm.name(), reason)
+                .with_remedy("remove the word from the corpus, or use {algorithm=atbp}"));
         }
         let labels = self.algorithm.capabilities().state == StateKind::Labels;
         if let Some(i) =
             (0..corpus.blocks()).find(|&i| labels && corpus.block_tokens(i) > u64::from(u32::MAX))
         {
-            return bad(
-                "--algorithm",
-                format!(
-                    "{} for {} tokens in a block of documents",
-                    self.algorithm.name(),
-                    corpus.block_tokens(i)
-                ),
-                "documents with fewer, since every token has a label",
-                "Use --algorithm tbp or atbp.",
-            );
+            let tokens = corpus.block_tokens(i);
+            let reason =
+                format!("a block of documents has {tokens} tokens, and at most {} are possible", u32::MAX);
+            return Err(Error::unsupported_value("algorithm", self.algorithm.name(), reason)
+                .with_remedy("use {algorithm=tbp} or {algorithm=atbp}"));
         }
         let seeds = self.sown(corpus, &word_tokens)?;
         for seed in &seeds {
@@ -154,56 +134,40 @@ impl Trainer {
     /// The same of options that only some algorithms have.
     fn check_special(&self) -> Result<()> {
         let facts = self.algorithm.capabilities();
-        for (option, value) in self.special.given() {
-            if !facts.options.contains(&option) {
-                let with: Vec<&str> = Algorithm::ALL
-                    .into_iter()
-                    .filter(|algorithm| algorithm.capabilities().options.contains(&option))
-                    .map(Algorithm::name)
-                    .collect();
-                return bad(
-                    option,
-                    format!("it with --algorithm {}", facts.name),
-                    &format!("it only with --algorithm {}", with.join(" or ")),
-                    "Leave one of the two out.",
-                );
+        for (name, value) in self.special.given() {
+            if !facts.options.contains(&name) {
+                return Err(only_with(name, |algorithm| algorithm.capabilities().options.contains(&name)));
             }
-            let (range, expected, remedy) = match option {
-                "--kappa" => (0.0..=1.0, "a number from 0 to 1", "0.5 is the paper's; more forgets less."),
-                "--digamma" => (0.0..=1.0, "theta or both", "theta is the paper's."),
-                "--tau0" => (0.0..=1e12, "a number from 0", "1024 is the paper's."),
-                "--burn-in" => {
-                    (0.0..=f64::from(self.passes - 1), "fewer than --passes", "Half of --passes is usual.")
+            let (range, expected, remedy) = match name {
+                "kappa" => (0.0..=1.0, "a number from 0 to 1", "the paper uses 0.5"),
+                "digamma" => (0.0..=1.0, "theta or both", "the paper uses theta"),
+                "tau0" => (0.0..=1e12, "a number from 0 to 1e12", "the paper uses 1024"),
+                "burn_in" => {
+                    (0.0..=f64::from(self.passes - 1), "less than {passes}", "half of {passes} is usual")
                 }
-                "--samples" => {
+                "samples" => {
                     let after = self.passes - self.special.burn_in(self.passes);
-                    (
-                        1.0..=f64::from(after.max(1)),
-                        "at most one for each pass after the burn-in",
-                        "10 are usually enough.",
-                    )
+                    let expected = "at least 1 and at most one for each pass after the burn-in";
+                    (1.0..=f64::from(after.max(1)), expected, "10 are usually enough")
                 }
-                _ => (1.0..=f64::from(u32::MAX), "at least 1", "Leave it out: the default is good."),
+                _ => (1.0..=f64::from(u32::MAX), "a number from 1 to 4294967295", ""),
             };
             if !range.contains(&value) {
-                return bad(option, value.to_string(), expected, remedy);
+                return Err(Error::out_of_range(name, value, expected).with_remedy(remedy));
             }
         }
         if self.special.burn_in.is_some() && self.special.samples.is_none() {
-            let remedy = "Say how many samples to take, or leave it out.";
-            return bad("--burn-in", "given without --samples".into(), "both", remedy);
+            return Err(Error::requires("burn_in", "{samples}"));
         }
         if self.special.samples.is_some_and(|n| n > 1) && self.tolerance.is_some_and(|t| t > 0.0) {
-            return bad(
-                "--tol",
-                "given with --samples".into(),
-                "one of the two: samples are taken over all passes",
-                "Leave one of them out.",
+            return Err(
+                Error::conflict("tolerance", "{samples}").with_remedy("samples are taken over all passes")
             );
         }
         if let Some(most) = facts.max_topics.filter(|&most| self.topics > most) {
-            let expected = format!("at most {most} topics with --algorithm {}", facts.name);
-            return bad("-k", self.topics.to_string(), &expected, "Choose fewer, or --algorithm atbp.");
+            let expected = format!("at most {most} with {{algorithm={}}}", facts.name);
+            return Err(Error::out_of_range("topics", self.topics, expected)
+                .with_remedy("choose fewer, or use {algorithm=atbp}"));
         }
         Ok(())
     }
@@ -213,24 +177,12 @@ impl Trainer {
         if !self.optimize {
             return Ok(());
         }
-        let can = |algorithm: Algorithm| algorithm.capabilities().learns;
-        if !can(self.algorithm) {
-            let with: Vec<&str> =
-                Algorithm::ALL.into_iter().filter(|&a| can(a)).map(Algorithm::name).collect();
-            return bad(
-                "--optimize",
-                format!("given with --algorithm {}", self.algorithm.name()),
-                &format!("it only with --algorithm {}", with.join(", ")),
-                "Leave one of the two out.",
-            );
+        if !self.algorithm.capabilities().learns {
+            return Err(only_with("optimize", |algorithm| algorithm.capabilities().learns));
         }
         if self.recompute {
-            return bad(
-                "--optimize",
-                "given with --theta recompute".into(),
-                "only one of the two",
-                "Leave one of them out: alpha is learned from what is kept of documents.",
-            );
+            return Err(Error::conflict("optimize", "{document_state=none}")
+                .with_remedy("alpha is learned from the state of documents"));
         }
         Ok(())
     }
@@ -239,21 +191,16 @@ impl Trainer {
     fn check_seeds(&self) -> Result<()> {
         // Within these the numbers of a row stay in range for all but the largest corpora, which are asked one by one.
         if !(1e-6..=1e6).contains(&self.seed_weight) {
-            return bad(
-                "--seed-weight",
-                format!("{:?}", self.seed_weight),
-                "a number from 0.000001 to 1000000",
-                "1 doubles what a seed word weighs, and is usually enough.",
-            );
+            let found = format!("{:?}", self.seed_weight);
+            return Err(Error::out_of_range("seed_weight", found, "a number from 1e-6 to 1e6")
+                .with_remedy("1 doubles the weight of a seed word and is usually enough"));
         }
         if self.seeds.is_some() && (self.recompute || !self.algorithm.capabilities().seed_words) {
-            let with = if self.recompute { "--theta recompute" } else { "one of the paper's algorithms" };
-            return bad(
-                "--seeds",
-                format!("given with {with}"),
-                "it only with --algorithm tbp, and messages that are kept",
-                "Leave one of the two out.",
-            );
+            return Err(if self.recompute {
+                Error::conflict("seeds", "{document_state=none}")
+            } else {
+                only_with("seeds", |algorithm| algorithm.capabilities().seed_words)
+            });
         }
         Ok(())
     }
@@ -262,35 +209,21 @@ impl Trainer {
     fn check_given(&self, shape: Shape) -> Result<()> {
         if let Some(start) = &self.start {
             if start.len() as u64 != shape.nonzeros {
-                let expected = format!("{}, one for each non-zero of the corpus", shape.nonzeros);
-                return bad(
-                    "--start",
-                    format!("a list of {} topics", start.len()),
-                    &expected,
-                    "Give one topic per line, in the order of the corpus.",
-                );
+                let expected =
+                    format!("a list of {} topics, one for each non-zero of the corpus", shape.nonzeros);
+                return Err(Error::out_of_range("start", format!("a list of {}", start.len()), expected));
             }
             if let Some(at) = start.iter().position(|&k| k >= self.topics) {
-                let found = format!("topic {} on line {}", start[at], at + 1);
-                return bad(
-                    "--start",
-                    found,
-                    &format!("0 to {}", self.topics - 1),
-                    "Topics are counted from 0 and less than -k.",
-                );
+                let found = format!("{} in entry {}", start[at], at + 1);
+                let expected = format!("a list of topics from 0 to {}", self.topics - 1);
+                return Err(Error::out_of_range("start", found, expected));
             }
         }
-        let both = self.recompute && self.start.is_some();
-        if self.recompute && (both || self.algorithm.capabilities().stateless.is_none()) {
-            let found =
-                if both { "recompute with --start" } else { "recompute with one of the paper's algorithms" };
-            let remedy = "Leave one of the two out.";
-            return bad(
-                "--theta",
-                found.into(),
-                "it only with --algorithm tbp and a start of its own",
-                remedy,
-            );
+        if self.recompute && self.start.is_some() {
+            return Err(Error::conflict("start", "{document_state=none}"));
+        }
+        if self.recompute && self.algorithm.capabilities().stateless.is_none() {
+            return Err(only_with("document_state", |algorithm| algorithm.capabilities().stateless.is_some()));
         }
         if let Some(order) = &self.order {
             let mut seen = vec![false; shape.documents as usize];
@@ -299,28 +232,25 @@ impl Trainer {
                     .iter()
                     .all(|&d| seen.get_mut(d as usize).is_some_and(|s| !std::mem::replace(s, true)));
             if !whole {
-                let expected = format!("every document from 0 to {} once", shape.documents.saturating_sub(1));
-                return bad(
-                    "--order",
-                    format!("a list of {} documents", order.len()),
-                    &expected,
-                    "Give one document number per line.",
-                );
+                let last = shape.documents.saturating_sub(1);
+                let expected = format!("a list with every document from 0 to {last} once");
+                let found = match order.len() as u64 {
+                    n if n == shape.documents => "one with other or repeated documents".to_owned(),
+                    n => format!("a list of {n} documents"),
+                };
+                return Err(Error::out_of_range("order", found, expected));
             }
             if !self.algorithm.capabilities().shuffles {
-                return bad(
-                    "--order",
-                    "given".into(),
-                    "it only with an asynchronous algorithm",
-                    "Leave it out: the order makes no difference here.",
-                );
+                return Err(only_with("order", |algorithm| algorithm.capabilities().shuffles)
+                    .with_remedy("the order makes no difference to other algorithms"));
             }
         }
         Ok(())
     }
 }
 
-/// The complaint about an option.
-fn bad<T>(option: &'static str, found: String, expected: &str, remedy: &str) -> Result<T> {
-    Err(Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() })
+/// The parameter is valid only with some of the algorithms.
+fn only_with(name: &'static str, valid: impl Fn(Algorithm) -> bool) -> Error {
+    let with = Algorithm::ALL.into_iter().filter(|&algorithm| valid(algorithm));
+    Error::only_with(name, with.map(|algorithm| format!("{{algorithm={}}}", algorithm.name())))
 }

@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Template, is_name};
 use crate::files::AtomicFile;
 use crate::sections::{SectionReader, SectionWriter};
 use crate::store::Location;
 
 const MAGIC: &[u8; 8] = b"\x89TLS\r\n\x1a\n";
 /// Changes with the file's form, and with any change of the arithmetic: a training must not go on by other rules.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const STATE: &str = "tinylda.state";
 const LOCK: &str = "tinylda.lock";
 /// What the temporary name of a state begins with.
@@ -61,7 +61,7 @@ impl Folder {
         let name = path.join(LOCK);
         let lock = File::create(&name).map_err(Error::io("create", &name))?;
         if matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-            return Err(Error::Busy { path: path.to_path_buf() });
+            return Err(Error::FolderInUse { path: path.to_path_buf() });
         }
         crate::files::remove_temporary(path, TEMPORARY);
         Ok(Folder { path: path.to_path_buf(), _lock: lock, gone: Cell::new(false) })
@@ -184,11 +184,15 @@ pub(crate) fn open<P: DeserializeOwned>(folder: &Path, of: &Identity, pieces: us
         let found = header.of.iter().find(|(other, _)| other == name);
         let found = found.map_or(&serde_json::Value::Null, |(_, value)| value);
         if found != wanted {
-            return Err(Error::Other {
+            return Err(Error::CheckpointMismatch {
                 path: folder.to_path_buf(),
-                what: name.clone(),
-                found: plain(found),
-                wanted: plain(wanted),
+                setting: if is_name(name) {
+                    Template::default().parameter(name, None)
+                } else {
+                    Template::from(name)
+                },
+                found: shown(found),
+                wanted: shown(wanted),
             });
         }
     }
@@ -207,11 +211,11 @@ pub(crate) fn open<P: DeserializeOwned>(folder: &Path, of: &Identity, pieces: us
     Ok(Opened { position: header.position, scratch: header.scratch, records, rest })
 }
 
-/// A value as a user would write it.
-fn plain(value: &serde_json::Value) -> String {
+/// A value as a user would write it; `None` where the setting is not given.
+fn shown(value: &serde_json::Value) -> Option<String> {
     match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Null => "not given".into(),
-        other => other.to_string(),
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Null | serde_json::Value::Bool(false) => None,
+        other => Some(other.to_string()),
     }
 }

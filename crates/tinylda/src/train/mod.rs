@@ -393,11 +393,10 @@ impl Trainer {
 
     fn kernel(&self) -> Result<Kernel> {
         let Some(wanted) = self.instructions else { return Ok(Kernel::best()) };
-        Kernel::of(wanted).ok_or_else(|| Error::Setting {
-            option: "--instructions",
-            found: format!("{wanted:?}"),
-            expected: "instructions that this processor has".into(),
-            remedy: "Leave it out: the best are chosen.".into(),
+        Kernel::of(wanted).ok_or_else(|| {
+            let value = format!("{wanted:?}").to_lowercase();
+            Error::unsupported_value("instructions", value, "the processor does not have them")
+                .with_remedy("omit {instructions} to use the best ones")
         })
     }
 
@@ -440,12 +439,12 @@ impl Trainer {
         mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Trained> {
         if self.algorithm.capabilities().state == StateKind::Nothing {
-            return Err(Error::Setting {
-                option: "--algorithm",
-                found: self.algorithm.name().into(),
-                expected: "one that keeps theta".into(),
-                remedy: "Train without theta, and find the documents' topics with the model.".into(),
-            });
+            return Err(Error::unsupported_value(
+                "algorithm",
+                self.algorithm.name(),
+                "it does not keep theta",
+            )
+            .with_remedy("train without theta, and infer the topics of documents with the model"));
         }
         self.train_with(corpus, &mut callback, &mut Solo, true)
     }

@@ -294,7 +294,7 @@ fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
     let mut ways = Vec::new();
     let one = Needs { threads: 1, ..*needs };
     if needs.threads > 1 && Plan::fits(&one, topics, have) {
-        ways.push("--threads 1".to_owned());
+        ways.push("{threads=1}".to_owned());
     }
     // The most topics that fit: a plan grows with them.
     let (mut fit, mut too_many) = (0, topics);
@@ -303,15 +303,15 @@ fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
         if Plan::fits(needs, middle, have) { fit = middle } else { too_many = middle }
     }
     if fit >= 2 {
-        ways.push(format!("-k {fit}"));
+        ways.push(format!("{{topics={fit}}}"));
     }
-    ways.push(format!("--memory {}", round_up(need)));
+    ways.push(format!("{{memory={}}}", round_up(need)));
     let (pieces, piece) = needs.of_tbp;
     let ours = Needs { algorithm: Algorithm::Tbp, matrices: 0, pieces, piece, ..*needs };
-    if !(needs.algorithm == Algorithm::Tbp) && Plan::fits(&ours, topics, have) {
-        ways.push("--algorithm tbp".to_owned());
+    if needs.algorithm != Algorithm::Tbp && Plan::fits(&ours, topics, have) {
+        ways.push("{algorithm=tbp}".to_owned());
     }
-    Error::Memory { need, have, remedy: format!("It would fit with {}.", ways.join(", or with ")) }
+    Error::Memory { need, have, remedy: format!("it would fit with {}", ways.join(" or with ")).into() }
 }
 
 impl Plan {
@@ -401,28 +401,37 @@ mod tests {
         assert_eq!(plan.limit, Some(0));
     }
 
+    /// The value that the remedy proposes for a parameter.
+    fn proposed(error: &Error, name: &str) -> Option<String> {
+        let remedy = error.remedy()?;
+        remedy.suggestions().find(|&(other, _)| other == name)?.1.map(str::to_owned)
+    }
+
     #[test]
     fn what_would_fit_is_said() {
-        let text = Plan::new(&pubmed(), 100, Some(100 << 20)).unwrap_err().to_string();
-        assert!(text.contains("100.0 MiB") && text.contains("-k ") && text.contains("--memory "), "{text}");
-        let k: u32 = text.split("-k ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        let error = Plan::new(&pubmed(), 100, Some(100 << 20)).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("100.0 MiB"), "{text}");
+        let k: u32 = proposed(&error, "topics").unwrap().parse().unwrap();
         assert!(Plan::new(&pubmed(), k, Some(100 << 20)).is_ok());
         assert!(Plan::new(&pubmed(), k + 1, Some(100 << 20)).is_err());
-        let size = text.split("--memory ").nth(1).unwrap().split("MiB").next().unwrap();
+        let size = proposed(&error, "memory").unwrap();
+        let size = size.strip_suffix("MiB").unwrap();
         assert!(Plan::new(&pubmed(), 100, Some(size.parse::<u64>().unwrap() << 20)).is_ok());
         let many = Needs { threads: 1000, ..pubmed() };
-        let text = Plan::new(&many, 1000, Some(1 << 30)).unwrap_err().to_string();
-        assert!(text.contains("--threads 1"), "{text}");
+        let error = Plan::new(&many, 1000, Some(1 << 30)).unwrap_err();
+        assert_eq!(proposed(&error, "threads").as_deref(), Some("1"));
         // Without a folder for files everything must fit; with the paper's algorithms, phi.
         let text = Plan::new(&Needs { disk: false, ..pubmed() }, 100, Some(4 << 30)).unwrap_err().to_string();
         assert!(text.contains("GiB"), "{text}");
         let paper = Needs { algorithm: Algorithm::Stbp, ..pubmed() };
-        let text = Plan::new(&paper, 10_000, Some(4 << 30)).unwrap_err().to_string();
-        assert!(text.contains("--algorithm tbp"), "{text}");
+        let error = Plan::new(&paper, 10_000, Some(4 << 30)).unwrap_err();
+        assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
         // Messages that must be in memory; those of tbp need not.
         let messages = Needs { algorithm: Algorithm::Bp, ..pubmed() };
-        let text = Plan::new(&messages, 100, Some(1 << 30)).unwrap_err().to_string();
-        assert!(text.contains("--memory 113GiB") && text.contains("--algorithm tbp"), "{text}");
+        let error = Plan::new(&messages, 100, Some(1 << 30)).unwrap_err();
+        assert_eq!(proposed(&error, "memory").as_deref(), Some("113GiB"));
+        assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
     }
 
     #[test]

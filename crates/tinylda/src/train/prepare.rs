@@ -180,10 +180,10 @@ impl<'a> Prepared<'a> {
 
 /// Returns the error that the files of a checkpoint are not in the scratch folder of this training.
 fn elsewhere(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<PathBuf>) -> Error {
-    let shown = |path: Option<PathBuf>| path.map_or_else(String::new, |path| path.display().to_string());
-    Error::Other {
+    let shown = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
+    Error::CheckpointMismatch {
         path: checkpoint.to_path_buf(),
-        what: "the folder of --scratch".into(),
+        setting: "the {scratch} folder".into(),
         found: shown(found.or_else(|| Some(checkpoint.to_path_buf()))),
         wanted: shown(wanted),
     }
@@ -256,7 +256,7 @@ impl Trainer {
         let folder = Folder::open(path)?;
         let there = checkpoint::exists(path)?;
         if there && self.resume == Resume::No {
-            return Err(Error::Unfinished { path: path.to_path_buf() });
+            return Err(Error::CheckpointExists { path: path.to_path_buf() });
         }
         if !there || self.resume == Resume::Restart {
             if let Some(scratch) = checkpoint::scratch_of(path) {
@@ -267,7 +267,8 @@ impl Trainer {
         Ok(folder)
     }
 
-    /// Every setting that the result depends on, by the name that a user knows it by.
+    /// Every setting that the result depends on. A key is the name of a parameter, or a phrase for something else, which may
+    /// refer to parameters as templates do.
     pub(super) fn identity(&self, corpus: &Corpus) -> Identity {
         let mut all = Identity::new();
         let mut add = |name: &str, value: serde_json::Value| all.push((name.into(), value));
@@ -276,31 +277,31 @@ impl Trainer {
             bytes.for_each(|number| crc.update(&number.to_le_bytes()));
             format!("{:08x}", crc.finalize())
         };
-        add("the corpus (its checksum)", corpus.fingerprint().into());
-        add("--algorithm", self.algorithm.name().into());
-        add("-k", self.topics.into());
-        add("--alpha", self.alpha_value().into());
-        add("--beta", self.beta.into());
-        add("--optimize", self.optimize.into());
-        add("--seeds (their checksum)", self.seeds.as_ref().map(Seeds::sum).into());
+        add("corpus checksum", corpus.fingerprint().into());
+        add("algorithm", self.algorithm.name().into());
+        add("topics", self.topics.into());
+        add("alpha", self.alpha_value().into());
+        add("beta", self.beta.into());
+        add("optimize", self.optimize.into());
+        add("{seeds} checksum", self.seeds.as_ref().map(Seeds::sum).into());
         if self.seeds.is_some() {
-            add("--seed-weight", self.seed_weight.into());
+            add("seed_weight", self.seed_weight.into());
         }
-        add("--seed", self.seed.into());
-        add("--passes", self.passes.into());
-        add("--tol", self.tolerance.map_or("of its own".into(), Into::into));
+        add("seed", self.seed.into());
+        add("passes", self.passes.into());
+        add("tolerance", self.tolerance.into());
         for (name, value) in self.special.given() {
             add(name, value.into());
         }
         if self.algorithm == Algorithm::Tbp {
-            add("--exclude", if self.exclude { "own" } else { "none" }.into());
-            add("--active", self.active.to_string().into());
-            add("--theta", if self.recompute { "recompute" } else { "keep" }.into());
+            add("exclude", if self.exclude { "own" } else { "none" }.into());
+            add("active", self.active.to_string().into());
+            add("document_state", if self.recompute { "none" } else { "keep" }.into());
         }
         let start = self.start.as_ref().map(|all| sum(&mut all.iter().map(|&k| u64::from(k))));
-        add("--start", start.into());
+        add("{start} checksum", start.into());
         let order = self.order.as_ref().map(|all| sum(&mut all.iter().copied()));
-        add("--order", order.into());
+        add("{order} checksum", order.into());
         all
     }
 

@@ -154,7 +154,7 @@ impl NotANumber {
             document: document + 1,
             phase,
             found: self.0.to_string(),
-            remedy: "Train with larger values of --alpha and --beta, or leave extreme counts out.",
+            remedy: "train with larger {alpha} and {beta}, or remove extreme counts".into(),
         }
     }
 }

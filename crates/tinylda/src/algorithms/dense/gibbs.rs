@@ -13,7 +13,7 @@
 //! row of theta or phi; only lambda is each run's own within a round, and is brought together after it. That is done with one
 //! thread as with many: the same labels, to the bit, for any number of threads.
 //!
-//! phi is of the last sample, or the mean of `--samples` of them, taken evenly after `--burn-in` passes.
+//! phi is of the last sample, or the mean of `samples` of them, taken evenly after `burn_in` passes.
 //!
 //! Bytes: two per token for labels; phi once, twice where samples are averaged. Cost: one multiply-add and three other operations
 //! per (token, topic). The log-likelihood comes for free, on the way: s is the sum of the weights, with the token in them.
@@ -35,7 +35,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     matrices: 1,
     state: StateKind::Labels,
     noisy: true,
-    options: &["--burn-in", "--samples"],
+    options: &["burn_in", "samples"],
     // Counts are whole numbers in f32.
     max_word_tokens: Some(MOST),
     max_topics: Some(1 << 16),
@@ -142,12 +142,11 @@ fn few_enough(number: u64, tokens: u64) -> Result<(), Failed> {
     if tokens < MOST {
         return Ok(());
     }
-    let error = Error::Setting {
-        option: "--algorithm",
-        found: format!("gibbs for document {}, which has {tokens} tokens", number + 1),
-        expected: format!("documents of fewer than {MOST}, since every token has a label"),
-        remedy: "Leave it out, or use --algorithm tbp or atbp (for a model: --inference same).".into(),
-    };
+    let reason =
+        format!("document {} has {tokens} tokens, and documents must have fewer than {MOST}", number + 1);
+    let error = Error::unsupported_value("algorithm", "gibbs", reason).with_remedy(
+        "remove the document, train with {algorithm=tbp} or {algorithm=atbp}, or infer with {inference=same}",
+    );
     Err(error.into())
 }
 

@@ -14,7 +14,7 @@
 //! The factor (1-rho) is kept beside phi, so that a batch touches the rows of its own words only.
 //!
 //! Bytes: phi, E and what a batch gathers, W x K each; nothing is kept of documents. Cost: two multiply-adds per (non-zero,
-//! topic) for every round of `--inner`, a digamma per (word of the batch, topic) and (document, topic, round).
+//! topic) for every round of `inner`, a digamma per (word of the batch, topic) and (document, topic, round).
 //! The training perplexity is taken on the way, from each document's theta and the topics that it has met.
 
 use super::document::{DocumentStep, Frozen};
@@ -39,7 +39,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     noisy: true,
     own_start: true,
     current_likelihood: true,
-    options: &["--inner", "--batch", "--tau0", "--kappa"],
+    options: &["inner", "batch", "tau0", "kappa"],
     learns: false,
     ..Capabilities::PLAIN
 };

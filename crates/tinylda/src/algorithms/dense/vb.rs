@@ -5,13 +5,13 @@
 //! theta_new[d,:] += x*eta      phi_new[w,:] += x*eta      from the phi, theta, lambda of the last pass
 //! ```
 //! sTBP with the mean of a document's topics replaced by what a Dirichlet posterior expects of their logarithm (psi is the
-//! digamma function; what it lacks of the sum over topics does not depend on k). `--inner N` renews theta up to N times a pass,
-//! until it stands still, before its words' messages go to phi. `--digamma both` puts
+//! digamma function; what it lacks of the sum over topics does not depend on k). `inner` = N renews theta up to N times a pass,
+//! until it stands still, before its words' messages go to phi. `digamma` = both puts
 //! `E[w,k]` = exp(psi(`phi[w,k]`+beta)) / exp(psi(`lambda[k]`+W*beta)) in the place of (`phi[w,k]`+beta)/(`lambda[k]`+W*beta): then this is the
 //! VB of Blei and of Hoffman, in which topics have a posterior, too; it begins as Hoffman's does, with topics that are nearly even,
 //! and settles every document anew in every pass.
 //!
-//! Bytes: as sTBP, and E with `--digamma both`. The paper counts K numbers per non-zero for VB's messages; they need not be stored, since what is renewed does
+//! Bytes: as sTBP, and E with `digamma` = both. The paper counts K numbers per non-zero for VB's messages; they need not be stored, since what is renewed does
 //! not exclude them. Cost: sTBP's, a digamma per (document, topic), and one multiply-add more for the log-likelihood.
 
 use super::document::Frozen;
@@ -28,7 +28,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     name: "vb",
     about: "Variational Bayes",
     matrices: 2,
-    options: &["--inner", "--digamma"],
+    options: &["inner", "digamma"],
     learns: false,
     ..Capabilities::PLAIN
 };

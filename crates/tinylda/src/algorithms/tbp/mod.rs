@@ -56,7 +56,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     seed_words: true,
     noisy: true,
     relative_tolerance: true,
-    options: &["--exclude", "--active", "--theta"],
+    options: &["exclude", "active", "document_state"],
     max_word_tokens: Some(counts::most_tokens(UNITS_PER_TOKEN)),
     max_topics: Some(1 << 16),
     ..Capabilities::PLAIN

@@ -13,7 +13,7 @@ use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
 use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::lines::Lines;
 use crate::corpus::{Corpus, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// The weight of seeds where none is set.
 pub const DEFAULT_SEED_WEIGHT: f64 = 1.0;
@@ -55,11 +55,10 @@ impl Seeds {
     }
 
     fn of_lines(mut lines: Lines<'_>, path: &Path) -> Result<Seeds> {
-        const REMEDY: &str =
-            "Write a topic's number or name, a colon, and its words: `sport: ball team goal`.";
+        const REMEDY: &str = "write a topic's number or name, a colon and its words: `sport: ball team goal`";
         let bad = |line: u64, found: String, expected: &str| Error::Input {
             path: path.to_path_buf(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
             expected: expected.into(),
             remedy: REMEDY.into(),
@@ -100,7 +99,7 @@ impl Seeds {
         if numbered.is_empty() && named.is_empty() {
             return Err(Error::Input {
                 path: path.to_path_buf(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: "no seed words".into(),
                 expected: "lines `topic: word word …`".into(),
                 remedy: REMEDY.into(),
@@ -157,9 +156,9 @@ impl Seeds {
     ) -> Result<Vec<SeedWord>> {
         let bad = |line: u64, found: String, expected: String, remedy: &str| Error::Input {
             path: self.path.clone(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
-            expected,
+            expected: expected.into(),
             remedy: remedy.into(),
         };
         if let Some((k, topic)) = self.topics.iter().next_back().filter(|&(&k, _)| k >= topics) {
@@ -169,15 +168,11 @@ impl Seeds {
                 }
                 None => (format!("the topic {k}"), format!("topics from 0 to {}", topics - 1)),
             };
-            return Err(bad(topic.line, found, expected, "Give more topics with -k, or seeds for fewer."));
+            return Err(bad(topic.line, found, expected, "increase {topics}, or give seeds for fewer"));
         }
         let Some(vocabulary) = corpus.vocabulary()? else {
-            return Err(Error::Setting {
-                option: "--seeds",
-                found: "given for a corpus whose words have no names".into(),
-                expected: "a corpus with a vocabulary".into(),
-                remedy: "Import it again with --vocab.".into(),
-            });
+            return Err(Error::unsupported("seeds", "the corpus has no vocabulary")
+                .with_remedy("import it again with {vocab}"));
         };
         let ids = vocabulary.ids();
         let mut all = Vec::new();
@@ -190,19 +185,16 @@ impl Seeds {
                     topic.line,
                     format!("seeds that are not words of the corpus: {words}"),
                     "at least one word that is".into(),
-                    "Write words as the corpus has them; `tinylda topics` of any model of it shows some.",
+                    "write words as they are in the vocabulary of the corpus",
                 ));
             }
             for word in known {
                 let tokens = word_tokens.get(word as usize).copied().unwrap_or(0);
                 let units = (weight * tokens as f64 * f64::from(UNITS_PER_TOKEN)).round();
                 if units >= (most_tokens as f64 - tokens as f64) * f64::from(UNITS_PER_TOKEN) {
-                    return Err(Error::Setting {
-                        option: "--seed-weight",
-                        found: weight.to_string(),
-                        expected: format!("less: a seed word occurs {tokens} times"),
-                        remedy: "1 doubles what a seed word weighs, and is usually enough.".into(),
-                    });
+                    let expected = format!("smaller for a seed word that occurs {tokens} times");
+                    return Err(Error::out_of_range("seed_weight", weight, expected)
+                        .with_remedy("1 doubles the weight of a seed word and is usually enough"));
                 }
                 all.push(SeedWord { word, topic: k, units: units as u32 });
             }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// How an input is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,19 +129,20 @@ impl Input {
                     if memory {
                         return Err(Error::Input {
                             path: self.path.clone(),
-                            place: Place::Byte(self.consumed()),
+                            position: Position::Byte(self.consumed()),
                             found: format!("{name} data that needs more than 128 MiB to unpack"),
                             expected: "a smaller window".into(),
                             remedy: format!(
                                 "Unpack it with the {name} program, or pipe it from there: … | tinylda import -"
-                            ),
+                            )
+                            .into(),
                         });
                     }
                     return Err(Error::Input {
                         path: self.path.clone(),
-                        place: Place::Byte(self.consumed()),
+                        position: Position::Byte(self.consumed()),
                         found: format!("{name} data that is cut short or damaged"),
-                        expected: format!("a whole {name} file"),
+                        expected: format!("a whole {name} file").into(),
                         remedy: "Copy or download the file again.".into(),
                     });
                 }

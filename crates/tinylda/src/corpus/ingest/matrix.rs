@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::assemble::Assembler;
 use super::{Expect, MANY_WORDS};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Remedy, Result, Template};
 
 /// Numbers that are taken from an array at a time.
 const CHUNK: usize = 1 << 15;
@@ -265,10 +265,15 @@ pub(super) fn whole(value: f64) -> Option<u32> {
 }
 
 /// Something wrong with a file that has no lines.
-pub(super) fn bad(path: &Path, found: String, expected: &str, remedy: &str) -> Error {
+pub(super) fn bad(
+    path: &Path,
+    found: String,
+    expected: impl Into<Template>,
+    remedy: impl Into<Remedy>,
+) -> Error {
     Error::Input {
         path: path.to_path_buf(),
-        place: Place::Whole,
+        position: Position::Whole,
         found,
         expected: expected.into(),
         remedy: remedy.into(),

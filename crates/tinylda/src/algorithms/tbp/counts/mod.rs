@@ -255,7 +255,7 @@ fn too_large(word_tokens: &[u64], width: usize, storage: &RowStorage) -> Error {
     Error::Memory {
         need: (word_tokens.len() as u64).saturating_mul(2 * width as u64),
         have: storage.memory,
-        remedy: "Choose fewer topics ({topics}) or a smaller vocabulary.".into(),
+        remedy: "reduce {topics}, or use a smaller vocabulary".into(),
     }
 }
 

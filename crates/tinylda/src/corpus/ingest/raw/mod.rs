@@ -23,7 +23,7 @@ use super::lines::Lines;
 use super::words::{Choice, Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
 use crate::corpus::{About, CorpusWriter, Details, Shape, Source, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 
 /// Which parts of a raw input are what.
@@ -55,19 +55,30 @@ pub struct Parts {
 
 impl Parts {
     /// Whether a table is meant.
-    pub(crate) fn of_table(&self) -> bool {
-        !self.text_columns.is_empty()
-            || self.id_column.is_some()
-            || self.label_column.is_some()
-            || self.delimiter.is_some()
-            || self.header.is_some()
-            || self.no_quotes
+    pub(crate) fn of_table(&self) -> Option<&'static str> {
+        first_given(&[
+            ("text_column", !self.text_columns.is_empty()),
+            ("id_column", self.id_column.is_some()),
+            ("label_column", self.label_column.is_some()),
+            ("delimiter", self.delimiter.is_some()),
+            ("header", self.header.is_some()),
+            ("quotes", self.no_quotes),
+        ])
     }
 
     /// Whether JSON lines are meant.
-    pub(crate) fn of_json(&self) -> bool {
-        !self.text_fields.is_empty() || self.id_field.is_some() || self.label_field.is_some()
+    pub(crate) fn of_json(&self) -> Option<&'static str> {
+        first_given(&[
+            ("text_field", !self.text_fields.is_empty()),
+            ("id_field", self.id_field.is_some()),
+            ("label_field", self.label_field.is_some()),
+        ])
     }
+}
+
+/// The name of the first parameter that is given.
+fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
+    all.iter().find(|&&(_, given)| given).map(|&(name, _)| name)
 }
 
 /// What becomes of text.
@@ -81,6 +92,29 @@ pub struct Words {
     pub choice: Choice,
     /// The words, where they are given: all others are counted and left out.
     pub vocabulary: Option<Vocabulary>,
+}
+
+impl Words {
+    /// The first parameter that differs from its default.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let usual = Words::default();
+        let (own, choice, plain) = (&self.pipeline, &self.choice, &usual.pipeline);
+        first_given(&[
+            ("token_pattern", own.tokens != plain.tokens),
+            ("keep_case", own.keep_case),
+            ("fold_accents", own.fold_accents),
+            ("min_length", own.min_length != plain.min_length),
+            ("max_length", own.max_length != plain.max_length),
+            ("numbers", own.keep_numbers),
+            ("stem", own.stem.is_some()),
+            ("min_docs", choice.min_docs.is_some()),
+            ("max_docs", choice.max_docs.is_some()),
+            ("max_words", choice.max_words.is_some()),
+            ("phrases", choice.phrases.is_some()),
+            ("vocabulary", self.vocabulary.is_some()),
+            ("stop_words", *self != usual),
+        ])
+    }
 }
 
 /// A raw input, and where its corpus goes.
@@ -217,7 +251,7 @@ impl Job<'_> {
         };
         Error::Input {
             path: self.reader.path.clone(),
-            place: Place::Whole,
+            position: Position::Whole,
             found,
             expected: "at least one document with a word".into(),
             remedy: remedy.into(),
@@ -328,7 +362,7 @@ impl Job<'_> {
         if documents == 0 || (fixed && empty == documents) {
             return Err(Error::Input {
                 path: self.reader.path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!("{documents} documents, and none with a word of the vocabulary"),
                 expected: "at least one document with a word".into(),
                 remedy: "Check that the vocabulary belongs to this text, and that the text is in the right column or field.".into(),
@@ -376,18 +410,16 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
             || first.iter().any(|name| records::is_text_name(name))
             || first.len() > 1 && first.iter().all(|name| looks_like_a_name(name))
     });
-    let missing = |option: &'static str, name: &str| Error::Setting {
-        option,
-        found: format!("{name:?}, which {} does not have", path.display()),
-        expected: if header {
-            format!(
-                "one of {}",
-                first.iter().take(40).map(|c| format!("{c:?}")).collect::<Vec<_>>().join(", ")
-            )
+    let missing = |option: &'static str, name: &str| {
+        let expected = if header {
+            let columns: Vec<String> = first.iter().take(40).map(|c| format!("{c:?}")).collect();
+            Template::from("one of ").text(columns.join(", "))
         } else {
-            format!("a number from 1 to {}", first.len())
-        },
-        remedy: "Name a column, or give its number from 1; if it is not cut right, say --delimiter.".into(),
+            format!("a number from 1 to {}", first.len()).into()
+        };
+        let expected = expected.text(format!(" (the columns of {})", path.display()));
+        Error::out_of_range(option, format!("{name:?}"), expected)
+            .with_remedy("if the columns are split at the wrong character, set {delimiter}")
     };
     let find = |option: &'static str, name: &str| {
         let by_name = if header { named(name) } else { None };
@@ -397,32 +429,21 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
     let text = if parts.text_columns.is_empty() {
         let usual = first.iter().position(|name| header && records::is_text_name(name));
         // A table of one column has its text there.
-        let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| Error::Setting {
-            option: "--text-column",
-            found: "not given".into(),
-            expected: format!(
-                "the column with the text: {}",
-                first
-                    .iter()
-                    .zip(1..)
-                    .take(40)
-                    .map(|(c, n)| {
-                        let short: String = c.chars().take(30).collect();
-                        format!("{n} ({short:?})")
-                    })
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-            remedy:
-                "Give its name or number; if this is no table, say --format text for a document per line."
-                    .into(),
+        let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| {
+            let columns = first.iter().zip(1..).take(40).map(|(c, n)| {
+                let short: String = c.chars().take(30).collect();
+                format!("{n} ({short:?})")
+            });
+            let columns = columns.collect::<Vec<_>>().join(", ");
+            Error::missing("text_column", Template::from("the name or number of a column: ").text(columns))
+                .with_remedy("if this is not a table, use {format=text} to read one document per line")
         })?;
         vec![column]
     } else {
-        parts.text_columns.iter().map(|name| find("--text-column", name)).collect::<Result<_>>()?
+        parts.text_columns.iter().map(|name| find("text_column", name)).collect::<Result<_>>()?
     };
-    let id = parts.id_column.as_deref().map(|name| find("--id-column", name)).transpose()?;
-    let label = parts.label_column.as_deref().map(|name| find("--label-column", name)).transpose()?;
+    let id = parts.id_column.as_deref().map(|name| find("id_column", name)).transpose()?;
+    let label = parts.label_column.as_deref().map(|name| find("label_column", name)).transpose()?;
     Ok(Table { delimiter, quotes, header, columns: first.len(), text, id, label })
 }
 

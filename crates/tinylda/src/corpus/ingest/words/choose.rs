@@ -98,12 +98,10 @@ pub(crate) struct Chooser {
 
 impl Chooser {
     fn too_many(&self, words: usize) -> Error {
-        Error::Setting {
-            option: "--memory",
-            found: format!("{}, too little for more than {words} different words", human_bytes(self.memory)),
-            expected: "more memory or fewer words".into(),
-            remedy: "Drop rare words (--min-docs) or keep the most frequent (--max-words).".into(),
-        }
+        let reason = format!("{} are too little for {words} different words", human_bytes(self.memory));
+        Error::unsupported("memory", reason).with_remedy(
+            "increase {memory}, drop rare words with {min_docs}, or keep only frequent ones with {max_words}",
+        )
     }
 
     /// The words in the order of their bytes.
@@ -264,11 +262,7 @@ mod tests {
         assert_eq!(chooser.words(&mut runs, &mut Dropped::default()).unwrap().len(), 3);
         chooser.memory = 10;
         assert!(
-            chooser
-                .words(&mut runs, &mut Dropped::default())
-                .unwrap_err()
-                .to_string()
-                .contains("--max-words")
+            chooser.words(&mut runs, &mut Dropped::default()).unwrap_err().to_string().contains("max_words")
         );
     }
 

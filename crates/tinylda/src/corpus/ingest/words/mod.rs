@@ -125,11 +125,9 @@ pub(crate) fn language_code(name: &str) -> String {
 fn stemmer(language: &str) -> Result<rust_stemmers::Stemmer> {
     let code = language_code(language);
     let found = STEMMERS.iter().find(|(known, _, _)| *known == code);
-    let (_, _, algorithm) = found.ok_or_else(|| Error::Setting {
-        option: "--stem",
-        found: language.into(),
-        expected: format!("one of {}", STEMMERS.map(|(code, _, _)| code).join(", ")),
-        remedy: "Leave it out where there is no stemmer for the language.".into(),
+    let (_, _, algorithm) = found.ok_or_else(|| {
+        let known = format!("one of {}", STEMMERS.map(|(code, _, _)| code).join(", "));
+        Error::out_of_range("stem", format!("{language:?}"), known)
     })?;
     Ok(rust_stemmers::Stemmer::create(*algorithm))
 }
