@@ -42,6 +42,7 @@ mod priors;
 mod random;
 pub mod report;
 mod sections;
+pub mod settings;
 mod simd;
 mod store;
 pub mod table;
@@ -49,8 +50,7 @@ mod threads;
 mod topics;
 mod train;
 
-pub use algorithms::tbp::seed_words::{DEFAULT_SEED_WEIGHT, Seeds};
-pub use algorithms::{Active, Algorithm};
+pub use algorithms::tbp::seed_words::Seeds;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Position, Result, panic_is_caught};
 pub use files::{check_writable, kind_of_file, same_file, write_file};
@@ -61,10 +61,8 @@ pub use infer::{
 };
 pub use memory::one_heap;
 pub use model::Model;
+pub use settings::{Active, Algorithm, Settings};
 pub use simd::Instructions;
 pub use train::checkpoint::has_checkpoint;
 pub use train::plan::Plan;
-pub use train::{
-    DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, Event, LEAST_PASSES, PassReport,
-    Progress, Resume, Stop, Summary, Trained, Trainer,
-};
+pub use train::{Event, PassReport, Progress, Resume, Stop, Summary, Trained, Trainer};

@@ -15,52 +15,17 @@ use std::sync::Arc;
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
+use crate::settings::{Algorithm, Digamma, Settings};
 use crate::simd::{Kernel, flat};
 use crate::threads::Threads;
 use crate::topics::Topics;
 pub(crate) use dense::document::Failed;
 use piece::{PieceView, StateKind};
-pub use tbp::Active;
 use tbp::TbpConfig;
 pub(crate) use tbp::schedule::PassKind;
 
-/// The algorithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// Asynchronous belief propagation with small messages, in blocks: ours.
-    Tbp,
-    /// Synchronous tiny belief propagation: all messages of a pass from the last pass's topics.
-    Stbp,
-    /// Asynchronous tiny belief propagation: every message changes the topics at once.
-    Atbp,
-    /// Synchronous belief propagation: K numbers are kept for every non-zero.
-    Bp,
-    /// Asynchronous belief propagation.
-    Abp,
-    /// Collapsed Gibbs sampling: a label for every token.
-    Gibbs,
-    /// Variational Bayes.
-    Vb,
-    /// Online variational Bayes: batches, each looked at once.
-    Ovb,
-    /// Non-negative matrix factorisation with the Kullback-Leibler divergence.
-    Nmf,
-}
-
+/// What the rest of the library asks an algorithm for.
 impl Algorithm {
-    /// Every algorithm.
-    pub const ALL: [Algorithm; 9] = [
-        Algorithm::Tbp,
-        Algorithm::Stbp,
-        Algorithm::Atbp,
-        Algorithm::Bp,
-        Algorithm::Abp,
-        Algorithm::Gibbs,
-        Algorithm::Vb,
-        Algorithm::Ovb,
-        Algorithm::Nmf,
-    ];
-
     /// What the rest of the library must know of the algorithm.
     pub(crate) fn capabilities(self) -> Capabilities {
         match self {
@@ -104,21 +69,6 @@ impl Algorithm {
         dense::inference::new_documents(self, topics, kernel)
     }
 
-    /// Finds an algorithm by its name.
-    pub fn named(name: &str) -> Option<Algorithm> {
-        Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
-    }
-
-    /// The name used in settings and files.
-    pub fn name(self) -> &'static str {
-        self.capabilities().name
-    }
-
-    /// A description in one line.
-    pub fn about(self) -> &'static str {
-        self.capabilities().about
-    }
-
     /// Whether it uses more than one thread; the asynchronous algorithms of the paper cannot, by their definition.
     pub fn threads(self) -> bool {
         self.capabilities().threads
@@ -129,9 +79,6 @@ impl Algorithm {
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub(crate) struct Capabilities {
-    pub(crate) name: &'static str,
-    /// Description for the list of algorithms.
-    pub(crate) about: &'static str,
     /// Number of W x K float matrices that it works on, phi in `Topics` included.
     pub(crate) matrices: u64,
     /// What it keeps for a document between two visits.
@@ -157,10 +104,6 @@ pub(crate) struct Capabilities {
     pub(crate) own_start: bool,
     /// Whether the state of documents may be in files.
     pub(crate) disk: bool,
-    /// Whether alpha and beta are counts beside theta and phi, and can be learned from them.
-    pub(crate) learns: bool,
-    /// Names of the settings that only some algorithms have.
-    pub(crate) options: &'static [&'static str],
     /// Largest number of tokens of a word.
     pub(crate) max_word_tokens: Option<u64>,
     /// Largest number of topics.
@@ -170,8 +113,6 @@ pub(crate) struct Capabilities {
 impl Capabilities {
     /// The usual case, from which algorithms say where they differ.
     pub(crate) const PLAIN: Capabilities = Capabilities {
-        name: "",
-        about: "",
         matrices: 1,
         state: StateKind::Theta,
         stateless: None,
@@ -185,58 +126,30 @@ impl Capabilities {
         current_likelihood: false,
         own_start: false,
         disk: true,
-        learns: true,
-        options: &[],
         max_word_tokens: None,
         max_topics: None,
     };
 }
 
-/// Settings that only some algorithms have; each is as its algorithm has it where not set.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct AlgorithmOptions {
-    pub(crate) inner: Option<u32>,
-    pub(crate) batch: Option<u64>,
-    pub(crate) tau0: Option<f64>,
-    pub(crate) kappa: Option<f64>,
-    pub(crate) burn_in: Option<u32>,
-    pub(crate) samples: Option<u32>,
-    pub(crate) digamma_of_both: Option<bool>,
-}
-
-impl AlgorithmOptions {
-    /// By the names that a user knows, those that are set.
-    pub(crate) fn given(&self) -> Vec<(&'static str, f64)> {
-        [
-            ("inner", self.inner.map(f64::from)),
-            ("batch", self.batch.map(|n| n as f64)),
-            ("tau0", self.tau0),
-            ("kappa", self.kappa),
-            ("burn_in", self.burn_in.map(f64::from)),
-            ("samples", self.samples.map(f64::from)),
-            ("digamma", self.digamma_of_both.map(|both| f64::from(u8::from(both)))),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
-    }
-
-    /// Matrices of W x K that these settings take besides.
-    pub(crate) fn matrices(&self) -> u64 {
-        u64::from(self.samples.unwrap_or(1) > 1) + u64::from(self.digamma_of_both == Some(true))
+/// What some algorithms derive from their options.
+impl Settings {
+    /// Number of W x K float matrices that the options need besides those of the algorithm.
+    pub(crate) fn more_matrices(&self) -> u64 {
+        u64::from(self.samples.unwrap_or(1) > 1) + u64::from(self.digamma == Some(Digamma::Both))
     }
 
     /// Passes before the first sample: half of all where not set, or what samples leave.
-    pub(crate) fn burn_in(&self, passes: u32) -> u32 {
+    pub(crate) fn burn_in_passes(&self) -> u32 {
+        let passes = self.max_passes();
         let usual = (passes / 2).min(passes.saturating_sub(self.samples.unwrap_or(1)));
         self.burn_in.unwrap_or(usual).min(passes)
     }
 
-    /// The passes after which samples are taken: so many, evenly after the burn-in, the last after the last pass.
-    pub(crate) fn sampled_passes(&self, passes: u32) -> Vec<u32> {
+    /// The passes after which samples are taken, evenly after the burn-in, the last after the last pass.
+    pub(crate) fn sampled_passes(&self) -> Vec<u32> {
         let samples = u64::from(self.samples.unwrap_or(1)).max(1);
-        let from = u64::from(self.burn_in(passes));
-        let after = u64::from(passes) - from;
+        let from = u64::from(self.burn_in_passes());
+        let after = u64::from(self.max_passes()) - from;
         let mut all: Vec<u32> = (1..=samples).map(|i| (from + after * i / samples) as u32).collect();
         all.dedup();
         all
@@ -248,14 +161,11 @@ impl AlgorithmOptions {
 pub(crate) struct Setup {
     pub(crate) kernel: Kernel,
     pub(crate) threads: Arc<Threads>,
-    pub(crate) seed: u64,
     pub(crate) tbp: TbpConfig,
     /// Tokens of every word, those that seed words add included.
     pub(crate) word_tokens: Vec<u64>,
-    pub(crate) options: AlgorithmOptions,
+    pub(crate) settings: Settings,
     pub(crate) documents: u64,
-    /// Largest number of passes.
-    pub(crate) passes: u32,
     /// Whether the user has given the topic of every non-zero to start from.
     pub(crate) given_start: bool,
 }

@@ -15,7 +15,8 @@ pub use write::{Inferred, Proportions, ProportionsFormat};
 
 use crate::algorithms::dense::document::{DocumentStep, Frozen};
 use crate::algorithms::dense::inference::Fixed;
-use crate::algorithms::{Algorithm, NewDocuments};
+use crate::algorithms::NewDocuments;
+use crate::settings::{Algorithm, Digamma};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::model::Model;
@@ -49,9 +50,9 @@ impl<'m> Inferencer<'m> {
         let mut inverse = Vec::new();
         topics.inverse(&mut inverse);
         // With both digammas VB settles a document as OVB does.
-        let own = match &model.settings().digamma {
-            Some(_) => Some(Algorithm::Ovb),
-            None => Algorithm::named(&model.settings().algorithm),
+        let own = match model.training().settings.digamma {
+            Some(Digamma::Both) => Some(Algorithm::Ovb),
+            _ => Algorithm::named(&model.training().algorithm),
         }
         .filter(|_| inference == Inference::Own);
         Ok(Inferencer {

@@ -9,7 +9,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, Metadata};
 use serde::Serialize;
 
-use super::{Model, Settings};
+use super::{Model, TrainingRecord};
 use crate::corpus::{MAGIC, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, Summed, read_at};
@@ -68,7 +68,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) alpha: &'a [f32],
     pub(crate) beta: f32,
     pub(crate) vocabulary: Option<&'a Vocabulary>,
-    pub(crate) settings: &'a Settings,
+    pub(crate) training: &'a TrainingRecord,
 }
 
 impl Frame<'_> {
@@ -83,7 +83,7 @@ impl Frame<'_> {
         };
         let strings = self.vocabulary.map(Vocabulary::parts);
         let settings =
-            serde_json::to_string(self.settings).map_err(|e| Error::io("write", path)(e.into()))?;
+            serde_json::to_string(self.training).map_err(|e| Error::io("write", path)(e.into()))?;
         let header = Header {
             metadata: HeaderMetadata {
                 crc32: "00000000".into(),
@@ -135,7 +135,7 @@ impl Model {
             alpha: &self.alpha,
             beta: self.beta(),
             vocabulary: self.vocabulary.as_ref(),
-            settings: &self.settings,
+            training: &self.training,
         };
         frame.save(path, |w, row| {
             row.copy_from_slice(self.phi(w));
@@ -223,7 +223,7 @@ impl Reader<'_> {
                 supported: VERSION,
             });
         }
-        let settings: Settings = serde_json::from_str(about.get("settings").map_or("", String::as_str))
+        let training: TrainingRecord = serde_json::from_str(about.get("settings").map_or("", String::as_str))
             .map_err(|e| self.damaged(8, format!("its settings cannot be read ({e})")))?;
 
         let tensor = |name: &str, dtype: Dtype, rank: usize| {
@@ -282,7 +282,7 @@ impl Reader<'_> {
         } else {
             None
         };
-        Ok(Model::new(topics, alpha, vocabulary, settings))
+        Ok(Model::new(topics, alpha, vocabulary, training))
     }
 
     fn vocabulary(&self, fits: bool, offsets: &[u8], text: Vec<u8>, at: u64) -> Result<Vocabulary> {

@@ -1,85 +1,132 @@
-//! Whether settings make sense for a corpus, before any work: what is wrong, what would be right, what to do.
+//! Whether the settings of a training make sense for a corpus, before any work.
 
 use super::Trainer;
-use crate::algorithms::Algorithm;
 use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::counts::samples_of;
 use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
 use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::{Corpus, Shape, word_name};
 use crate::error::{Error, Result, Template};
+use crate::settings::{Algorithm, only_with};
 use crate::topics::heavy_words;
 use crate::train::plan::{Classes, Needs};
 
+/// What the settings mean for a corpus.
+#[derive(Debug)]
+pub(super) struct Checked {
+    /// Tokens of every word, those that seed words add included.
+    pub(super) word_tokens: Vec<u64>,
+    /// The seed words by number.
+    pub(super) seeds: Vec<SeedWord>,
+}
+
 impl Trainer {
-    /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
+    /// Checks that these settings make sense for the corpus and fit the memory, as [`train`](Trainer::train) does first.
     pub fn check(&self, corpus: &Corpus) -> Result<()> {
         self.plan(corpus).map(|_| ())
     }
 
-    /// The same without the memory; the tokens of every word come with it, those that seeds add among them, and the seeds.
-    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<(Vec<u64>, Vec<SeedWord>)> {
+    /// Checks the settings, but not the memory.
+    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<Checked> {
         let shape = corpus.shape();
-        if self.topics == 0 {
-            return Err(
-                Error::out_of_range("topics", 0, "at least 1").with_remedy("100 is a good first choice")
-            );
+        self.settings.check()?;
+        self.check_topics(shape)?;
+        self.check_combinations()?;
+        self.check_given(shape)?;
+        let mut word_tokens = corpus.word_totals()?.tokens;
+        self.check_corpus(corpus, &word_tokens)?;
+        let seeds = self.seed_words(corpus, &word_tokens)?;
+        for seed in &seeds {
+            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS_PER_TOKEN));
         }
-        if u64::from(self.topics) > shape.tokens {
+        Ok(Checked { word_tokens, seeds })
+    }
+
+    /// Checks the number of topics.
+    fn check_topics(&self, shape: Shape) -> Result<()> {
+        let (topics, algorithm) = (self.settings.topic_count(), self.settings.chosen_algorithm());
+        if topics == 0 {
+            return Err(Error::missing("topics", "the number of topics").with_remedy("100 is a good first choice"));
+        }
+        if u64::from(topics) > shape.tokens {
             let expected = format!("at most {}, the number of tokens in the corpus", shape.tokens);
-            return Err(Error::out_of_range("topics", self.topics, expected)
+            return Err(Error::out_of_range("topics", topics, expected)
                 .with_remedy("choose fewer, or check that this is the right corpus"));
         }
-        for (name, value) in [("alpha", self.alpha_value()), ("beta", self.beta)] {
-            // Within these the products of the update stay inside the range of 32-bit floats.
-            if !(1e-9..=1e6).contains(&value) {
-                return Err(Error::out_of_range(name, format!("{value:?}"), "a number from 1e-9 to 1e6")
-                    .with_remedy("the paper uses 2/K for alpha and 0.01 for beta"));
+        if let Some(most) = algorithm.capabilities().max_topics.filter(|&most| topics > most) {
+            let expected = format!("at most {most} with {{algorithm={}}}", algorithm.name());
+            return Err(Error::out_of_range("topics", topics, expected)
+                .with_remedy("choose fewer, or use {algorithm=atbp}"));
+        }
+        Ok(())
+    }
+
+    /// Checks settings that depend on each other.
+    fn check_combinations(&self) -> Result<()> {
+        let settings = &self.settings;
+        if let Some(burn_in) = settings.burn_in {
+            if settings.samples.is_none() {
+                return Err(Error::requires("burn_in", "{samples}"));
+            }
+            if burn_in >= settings.max_passes() {
+                return Err(Error::out_of_range("burn_in", burn_in, "less than {passes}")
+                    .with_remedy("half of {passes} is usual"));
             }
         }
-        let tolerance = self.tolerance_at(1.0);
-        if !(tolerance >= 0.0 && tolerance.is_finite()) {
-            return Err(Error::out_of_range("tolerance", tolerance, "a finite number of at least 0")
-                .with_remedy("{tolerance=0} disables stopping early"));
+        let after = settings.max_passes() - settings.burn_in_passes();
+        if let Some(samples) = settings.samples.filter(|&samples| samples > after.max(1)) {
+            let expected = "at least 1 and at most one for each pass after the burn-in";
+            return Err(Error::out_of_range("samples", samples, expected)
+                .with_remedy("10 are usually enough"));
         }
-        if self.passes == 0 {
-            return Err(Error::out_of_range("passes", 0, "at least 1").with_remedy("200 are usually enough"));
+        if settings.samples.is_some_and(|n| n > 1) && settings.tolerance.is_some_and(|t| t > 0.0) {
+            return Err(
+                Error::conflict("tolerance", "{samples}").with_remedy("samples are taken over all passes")
+            );
         }
-        self.check_special()?;
-        self.check_optimize()?;
-        self.check_seeds()?;
-        if self.recompute && self.snapshots.is_some() {
+        if settings.optimizes() && settings.is_stateless() {
+            return Err(Error::conflict("optimize", "{document_state=none}")
+                .with_remedy("alpha is learned from the state of documents"));
+        }
+        if self.seeds.is_some() && settings.is_stateless() {
+            return Err(Error::conflict("seeds", "{document_state=none}"));
+        }
+        if self.seeds.is_some() && !settings.chosen_algorithm().capabilities().seed_words {
+            return Err(only_with("seeds", &with(|algorithm| algorithm.capabilities().seed_words)));
+        }
+        if settings.is_stateless() && self.snapshots.is_some() {
             return Err(Error::conflict("snapshots", "{document_state=none}")
                 .with_remedy("without document state a model is complete only when the next pass begins"));
         }
-        self.check_given(shape)?;
-        let mut word_tokens = corpus.word_totals()?.tokens;
-        if let Some(most) = self.algorithm.capabilities().max_word_tokens
-            && let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most)
+        Ok(())
+    }
+
+    /// Checks that the algorithm can count the tokens of this corpus.
+    fn check_corpus(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<()> {
+        let algorithm = self.settings.chosen_algorithm();
+        let capabilities = algorithm.capabilities();
+        if let Some(most) = capabilities.max_word_tokens
+            && let Some((w, &n)) = (0u32..).zip(word_tokens).find(|&(_, &n)| n > most)
         {
             let vocabulary = corpus.vocabulary()?;
             let name = word_name(vocabulary.as_ref(), w);
             let reason = Template::from("the word ")
                 .text(name)
                 .text(format!(" occurs {n} times, and at most {most} are possible"));
-            return Err(Error::unsupported_value("algorithm", self.algorithm.name(), reason)
+            return Err(Error::unsupported_value("algorithm", algorithm.name(), reason)
                 .with_remedy("remove the word from the corpus, or use {algorithm=atbp}"));
         }
-        let labels = self.algorithm.capabilities().state == StateKind::Labels;
+        let labels = capabilities.state == StateKind::Labels;
         if let Some(i) =
             (0..corpus.blocks()).find(|&i| labels && corpus.block_tokens(i) > u64::from(u32::MAX))
         {
             let tokens = corpus.block_tokens(i);
             let reason =
                 format!("a block of documents has {tokens} tokens, and at most {} are possible", u32::MAX);
-            return Err(Error::unsupported_value("algorithm", self.algorithm.name(), reason)
+            return Err(Error::unsupported_value("algorithm", algorithm.name(), reason)
                 .with_remedy("use {algorithm=tbp} or {algorithm=atbp}"));
         }
-        let seeds = self.sown(corpus, &word_tokens)?;
-        for seed in &seeds {
-            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS_PER_TOKEN));
-        }
-        Ok((word_tokens, seeds))
+        Ok(())
     }
 
     /// What memory and disk are planned for; `model`: it is wanted in memory, and not just in a file.
@@ -119,93 +166,19 @@ impl Trainer {
             snapshots: self.snapshots.is_some(),
             words: Classes::new(word_tokens),
             samples: word_tokens.iter().map(|&n| samples_of(n)).sum(),
-            algorithm: self.algorithm,
-            active: self.active,
+            algorithm: self.settings.chosen_algorithm(),
+            active: self.settings.active.unwrap_or_default(),
             threads: self.threads_used() as u64,
-            kept: !self.recompute,
+            kept: !self.settings.is_stateless(),
             model,
-            matrices: self.special.matrices(),
-            histograms: if self.optimize { u64::from(self.topics) } else { 0 },
+            matrices: self.settings.more_matrices(),
+            histograms: if self.settings.optimizes() { u64::from(self.settings.topic_count()) } else { 0 },
             // Documents in an order of the user's own are all over the corpus.
             disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
         }
     }
 
-    /// The same of options that only some algorithms have.
-    fn check_special(&self) -> Result<()> {
-        let facts = self.algorithm.capabilities();
-        for (name, value) in self.special.given() {
-            if !facts.options.contains(&name) {
-                return Err(only_with(name, |algorithm| algorithm.capabilities().options.contains(&name)));
-            }
-            let (range, expected, remedy) = match name {
-                "kappa" => (0.0..=1.0, "a number from 0 to 1", "the paper uses 0.5"),
-                "digamma" => (0.0..=1.0, "theta or both", "the paper uses theta"),
-                "tau0" => (0.0..=1e12, "a number from 0 to 1e12", "the paper uses 1024"),
-                "burn_in" => {
-                    (0.0..=f64::from(self.passes - 1), "less than {passes}", "half of {passes} is usual")
-                }
-                "samples" => {
-                    let after = self.passes - self.special.burn_in(self.passes);
-                    let expected = "at least 1 and at most one for each pass after the burn-in";
-                    (1.0..=f64::from(after.max(1)), expected, "10 are usually enough")
-                }
-                _ => (1.0..=f64::from(u32::MAX), "a number from 1 to 4294967295", ""),
-            };
-            if !range.contains(&value) {
-                return Err(Error::out_of_range(name, value, expected).with_remedy(remedy));
-            }
-        }
-        if self.special.burn_in.is_some() && self.special.samples.is_none() {
-            return Err(Error::requires("burn_in", "{samples}"));
-        }
-        if self.special.samples.is_some_and(|n| n > 1) && self.tolerance.is_some_and(|t| t > 0.0) {
-            return Err(
-                Error::conflict("tolerance", "{samples}").with_remedy("samples are taken over all passes")
-            );
-        }
-        if let Some(most) = facts.max_topics.filter(|&most| self.topics > most) {
-            let expected = format!("at most {most} with {{algorithm={}}}", facts.name);
-            return Err(Error::out_of_range("topics", self.topics, expected)
-                .with_remedy("choose fewer, or use {algorithm=atbp}"));
-        }
-        Ok(())
-    }
-
-    /// The same of alpha and beta that are to be learned.
-    fn check_optimize(&self) -> Result<()> {
-        if !self.optimize {
-            return Ok(());
-        }
-        if !self.algorithm.capabilities().learns {
-            return Err(only_with("optimize", |algorithm| algorithm.capabilities().learns));
-        }
-        if self.recompute {
-            return Err(Error::conflict("optimize", "{document_state=none}")
-                .with_remedy("alpha is learned from the state of documents"));
-        }
-        Ok(())
-    }
-
-    /// The same of seeds, without the corpus.
-    fn check_seeds(&self) -> Result<()> {
-        // Within these the numbers of a row stay in range for all but the largest corpora, which are asked one by one.
-        if !(1e-6..=1e6).contains(&self.seed_weight) {
-            let found = format!("{:?}", self.seed_weight);
-            return Err(Error::out_of_range("seed_weight", found, "a number from 1e-6 to 1e6")
-                .with_remedy("1 doubles the weight of a seed word and is usually enough"));
-        }
-        if self.seeds.is_some() && (self.recompute || !self.algorithm.capabilities().seed_words) {
-            return Err(if self.recompute {
-                Error::conflict("seeds", "{document_state=none}")
-            } else {
-                only_with("seeds", |algorithm| algorithm.capabilities().seed_words)
-            });
-        }
-        Ok(())
-    }
-
-    /// The same of a start and an order that were given.
+    /// Checks a start and an order that were given.
     fn check_given(&self, shape: Shape) -> Result<()> {
         if let Some(start) = &self.start {
             if start.len() as u64 != shape.nonzeros {
@@ -213,17 +186,14 @@ impl Trainer {
                     format!("a list of {} topics, one for each non-zero of the corpus", shape.nonzeros);
                 return Err(Error::out_of_range("start", format!("a list of {}", start.len()), expected));
             }
-            if let Some(at) = start.iter().position(|&k| k >= self.topics) {
+            if let Some(at) = start.iter().position(|&k| k >= self.settings.topic_count()) {
                 let found = format!("{} in entry {}", start[at], at + 1);
-                let expected = format!("a list of topics from 0 to {}", self.topics - 1);
+                let expected = format!("a list of topics from 0 to {}", self.settings.topic_count() - 1);
                 return Err(Error::out_of_range("start", found, expected));
             }
         }
-        if self.recompute && self.start.is_some() {
+        if self.settings.is_stateless() && self.start.is_some() {
             return Err(Error::conflict("start", "{document_state=none}"));
-        }
-        if self.recompute && self.algorithm.capabilities().stateless.is_none() {
-            return Err(only_with("document_state", |algorithm| algorithm.capabilities().stateless.is_some()));
         }
         if let Some(order) = &self.order {
             let mut seen = vec![false; shape.documents as usize];
@@ -240,8 +210,8 @@ impl Trainer {
                 };
                 return Err(Error::out_of_range("order", found, expected));
             }
-            if !self.algorithm.capabilities().shuffles {
-                return Err(only_with("order", |algorithm| algorithm.capabilities().shuffles)
+            if !self.settings.chosen_algorithm().capabilities().shuffles {
+                return Err(only_with("order", &with(|algorithm| algorithm.capabilities().shuffles))
                     .with_remedy("the order makes no difference to other algorithms"));
             }
         }
@@ -249,8 +219,7 @@ impl Trainer {
     }
 }
 
-/// The parameter is valid only with some of the algorithms.
-fn only_with(name: &'static str, valid: impl Fn(Algorithm) -> bool) -> Error {
-    let with = Algorithm::ALL.into_iter().filter(|&algorithm| valid(algorithm));
-    Error::only_with(name, with.map(|algorithm| format!("{{algorithm={}}}", algorithm.name())))
+/// The algorithms that can do something.
+fn with(can: impl Fn(Algorithm) -> bool) -> Vec<Algorithm> {
+    Algorithm::ALL.iter().copied().filter(|&algorithm| can(algorithm)).collect()
 }

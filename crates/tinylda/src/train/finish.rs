@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::run::Training;
 use super::verdict::Referee;
-use crate::algorithms::{Active, Algorithm};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
-use crate::model::{CorpusName, Frame, Model, Settings};
+use crate::algorithms::tbp::seed_words::Seeds;
+use crate::model::{CorpusName, Frame, Model, TrainingRecord};
 use crate::simd::flat_mut;
 use crate::store::Store;
 use crate::topics::{Matrix, Topics};
@@ -15,24 +15,16 @@ use crate::train::{Event, Summary, Trained};
 
 impl Training<'_> {
     /// What is known of the training at its end.
-    fn end(&self, seconds: f64) -> Result<(Settings, Summary)> {
+    fn end(&self, seconds: f64) -> Result<(TrainingRecord, Summary)> {
         let Training { trainer, position, .. } = self;
         let train_perplexity = position.history.last().map_or(f64::NAN, |&(_, p)| p);
-        let small = trainer.algorithm == Algorithm::Tbp;
         let active_topics = position.timings.last().copied().unwrap_or_default().active_topics;
-        let settings = Settings {
-            algorithm: trainer.algorithm.name().into(),
-            exclude: small.then(|| if trainer.exclude { "own" } else { "none" }.into()),
-            active: (small && trainer.active != Active::Auto).then(|| trainer.active.to_string()),
-            digamma: (trainer.special.digamma_of_both == Some(true)).then(|| "both".into()),
-            theta: trainer.recompute.then(|| "recompute".into()),
-            optimize: trainer.optimize,
-            topic_names: trainer
-                .seeds
-                .as_ref()
-                .map_or_else(Vec::new, |seeds| seeds.names().map(|(k, name)| (k, name.to_owned())).collect()),
-            seed_weight: trainer.seeds.as_ref().map(|_| trainer.seed_weight),
-            seed: trainer.seed,
+        let names = |seeds: &Seeds| seeds.names().map(|(k, name)| (k, name.to_owned())).collect();
+        let training = TrainingRecord {
+            algorithm: trainer.settings.chosen_algorithm().name().into(),
+            settings: trainer.settings.recorded(),
+            topic_names: trainer.seeds.as_ref().map_or_else(Vec::new, names),
+            seed: trainer.settings.seed_value(),
             passes: position.pass,
             tolerance: trainer.tolerance_at(train_perplexity),
             train_perplexity,
@@ -48,15 +40,15 @@ impl Training<'_> {
             message_bytes: position.message_bytes,
             stop: self.stop,
         };
-        Ok((settings, summary))
+        Ok((training, summary))
     }
 
     /// Turns the training into a model in memory.
     pub(super) fn into_model(mut self, keep_theta: bool, referee: &Referee<'_>) -> Result<Trained> {
-        let (settings, summary) = self.end(referee.seconds())?;
+        let (training, summary) = self.end(referee.seconds())?;
         let (corpus, priors) = (self.corpus, self.priors());
         let theta = if keep_theta {
-            Some(collect_theta(&mut self.store, corpus, self.trainer.topics)?)
+            Some(collect_theta(&mut self.store, corpus, self.trainer.settings.topic_count())?)
         } else {
             None
         };
@@ -81,7 +73,7 @@ impl Training<'_> {
         // An algorithm may have worked without alpha and beta.
         let mut whole = Topics::without_phi(topics.words(), topics.count, &priors.alpha, priors.beta);
         whole.phi = topics.phi;
-        let model = Model::new(whole, priors.alpha, corpus.vocabulary()?, settings);
+        let model = Model::new(whole, priors.alpha, corpus.vocabulary()?, training);
         store.let_go();
         if let Some(folder) = folder {
             folder.remove();
@@ -91,10 +83,10 @@ impl Training<'_> {
 
     /// Writes the model to a file. Where that fails the training is kept in a checkpoint.
     pub(super) fn into_file(mut self, path: &Path, referee: &mut Referee<'_>) -> Result<Summary> {
-        let (settings, summary) = self.end(referee.seconds())?;
+        let (training, summary) = self.end(referee.seconds())?;
         self.updater.finish();
         let _ = referee.report(Event::Writing(path));
-        if let Err(error) = self.write(path, &settings) {
+        if let Err(error) = self.write(path, &training) {
             // There may be no room for that either; why the model could not be written is what counts.
             let _ = self.save(referee);
             return Err(error);
@@ -115,20 +107,20 @@ impl Training<'_> {
         referee.uncounted(|referee| {
             std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
             let path = folder.join(format!("pass-{pass:05}.model"));
-            let (mut settings, _) = self.end(seconds)?;
-            if settings.history.is_empty() {
+            let (mut training, _) = self.end(seconds)?;
+            if training.history.is_empty() {
                 // After the first pass some algorithms know only where it began.
-                settings.train_perplexity = self.perplexity(self.position.log_likelihood.unwrap_or(0.0));
-                settings.tolerance = self.trainer.tolerance_at(settings.train_perplexity);
+                training.train_perplexity = self.perplexity(self.position.log_likelihood.unwrap_or(0.0));
+                training.tolerance = self.trainer.tolerance_at(training.train_perplexity);
             }
-            self.write(&path, &settings)?;
+            self.write(&path, &training)?;
             // Whether to stop is asked again soon.
             let _ = referee.report(Event::Snapshot { path: &path, pass, seconds });
             Ok(())
         })
     }
 
-    fn write(&mut self, path: &Path, settings: &Settings) -> Result<()> {
+    fn write(&mut self, path: &Path, training: &TrainingRecord) -> Result<()> {
         let vocabulary = self.corpus.vocabulary()?;
         let priors = self.priors();
         let frame = Frame {
@@ -136,7 +128,7 @@ impl Training<'_> {
             alpha: &priors.alpha,
             beta: priors.beta,
             vocabulary: vocabulary.as_ref(),
-            settings,
+            training,
         };
         let Training { updater, topics, .. } = self;
         frame.save(path, |w, row| updater.topic_row(topics, w, row))

@@ -11,17 +11,17 @@ impl Training<'_> {
     pub(super) fn learn(&mut self) -> Result<()> {
         let left = self.position.last - self.position.pass;
         let over = self.position.refining && !self.schedule.learns_with(left);
-        if !self.trainer.optimize || over || !priors::due(self.position.pass) {
+        if !self.trainer.settings.optimizes() || over || !priors::due(self.position.pass) {
             return Ok(());
         }
-        let count = self.trainer.topics as usize;
-        let mut documents = Documents::new(self.trainer.topics);
+        let count = self.trainer.settings.topic_count() as usize;
+        let mut documents = Documents::new(self.trainer.settings.topic_count());
         self.store.for_each(false, |_, document, theta| {
             documents.add(document.tokens(), theta);
             Ok(())
         })?;
         let mut alpha = flat(&self.topics.alpha)[..count].to_vec();
-        documents.learn(&mut alpha, self.trainer.alpha_value());
+        documents.learn(&mut alpha, self.trainer.settings.alpha_value());
         drop(documents);
         let (mut cells, mut lambda, mut row) = (Histogram::default(), vec![0f64; count], vec![0f32; count]);
         for w in 0..self.topics.words() {
@@ -41,7 +41,7 @@ impl Training<'_> {
 
     /// alpha and beta as they are now.
     pub(super) fn priors(&self) -> LearnedPriors {
-        let given = || LearnedPriors { alpha: self.trainer.alphas(), beta: self.trainer.beta as f32 };
+        let given = || LearnedPriors { alpha: self.trainer.alphas(), beta: self.trainer.settings.beta_value() as f32 };
         self.position.learned.clone().unwrap_or_else(given)
     }
 }

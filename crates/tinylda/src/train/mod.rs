@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::algorithms::piece::StateKind;
-use crate::algorithms::tbp::seed_words::{DEFAULT_SEED_WEIGHT, SeedWord, Seeds};
-use crate::algorithms::{Active, Algorithm, AlgorithmOptions};
+use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
 use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::settings::{Active, Algorithm, Digamma, DocumentState, Exclude, Settings, setting_methods};
 use crate::simd::{Instructions, Kernel};
 use crate::threads::{self, Threads};
 use comm::{Comm, Solo};
@@ -29,44 +29,27 @@ use plan::Plan;
 use run::Training;
 use verdict::{Callback, Referee};
 
-/// The paper's threshold: training has converged when the perplexity changes by less than this in a pass.
-pub const DEFAULT_TOLERANCE: f64 = 1.0;
-/// The same for `tbp`, as a share of the perplexity: it goes on to where another pass brings next to nothing.
-pub const DEFAULT_TOLERANCE_TBP: f64 = 5e-5;
-/// The paper's number of passes.
-pub const DEFAULT_PASSES: u32 = 500;
-/// The paper's beta.
-pub const DEFAULT_BETA: f64 = 0.01;
-/// From a random start the perplexity may stand nearly still before it falls, so no stop before this pass.
-pub const LEAST_PASSES: u32 = 10;
+/// Absolute convergence tolerance of the paper: training has converged when the perplexity changes by less than this in a pass.
+const TOLERANCE: f64 = 1.0;
+/// Relative convergence tolerance of `tbp`, which goes on to where another pass gains next to nothing.
+const RELATIVE_TOLERANCE: f64 = 5e-5;
+/// From a random start the perplexity may stand nearly still before it falls, so training does not converge before this pass.
+const LEAST_PASSES: u32 = 10;
 
-/// How to train.
+/// A training: its settings, and where and how fast it runs.
 #[derive(Debug, Clone)]
 pub struct Trainer {
-    topics: u32,
-    algorithm: Algorithm,
-    alpha: Option<f64>,
-    beta: f64,
-    passes: u32,
-    tolerance: Option<f64>,
-    seed: u64,
+    settings: Settings,
     start: Option<Vec<u32>>,
     order: Option<Vec<u64>>,
+    seeds: Option<Seeds>,
     memory: Option<u64>,
     threads: usize,
-    exclude: bool,
-    active: Active,
-    instructions: Option<Instructions>,
     scratch: Option<PathBuf>,
     checkpoint: Option<PathBuf>,
     every: Option<Duration>,
     resume: Resume,
-    recompute: bool,
-    special: AlgorithmOptions,
     snapshots: Option<(Vec<u32>, PathBuf)>,
-    optimize: bool,
-    seeds: Option<Seeds>,
-    seed_weight: f64,
 }
 
 /// What to do about a checkpoint that is there.
@@ -191,84 +174,45 @@ pub struct Summary {
     pub stop: Stop,
 }
 
+/// The options of the [table](crate::settings::SETTINGS).
+impl Trainer {
+    setting_methods!();
+}
+
 impl Trainer {
     /// Training of `topics` topics with `tbp` and the paper's settings: alpha 2/K, beta 0.01, at most 500 passes.
     pub fn new(topics: u32) -> Trainer {
+        Trainer::with_settings(Settings { topics: Some(topics), ..Settings::default() })
+    }
+
+    /// Training with settings that were read or put together elsewhere.
+    pub fn with_settings(settings: Settings) -> Trainer {
         Trainer {
-            topics,
-            algorithm: Algorithm::Tbp,
-            alpha: None,
-            beta: DEFAULT_BETA,
-            passes: DEFAULT_PASSES,
-            tolerance: None,
-            seed: 1,
+            settings,
             start: None,
             order: None,
+            seeds: None,
             memory: None,
             threads: 1,
-            exclude: true,
-            active: Active::Auto,
-            instructions: None,
             scratch: None,
             checkpoint: None,
             every: None,
             resume: Resume::No,
-            recompute: false,
-            special: AlgorithmOptions::default(),
             snapshots: None,
-            optimize: false,
-            seeds: None,
-            seed_weight: DEFAULT_SEED_WEIGHT,
         }
     }
-    /// Selection update rule.
-    #[must_use]
-    pub fn algorithm(self, algorithm: Algorithm) -> Trainer {
-        Trainer { algorithm, ..self }
+
+    /// The options that were given.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
-    /// The Dirichlet parameter of a document's topics, per topic; 2/K where not set.
-    #[must_use]
-    pub fn alpha(self, alpha: f64) -> Trainer {
-        Trainer { alpha: Some(alpha), ..self }
-    }
-    /// The Dirichlet parameter of a topic's words, per word.
-    #[must_use]
-    pub fn beta(self, beta: f64) -> Trainer {
-        Trainer { beta, ..self }
-    }
-    /// Whether alpha (one for each topic) and beta are learned from the documents; what is set, or the default, is where they
-    /// begin. Not with `vb`, `ovb`, `nmf`, or where nothing is kept of documents.
-    #[must_use]
-    pub fn optimize(self, optimize: bool) -> Trainer {
-        Trainer { optimize, ..self }
-    }
+
     /// With `tbp`: words that belong to topics. A seed word counts as if it occurred more often, all of that in its topic, in every
     /// update; see [`seed_weight`](Trainer::seed_weight). phi of the model has only what documents have. Words that the corpus does not
     /// have are left out ([`Seeds::unknown`] lists them); a topic without any word that it has is an error.
     #[must_use]
     pub fn seeds(self, seeds: Seeds) -> Trainer {
         Trainer { seeds: Some(seeds), ..self }
-    }
-    /// How much seeds weigh: so many times what the word has in the corpus; [`DEFAULT_SEED_WEIGHT`] where not set.
-    #[must_use]
-    pub fn seed_weight(self, weight: f64) -> Trainer {
-        Trainer { seed_weight: weight, ..self }
-    }
-    /// The most passes over the corpus.
-    #[must_use]
-    pub fn passes(self, passes: u32) -> Trainer {
-        Trainer { passes, ..self }
-    }
-    /// Stop when the training perplexity changes by less than this in a pass (0: never); [`DEFAULT_TOLERANCE`] or
-    /// [`DEFAULT_TOLERANCE_TBP`] of the perplexity where not set.
-    #[must_use]
-    pub fn tolerance(self, tolerance: f64) -> Trainer {
-        Trainer { tolerance: Some(tolerance), ..self }
-    }
-    /// The same seed gives the same topics, to the bit.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Trainer {
-        Trainer { seed, ..self }
     }
     /// The topic (from 0) that each non-zero starts with, documents and words in the corpus's order, instead of a
     /// random one.
@@ -287,26 +231,10 @@ impl Trainer {
     pub fn threads(self, threads: usize) -> Trainer {
         Trainer { threads, ..self }
     }
-
     /// How many threads it will work on: not more than one where the algorithm is sequential, nor than a few for each core.
     #[must_use]
     pub fn threads_used(&self) -> usize {
-        if self.algorithm.threads() { threads::started(self.threads) } else { 1 }
-    }
-    /// Use these instructions in place of the best that the processor has. The result does not depend on it.
-    #[must_use]
-    pub fn instructions(self, instructions: Instructions) -> Trainer {
-        Trainer { instructions: Some(instructions), ..self }
-    }
-    /// How many topics a document may use with `tbp`.
-    #[must_use]
-    pub fn active(self, active: Active) -> Trainer {
-        Trainer { active, ..self }
-    }
-    /// Whether `tbp` takes a message out before it renews it (as it does unless told otherwise).
-    #[must_use]
-    pub fn exclude(self, exclude: bool) -> Trainer {
-        Trainer { exclude, ..self }
+        if self.settings.chosen_algorithm().threads() { threads::started(self.threads) } else { 1 }
     }
     /// The most memory that the process may have, in bytes: what does not fit goes to files where there is a folder for them.
     /// Where it cannot be kept that is said before any work.
@@ -325,12 +253,6 @@ impl Trainer {
     pub fn checkpoint(self, folder: PathBuf, every: Option<Duration>) -> Trainer {
         Trainer { checkpoint: Some(folder), every, ..self }
     }
-    /// With `tbp`: whether nothing is kept of documents between two visits. That saves disk, and costs accuracy; see
-    /// `docs/MEMORY.md`.
-    #[must_use]
-    pub fn recompute(self, recompute: bool) -> Trainer {
-        Trainer { recompute, ..self }
-    }
     /// After each of these passes, write the model as it is to `pass-00010.model` and the like in a folder. Training itself
     /// does not change by it, and the time that it takes is not counted. In the settings of such a model the training
     /// perplexity is the last that is known, which may be that of the pass before.
@@ -345,82 +267,32 @@ impl Trainer {
         Trainer { resume, ..self }
     }
 
-    /// With `vb` and `ovb`: how often a document's theta is renewed at the most before its words' messages go to the topics; where not
-    /// set 1, and 100 with `ovb` and both digammas.
-    #[must_use]
-    pub fn inner(mut self, rounds: u32) -> Trainer {
-        self.special.inner = Some(rounds);
-        self
-    }
-    /// With `vb`: whether phi, too, is what a Dirichlet posterior expects of a logarithm, as Blei's and Hoffman's VB has it, and
-    /// not the paper's.
-    #[must_use]
-    pub fn digamma_of_both(mut self, both: bool) -> Trainer {
-        self.special.digamma_of_both = Some(both);
-        self
-    }
-    /// With `ovb`: documents of a batch; 1024 where not set.
-    #[must_use]
-    pub fn batch(mut self, documents: u64) -> Trainer {
-        self.special.batch = Some(documents);
-        self
-    }
-    /// With `ovb`: tau0 of the learning rate (tau0+t)^-kappa, which slows the first batches down; 1024 where not set.
-    #[must_use]
-    pub fn tau0(mut self, tau0: f64) -> Trainer {
-        self.special.tau0 = Some(tau0);
-        self
-    }
-    /// With `ovb`: kappa of the learning rate, how fast old batches are forgotten; 0.5 where not set.
-    #[must_use]
-    pub fn kappa(mut self, kappa: f64) -> Trainer {
-        self.special.kappa = Some(kappa);
-        self
-    }
-    /// With `gibbs`: passes before the first sample; half of all where not set.
-    #[must_use]
-    pub fn burn_in(mut self, passes: u32) -> Trainer {
-        self.special.burn_in = Some(passes);
-        self
-    }
-    /// With `gibbs`: the topics are the mean of so many samples, taken evenly after the burn-in; 1, the last, where not set. With
-    /// more than one all passes are made.
-    #[must_use]
-    pub fn samples(mut self, samples: u32) -> Trainer {
-        self.special.samples = Some(samples);
-        self
-    }
-
     fn kernel(&self) -> Result<Kernel> {
-        let Some(wanted) = self.instructions else { return Ok(Kernel::best()) };
+        let Some(wanted) = self.settings.instructions else { return Ok(Kernel::best()) };
         Kernel::of(wanted).ok_or_else(|| {
-            let value = format!("{wanted:?}").to_lowercase();
-            Error::unsupported_value("instructions", value, "the processor does not have them")
-                .with_remedy("omit {instructions} to use the best ones")
+            Error::unsupported_value("instructions", wanted.name(), "this processor does not have them")
         })
     }
 
     /// The tolerance where the perplexity is what is given.
     fn tolerance_at(&self, perplexity: f64) -> f64 {
-        let small = self.algorithm.capabilities().relative_tolerance;
         // Samples are taken over all passes.
-        let usual = match (small, self.special.samples) {
-            (true, _) => DEFAULT_TOLERANCE_TBP * perplexity,
-            (false, Some(2..)) => 0.0,
-            (false, _) => DEFAULT_TOLERANCE,
+        let usual = match self.settings.samples {
+            _ if self.settings.chosen_algorithm().capabilities().relative_tolerance => {
+                RELATIVE_TOLERANCE * perplexity
+            }
+            Some(2..) => 0.0,
+            _ => TOLERANCE,
         };
-        self.tolerance.unwrap_or(usual)
+        self.settings.tolerance.unwrap_or(usual)
     }
 
-    /// The seeds by number for a corpus.
-    fn sown(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<Vec<SeedWord>> {
+    /// The seed words by number for a corpus.
+    fn seed_words(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<Vec<SeedWord>> {
         let Some(seeds) = &self.seeds else { return Ok(Vec::new()) };
-        let most = self.algorithm.capabilities().max_word_tokens.unwrap_or(u64::from(u32::MAX));
-        seeds.of_corpus(corpus, self.topics, word_tokens, (self.seed_weight, most))
-    }
-
-    fn alpha_value(&self) -> f64 {
-        self.alpha.unwrap_or(2.0 / f64::from(self.topics.max(1)))
+        let most = self.settings.chosen_algorithm().capabilities().max_word_tokens;
+        let limits = (self.settings.seed_weight_value(), most.unwrap_or(u64::from(u32::MAX)));
+        seeds.of_corpus(corpus, self.settings.topic_count(), word_tokens, limits)
     }
 
     /// Trains. `callback` is told of progress and of every pass, on the caller's thread, and may ask to stop.
@@ -438,10 +310,10 @@ impl Trainer {
         corpus: &Corpus,
         mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Trained> {
-        if self.algorithm.capabilities().state == StateKind::Nothing {
+        if self.settings.chosen_algorithm().capabilities().state == StateKind::Nothing {
             return Err(Error::unsupported_value(
                 "algorithm",
-                self.algorithm.name(),
+                self.settings.chosen_algorithm().name(),
                 "it does not keep theta",
             )
             .with_remedy("train without theta, and infer the topics of documents with the model"));
@@ -481,8 +353,9 @@ impl Trainer {
 
     /// What [`train_to`](Trainer::train_to) would take, without doing it.
     pub fn plan(&self, corpus: &Corpus) -> Result<Plan> {
-        let (word_tokens, _) = self.check_settings(corpus)?;
-        Plan::new(&self.needs(corpus, &word_tokens, false), self.topics, self.memory)
+        let checked = self.check_settings(corpus)?;
+        let needs = self.needs(corpus, &checked.word_tokens, false);
+        Plan::new(&needs, self.settings.topic_count(), self.memory)
     }
 
     /// Number of pieces in a step.
@@ -499,7 +372,7 @@ impl Trainer {
     /// the pieces are part of the result. In one piece all messages would change at once and swing back at the next pass;
     /// with ten or more they settle.
     fn update_size(&self, shape: Shape) -> Option<u64> {
-        self.algorithm.capabilities().updates_per_piece.then(|| Trainer::small_size(shape))
+        self.settings.chosen_algorithm().capabilities().updates_per_piece.then(|| Trainer::small_size(shape))
     }
 }
 
@@ -517,7 +390,7 @@ mod tests {
         let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
         synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&path).unwrap();
-        for (algorithm, topics) in Algorithm::ALL.into_iter().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
+        for (algorithm, topics) in Algorithm::ALL.iter().copied().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
         {
             let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);
             let models: Vec<Model> = [Instructions::Plain, Instructions::Avx2, Instructions::Avx512]

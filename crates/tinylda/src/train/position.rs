@@ -108,18 +108,18 @@ impl Position {
         self.stage <= stages.len()
             && self.repeat < repeats
             && self.pass <= self.last
-            && self.last <= trainer.passes
+            && self.last <= trainer.settings.max_passes()
             && (self.stage == stages.len() || self.pass == 0)
             && self.visit < selection.visits(pieces).max(1)
-            && (self.log_likelihood.is_some_and(f64::is_finite) || trainer.algorithm.capabilities().shuffles)
+            && (self.log_likelihood.is_some_and(f64::is_finite) || trainer.settings.chosen_algorithm().capabilities().shuffles)
             && self.history.len() <= self.pass as usize
             && self.history.iter().zip(1..).all(|(&(pass, p), n)| pass == n && p.is_finite())
             && self.timings.len() <= self.pass as usize + 1
             && self.seconds.is_finite()
             && self.learned.as_ref().is_none_or(|learned| {
                 let sound = |&value: &f32| value > 0.0 && value.is_finite();
-                trainer.optimize
-                    && learned.alpha.len() == trainer.topics as usize
+                trainer.settings.optimizes()
+                    && learned.alpha.len() == trainer.settings.topic_count() as usize
                     && learned.alpha.iter().chain([&learned.beta]).all(sound)
             })
     }

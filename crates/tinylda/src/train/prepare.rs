@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::check::Checked;
 use super::checkpoint::{self, Folder, Identity};
 use super::plan::Plan;
 use super::position::Position;
@@ -15,7 +16,8 @@ use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::TbpConfig;
 use crate::algorithms::tbp::counts::RowStorage;
 use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
-use crate::algorithms::{Algorithm, PassKind, ScheduleInput, Setup, Updater};
+use crate::algorithms::{PassKind, ScheduleInput, Setup, Updater};
+use crate::settings::Exclude;
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::random::{Purpose, Random};
@@ -47,9 +49,9 @@ impl<'a> Training<'a> {
         model: bool,
         threads: &Arc<Threads>,
     ) -> Result<Training<'a>> {
-        let (word_tokens, seeds) = trainer.check_settings(corpus)?;
+        let Checked { word_tokens, seeds } = trainer.check_settings(corpus)?;
         let needs = trainer.needs(corpus, &word_tokens, model);
-        let plan = Plan::new(&needs, trainer.topics, trainer.memory)?;
+        let plan = Plan::new(&needs, trainer.settings.topic_count(), trainer.memory)?;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
         let mut prepared = Prepared {
@@ -72,20 +74,18 @@ impl<'a> Training<'a> {
                 let (store, position, rest) = prepared.resume(path, &mut topics)?;
                 (store, position, Some(rest))
             }
-            None => (prepared.fresh(&mut topics)?, Position::start(trainer.passes), None),
+            None => (prepared.fresh(&mut topics)?, Position::start(trainer.settings.max_passes()), None),
         };
         let setup = Setup {
             kernel,
             threads: Arc::clone(threads),
-            seed: trainer.seed,
             tbp: trainer.tbp_config(&prepared, seeds),
             word_tokens: std::mem::take(&mut prepared.word_tokens),
-            options: trainer.special.clone(),
+            settings: trainer.settings.clone(),
             documents: corpus.shape().documents,
-            passes: trainer.passes,
             given_start: trainer.start.is_some(),
         };
-        let mut updater = trainer.algorithm.updater(&mut topics, setup)?;
+        let mut updater = trainer.settings.chosen_algorithm().updater(&mut topics, setup)?;
         let resumed = rest.is_some();
         match rest {
             Some(mut rest) => {
@@ -100,7 +100,7 @@ impl<'a> Training<'a> {
             corpus,
             topics,
             updater,
-            schedule: trainer.algorithm.schedule(trainer.schedule_input(corpus, store.pieces())),
+            schedule: trainer.settings.chosen_algorithm().schedule(trainer.schedule_input(corpus, store.pieces())),
             order: prepared.order,
             scratch: prepared.scratch,
             stop: if position.converged { Stop::Converged } else { Stop::Passes },
@@ -117,9 +117,9 @@ impl<'a> Training<'a> {
 impl<'a> Prepared<'a> {
     /// Topics without a token.
     fn topics(&self) -> Result<Topics> {
-        let (words, count) = (self.corpus.shape().words, self.trainer.topics);
-        let (alpha, beta) = (self.trainer.alphas(), self.trainer.beta as f32);
-        if self.trainer.algorithm.capabilities().shared_phi {
+        let (words, count) = (self.corpus.shape().words, self.trainer.settings.topic_count());
+        let (alpha, beta) = (self.trainer.alphas(), self.trainer.settings.beta_value() as f32);
+        if self.trainer.settings.chosen_algorithm().capabilities().shared_phi {
             Topics::new(words, count, &alpha, beta)
         } else {
             Ok(Topics::without_phi(words, count, &alpha, beta))
@@ -137,7 +137,7 @@ impl<'a> Prepared<'a> {
             scratch: self.scratch.clone(),
         };
         let size = trainer.update_size(self.corpus.shape());
-        Store::new(self.corpus, trainer.topics, size, trainer.state_kind(), budget)
+        Store::new(self.corpus, trainer.settings.topic_count(), size, trainer.state_kind(), budget)
     }
 
     /// A training that starts.
@@ -146,7 +146,7 @@ impl<'a> Prepared<'a> {
             store::clear(folder);
         }
         let mut store = self.store();
-        let capabilities = self.trainer.algorithm.capabilities();
+        let capabilities = self.trainer.settings.chosen_algorithm().capabilities();
         let own_start = capabilities.own_start && self.trainer.start.is_none();
         if capabilities.shared_phi && !own_start {
             self.trainer.scatter(topics, &mut store, &self.word_tokens)?;
@@ -165,7 +165,7 @@ impl<'a> Prepared<'a> {
         }
         let mut store = self.store();
         let position = opened.position;
-        let schedule = trainer.algorithm.schedule(trainer.schedule_input(self.corpus, store.pieces()));
+        let schedule = trainer.settings.chosen_algorithm().schedule(trainer.schedule_input(self.corpus, store.pieces()));
         let visits = self.order.as_ref().map_or(Selection::ALL, Selection::Order);
         if !position.possible(trainer, schedule.warm_up(), visits, store.pieces()) {
             return Err(opened.rest.damaged("it says that it is where no training can be"));
@@ -195,17 +195,17 @@ impl Trainer {
         ScheduleInput {
             pieces: pieces as u64,
             tokens: corpus.shape().tokens,
-            topics: self.topics,
-            passes: self.passes,
-            optimize: self.optimize,
+            topics: self.settings.topic_count(),
+            passes: self.settings.max_passes(),
+            optimize: self.settings.optimizes(),
             given_start: self.start.is_some(),
         }
     }
 
     /// What is kept of documents between two visits.
     pub(super) fn state_kind(&self) -> StateKind {
-        let capabilities = self.algorithm.capabilities();
-        capabilities.stateless.filter(|_| self.recompute).unwrap_or(capabilities.state)
+        let capabilities = self.settings.chosen_algorithm().capabilities();
+        capabilities.stateless.filter(|_| self.settings.is_stateless()).unwrap_or(capabilities.state)
     }
 
     /// Gives documents the start that the user has given, where the algorithm keeps phi in a form of its own.
@@ -215,10 +215,10 @@ impl Trainer {
         updater: &mut dyn Updater,
         store: &mut Store<'_>,
     ) -> Result<()> {
-        let Some(start) = self.start.as_deref().filter(|_| !self.algorithm.capabilities().shared_phi) else {
+        let Some(start) = self.start.as_deref().filter(|_| !self.settings.chosen_algorithm().capabilities().shared_phi) else {
             return Ok(());
         };
-        store.start(start, self.active.most(self.topics))?;
+        store.start(start, self.settings.active.unwrap_or_default().most(self.settings.topic_count()))?;
         store.visit(Selection::ALL, 0, false, |_, mut view| {
             view.kind = PassKind::Load;
             updater.piece(topics, view).map_err(|(d, bad)| bad.in_document(d, "the start"))?;
@@ -228,7 +228,7 @@ impl Trainer {
     }
 
     pub(super) fn alphas(&self) -> Vec<f32> {
-        vec![self.alpha_value() as f32; self.topics as usize]
+        vec![self.settings.alpha_value() as f32; self.settings.topic_count() as usize]
     }
 
     /// Where files go, where they may: with the checkpoints, or in a folder of this training's own in that of the user.
@@ -278,26 +278,12 @@ impl Trainer {
             format!("{:08x}", crc.finalize())
         };
         add("corpus checksum", corpus.fingerprint().into());
-        add("algorithm", self.algorithm.name().into());
-        add("topics", self.topics.into());
-        add("alpha", self.alpha_value().into());
-        add("beta", self.beta.into());
-        add("optimize", self.optimize.into());
+        for (name, value) in self.settings.identity() {
+            // Its default depends on the number of topics.
+            let value = if name == "alpha" { self.settings.alpha_value().into() } else { value };
+            add(name, value);
+        }
         add("{seeds} checksum", self.seeds.as_ref().map(Seeds::sum).into());
-        if self.seeds.is_some() {
-            add("seed_weight", self.seed_weight.into());
-        }
-        add("seed", self.seed.into());
-        add("passes", self.passes.into());
-        add("tolerance", self.tolerance.into());
-        for (name, value) in self.special.given() {
-            add(name, value.into());
-        }
-        if self.algorithm == Algorithm::Tbp {
-            add("exclude", if self.exclude { "own" } else { "none" }.into());
-            add("active", self.active.to_string().into());
-            add("document_state", if self.recompute { "none" } else { "keep" }.into());
-        }
         let start = self.start.as_ref().map(|all| sum(&mut all.iter().map(|&k| u64::from(k))));
         add("{start} checksum", start.into());
         let order = self.order.as_ref().map(|all| sum(&mut all.iter().copied()));
@@ -309,14 +295,14 @@ impl Trainer {
     fn tbp_config(&self, prepared: &Prepared<'_>, seeds: Vec<SeedWord>) -> TbpConfig {
         let plan = &prepared.plan;
         // Two copies of phi are needed where nothing is kept of documents.
-        let copies = if self.recompute { 2 } else { 1 };
+        let copies = if self.settings.is_stateless() { 2 } else { 1 };
         let on_disk = plan.phi_on_disk > 0;
         TbpConfig {
-            exclude: self.exclude,
-            active: self.active,
+            exclude: self.settings.exclude.unwrap_or_default() == Exclude::Own,
+            active: self.settings.active.unwrap_or_default(),
             tokens: prepared.corpus.shape().tokens,
             growing: self.start.is_none(),
-            stateless: self.recompute,
+            stateless: self.settings.is_stateless(),
             seeds,
             storage: RowStorage {
                 memory: if on_disk { plan.phi / copies } else { u64::MAX },
@@ -328,12 +314,12 @@ impl Trainer {
     /// The start: each non-zero gives all its tokens to one topic.
     fn scatter(&self, topics: &mut Topics, store: &mut Store<'_>, word_tokens: &[u64]) -> Result<()> {
         let mut given = self.start.as_deref().unwrap_or_default().iter();
-        let row = || vec![0f64; self.topics as usize];
+        let row = || vec![0f64; self.settings.topic_count() as usize];
         let mut heavy: HashMap<u32, Vec<f64>> = heavy_words(word_tokens).map(|w| (w, row())).collect();
         store.scatter(|d, document, labels| {
-            let mut random = Random::new(self.seed, Purpose::Start, d);
+            let mut random = Random::new(self.settings.seed_value(), Purpose::Start, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
-                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.topics)) as u32);
+                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.settings.topic_count())) as u32);
                 labels.push(k);
                 let k = k as usize;
                 match heavy.get_mut(&w) {
@@ -354,13 +340,13 @@ impl Trainer {
 
     /// The order of documents: blocks shuffled, and the documents within each, so that a pass can stream from disk.
     fn visits(&self, corpus: &Corpus) -> Option<Order> {
-        if !self.algorithm.capabilities().shuffles {
+        if !self.settings.chosen_algorithm().capabilities().shuffles {
             return None;
         }
         let Some(order) = &self.order else {
             let mut blocks: Vec<usize> = (0..corpus.blocks()).collect();
-            Random::new(self.seed, Purpose::BlockOrder, 0).shuffle(&mut blocks);
-            return Some(Order::Random(blocks, self.seed));
+            Random::new(self.settings.seed_value(), Purpose::BlockOrder, 0).shuffle(&mut blocks);
+            return Some(Order::Random(blocks, self.settings.seed_value()));
         };
         let mut firsts = vec![0u64];
         firsts.extend((0..corpus.blocks()).scan(0u64, |sum, i| {

@@ -131,10 +131,10 @@ impl Training<'_> {
             }
             let own = referee.own(|referee| Progress {
                 pass: if stage.is_some() { 0 } else { position.pass + 1 },
-                passes: trainer.passes,
+                passes: trainer.settings.max_passes(),
                 documents: position.documents,
                 documents_total: documents_total.max(position.documents),
-                done: work.share(visit, trainer.passes),
+                done: work.share(visit, trainer.settings.max_passes()),
                 ..referee.progress(&traffic, plan)
             });
             verdict = referee.agree(own, &sums, &mut position.log_likelihood)?;
@@ -163,10 +163,10 @@ impl Training<'_> {
     /// Ends a pass over the whole corpus: its perplexity, and whether training has converged.
     fn end_pass(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         self.updater.end(&mut self.topics)?;
-        let capabilities = self.trainer.algorithm.capabilities();
+        let capabilities = self.trainer.settings.chosen_algorithm().capabilities();
         let position = &mut self.position;
         position.pass += 1;
-        let active = position.active_topics(self.trainer.topics);
+        let active = position.active_topics(self.trainer.settings.topic_count());
         if let Some(timing) = position.timings.last_mut() {
             (timing.ended, timing.active_topics) = (referee.seconds(), active);
         }
@@ -225,7 +225,7 @@ impl Training<'_> {
         let seconds = (timing.ended - timing.began).max(1e-9);
         let report = PassReport {
             pass,
-            passes: self.trainer.passes,
+            passes: self.trainer.settings.max_passes(),
             seconds: timing.ended,
             train_perplexity,
             active_topics: timing.active_topics,
@@ -240,7 +240,7 @@ impl Training<'_> {
         let history = &self.position.history;
         // Where messages are quantized at random a pass may stand still by chance: some passes are compared with as many before,
         // and with the same over-relaxation.
-        let round = if self.trainer.algorithm.capabilities().noisy { priors::EVERY } else { 1 };
+        let round = if self.trainer.settings.chosen_algorithm().capabilities().noisy { priors::EVERY } else { 1 };
         let back = |rounds: usize| {
             let at = history.len().checked_sub(1 + rounds * round as usize)?;
             Some(history[at].1)
@@ -250,7 +250,7 @@ impl Training<'_> {
             back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
         };
         // Learned priors move on when the rest stands still, and may hide that it moves.
-        let rounds = match (round, self.trainer.optimize) {
+        let rounds = match (round, self.trainer.settings.optimizes()) {
             (1, _) => 1,
             (_, false) => 2,
             (_, true) => 4,
@@ -309,7 +309,7 @@ impl Training<'_> {
             let done = updater.log_likelihood(topics, view, &mut total);
             done.map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
             if referee.progress_due() {
-                let (pass, passes) = (position.pass, trainer.passes);
+                let (pass, passes) = (position.pass, trainer.settings.max_passes());
                 let now = referee.progress(&traffic, plan);
                 let progress = Progress { pass, passes, documents, documents_total, done: 1.0, ..now };
                 // A caller who has asked before waits for this already.

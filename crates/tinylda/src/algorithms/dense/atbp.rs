@@ -26,8 +26,6 @@ use crate::simd::{Cell, Kernel, Lanes, Rows, flat, flat_mut};
 use crate::topics::{Topics, heavy_words, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "atbp",
-    about: "Asynchronous tiny belief propagation (the paper's aTBP); one thread",
     matrices: 1,
     state: StateKind::Theta,
     shuffles: true,

@@ -26,16 +26,12 @@ use crate::topics::{Topics, heavy_words, stride};
 use std::collections::HashMap;
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "bp",
-    about: "Synchronous belief propagation; keeps K numbers per non-zero in memory",
     matrices: 2,
     state: StateKind::Messages,
     disk: false,
     ..Capabilities::PLAIN
 };
 pub(crate) const CAPABILITIES_ASYNCHRONOUS: Capabilities = Capabilities {
-    name: "abp",
-    about: "Asynchronous belief propagation; keeps K numbers per non-zero in memory; one thread",
     matrices: 1,
     shuffles: true,
     threads: false,

@@ -30,12 +30,9 @@ use crate::simd::{Kernel, Lanes, Token, flat, flat_mut, prefetch};
 use crate::topics::{Matrix, Part, Topics, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "gibbs",
-    about: "Collapsed Gibbs sampling; keeps a label per token",
     matrices: 1,
     state: StateKind::Labels,
     noisy: true,
-    options: &["burn_in", "samples"],
     // Counts are whole numbers in f32.
     max_word_tokens: Some(MOST),
     max_topics: Some(1 << 16),
@@ -97,12 +94,12 @@ struct Settled<'a> {
 
 impl Gibbs {
     pub(crate) fn new(topics: &Topics, setup: &Setup) -> Result<Gibbs> {
-        let samples = setup.options.sampled_passes(setup.passes);
+        let samples = setup.settings.sampled_passes();
         let sum = if samples.len() > 1 { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
         Ok(Gibbs {
             phases: Phases::new(&setup.word_tokens, RUNS, &setup.threads),
             kernel: setup.kernel,
-            seed: setup.seed,
+            seed: setup.settings.seed_value(),
             passes: 0,
             samples,
             sum,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::document::{self, DocumentStep, Failed, Frozen};
 use super::{bp, few, gibbs, nmf, vb};
-use crate::algorithms::{Algorithm, NewDocuments};
+use crate::algorithms::NewDocuments;
+use crate::settings::Algorithm;
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::simd::{Kernel, Lanes};

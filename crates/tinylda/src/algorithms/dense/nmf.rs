@@ -29,11 +29,8 @@ use crate::simd::{Lanes, flat, flat_mut};
 use crate::topics::{Topics, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "nmf",
-    about: "Non-negative matrix factorisation with the KL divergence",
     matrices: 2,
     state: StateKind::Theta,
-    learns: false,
     ..Capabilities::PLAIN
 };
 

@@ -32,15 +32,11 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "ovb",
-    about: "Online variational Bayes: batches of documents, each looked at once a pass",
     matrices: 3,
     state: StateKind::Nothing,
     noisy: true,
     own_start: true,
     current_likelihood: true,
-    options: &["inner", "batch", "tau0", "kappa"],
-    learns: false,
     ..Capabilities::PLAIN
 };
 
@@ -74,7 +70,7 @@ pub(crate) struct Ovb {
 
 impl Ovb {
     pub(crate) fn new(topics: &mut Topics, setup: &Setup) -> Result<Ovb> {
-        let special = &setup.options;
+        let options = &setup.settings;
         if !setup.given_start {
             let count = f64::from(topics.count);
             nearly_even(topics, setup, |w| setup.word_tokens[w] as f64 / count);
@@ -82,10 +78,10 @@ impl Ovb {
         Ok(Ovb {
             phases: Phases::new(&setup.word_tokens, GROUPS, &setup.threads),
             kernel: setup.kernel,
-            inner: special.inner.unwrap_or(SETTLED),
-            batch: special.batch.unwrap_or(1024),
-            tau0: special.tau0.unwrap_or(1024.0),
-            kappa: special.kappa.unwrap_or(0.5),
+            inner: options.inner.unwrap_or(SETTLED),
+            batch: options.batch.unwrap_or(1024),
+            tau0: options.tau0.unwrap_or(1024.0),
+            kappa: options.kappa.unwrap_or(0.5),
             documents: setup.documents,
             batches: 0,
             seen: 0,

@@ -18,8 +18,6 @@ use crate::sections::{SectionReader, SectionWriter};
 use crate::topics::Topics;
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "stbp",
-    about: "Synchronous tiny belief propagation (the paper's sTBP)",
     matrices: 2,
     state: StateKind::Theta,
     ..Capabilities::PLAIN

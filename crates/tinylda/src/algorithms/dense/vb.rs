@@ -22,14 +22,11 @@ use crate::error::Result;
 use crate::random::{Purpose, Random};
 use crate::sections::{SectionReader, SectionWriter};
 use crate::simd::{Kernel, Lanes, digamma_less_log, exp_digamma_of, flat, flat_mut};
+use crate::settings::Digamma;
 use crate::topics::{Matrix, Topics, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "vb",
-    about: "Variational Bayes",
     matrices: 2,
-    options: &["inner", "digamma"],
-    learns: false,
     ..Capabilities::PLAIN
 };
 
@@ -98,7 +95,7 @@ pub(super) fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
 pub(super) fn nearly_even(topics: &mut Topics, setup: &Setup, of: impl Fn(usize) -> f64) {
     let count = topics.count as usize;
     for w in 0..topics.words() {
-        let mut random = Random::new(setup.seed, Purpose::Even, u64::from(w));
+        let mut random = Random::new(setup.settings.seed_value(), Purpose::Even, u64::from(w));
         let each = of(w as usize);
         for phi in &mut flat_mut(topics.phi.row_mut(w))[..count] {
             // Twelve numbers from 0 to 1 add up to 6, more or less 1.
@@ -134,9 +131,9 @@ pub(crate) struct Vb {
 impl Vb {
     pub(crate) fn new(topics: &mut Topics, setup: &Setup) -> Result<Vb> {
         let gather = Gather::new(topics, setup)?;
-        let both = setup.options.digamma_of_both == Some(true);
+        let both = setup.settings.digamma == Some(Digamma::Both);
         let rows = if both { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
-        let inner = setup.options.inner.unwrap_or(if both { SETTLED } else { 1 });
+        let inner = setup.settings.inner.unwrap_or(if both { SETTLED } else { 1 });
         if both && !setup.given_start {
             nearly_even(topics, setup, |_| 1.0);
         }

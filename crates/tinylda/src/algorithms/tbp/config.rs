@@ -3,29 +3,9 @@
 use super::counts::RowStorage;
 use super::messages::MAX_DOCUMENT_TOPICS;
 use super::seed_words::SeedWord;
+use crate::settings::Active;
 
-/// Limit on the number of topics that a document may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Active {
-    /// As many as it needs.
-    #[default]
-    Auto,
-    /// As many as it can have: messages are quantized as finely as they are stored, from the first pass on.
-    All,
-    /// At most this many.
-    AtMost(u32),
-}
-
-impl std::fmt::Display for Active {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Active::Auto => f.write_str("auto"),
-            Active::All => f.write_str("all"),
-            Active::AtMost(n) => write!(f, "{n}"),
-        }
-    }
-}
-
+/// The limit as a number.
 impl Active {
     /// The most topics of a document, of K.
     pub(crate) fn most(self, topics: u32) -> usize {

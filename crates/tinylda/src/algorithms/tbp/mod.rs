@@ -40,15 +40,12 @@ use crate::sections::{SectionReader, SectionWriter};
 use crate::simd::{Lanes, flat, flat_mut};
 use crate::topics::{Topics, stride};
 use backend::{Backend, ChunkSums, Operation, StepParams};
-pub use config::Active;
 pub(crate) use config::TbpConfig;
 use cpu::Cpu;
 use messages::UNITS_PER_TOKEN;
 
 /// What the rest of the library must know of `tbp`.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    name: "tbp",
-    about: "Ours: belief propagation with messages of a few bytes, few topics per document",
     state: StateKind::QuantizedMessages,
     stateless: Some(StateKind::Chunks),
     updates_per_piece: true,
@@ -56,7 +53,6 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     seed_words: true,
     noisy: true,
     relative_tolerance: true,
-    options: &["exclude", "active", "document_state"],
     max_word_tokens: Some(counts::most_tokens(UNITS_PER_TOKEN)),
     max_topics: Some(1 << 16),
     ..Capabilities::PLAIN
@@ -89,7 +85,8 @@ pub(crate) struct Tbp<B = Cpu> {
 impl Tbp<Cpu> {
     /// Starts with empty topics, on the processor.
     pub(crate) fn new(topics: &Topics, setup: Setup) -> Result<Tbp<Cpu>> {
-        let Setup { kernel, threads, seed, tbp: config, word_tokens, .. } = setup;
+        let Setup { kernel, threads, settings, tbp: config, word_tokens, .. } = setup;
+        let seed = settings.seed_value();
         let backend =
             Cpu::new(cpu::CpuSetup { kernel, threads, seed, topics: topics.count }, &config, &word_tokens)?;
         Ok(Tbp::with_backend(topics, config, backend))

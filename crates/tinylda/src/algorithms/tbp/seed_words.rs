@@ -15,9 +15,6 @@ use crate::corpus::ingest::lines::Lines;
 use crate::corpus::{Corpus, Vocabulary};
 use crate::error::{Error, Position, Result};
 
-/// The weight of seeds where none is set.
-pub const DEFAULT_SEED_WEIGHT: f64 = 1.0;
-
 /// Seed words of topics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeds {
