@@ -13,13 +13,13 @@ pub use typical::{Found, Similar, Typical, find_document, names_of};
 pub(crate) use write::push_cell;
 pub use write::{Inferred, Proportions, ProportionsFormat};
 
+use crate::algorithms::NewDocuments;
 use crate::algorithms::dense::document::{DocumentStep, Frozen};
 use crate::algorithms::dense::inference::Fixed;
-use crate::algorithms::NewDocuments;
-use crate::settings::{Algorithm, Digamma};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::model::Model;
+use crate::settings::{Algorithm, Digamma};
 use crate::simd::{Kernel, Lanes};
 use crate::topics::Topics;
 

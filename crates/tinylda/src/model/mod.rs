@@ -76,8 +76,7 @@ impl From<StoredRecord> for TrainingRecord {
         settings.exclude = settings.exclude.or(stored.exclude);
         settings.active = settings.active.or(stored.active);
         settings.digamma = settings.digamma.or(stored.digamma);
-        settings.document_state =
-            settings.document_state.or(stored.theta.map(|_| DocumentState::None));
+        settings.document_state = settings.document_state.or(stored.theta.map(|_| DocumentState::None));
         settings.optimize = settings.optimize.or(stored.optimize.then_some(true));
         settings.seed_weight = settings.seed_weight.or(stored.seed_weight);
         TrainingRecord {

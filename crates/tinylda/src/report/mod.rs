@@ -402,7 +402,10 @@ fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
         ("topics", grouped(u64::from(model.topics()))),
         ("alpha", if alike { alpha.first().copied().unwrap_or(0.0).to_string() } else { range(alpha) }),
         ("beta", model.beta().to_string()),
-        ("alpha and beta", if training.settings.optimize == Some(true) { "learned".into() } else { "given".into() }),
+        (
+            "alpha and beta",
+            if training.settings.optimize == Some(true) { "learned".into() } else { "given".into() },
+        ),
         ("passes", training.passes.to_string()),
         ("training perplexity", format!("{:.2}", training.train_perplexity)),
     ];

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::simd::Instructions;
-pub use value::{Active, Algorithm, Choice, Digamma, DocumentState, Exclude};
 pub(crate) use value::SettingValue;
+pub use value::{Active, Algorithm, Choice, Digamma, DocumentState, Exclude};
 
 /// Heading under which an option is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,11 @@ impl Setting {
     /// Finds an option by its name.
     pub fn named(name: &str) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// The default as a number, where it is one.
+    pub fn default_number(name: &str) -> Option<f64> {
+        Setting::named(name)?.default.parse().ok()
     }
 
     /// The possible values in words.
@@ -179,6 +184,13 @@ macro_rules! settings {
         pub(crate) use setting_methods;
     };
 }
+
+/// Absolute convergence tolerance of the paper: training has converged when the perplexity changes by less than this in a pass.
+pub const TOLERANCE: f64 = 1.0;
+/// Relative convergence tolerance of `tbp`, which goes on to where another pass gains next to nothing.
+pub const RELATIVE_TOLERANCE: f64 = 5e-5;
+/// From a random start the perplexity may stand nearly still before it falls, so training does not converge before this pass.
+pub const LEAST_PASSES: u32 = 10;
 
 /// Within these bounds the products of an update stay inside the range of 32-bit floats.
 const PRIOR: Option<(f64, f64)> = Some((1e-9, 1e6));
@@ -406,7 +418,11 @@ mod tests {
             ("alpha", "x", "invalid value \"x\" for `alpha`: expected a number"),
             ("topics", "0", "`topics` must be a number from 1 to 4294967295, not 0"),
             ("exclude", "all", "invalid value \"all\" for `exclude`: expected own or none"),
-            ("active", "0", "invalid value \"0\" for `active`: expected auto, all or a whole number of at least 1"),
+            (
+                "active",
+                "0",
+                "invalid value \"0\" for `active`: expected auto, all or a whole number of at least 1",
+            ),
             ("nothing", "1", "`settings` must be the name of a setting, not nothing"),
         ] {
             let message = settings.set(name, text).unwrap_err().to_string();
@@ -434,7 +450,9 @@ mod tests {
     #[test]
     fn settings_survive_json() {
         let mut settings = Settings::default();
-        for (name, text) in [("algorithm", "vb"), ("digamma", "both"), ("alpha", "0.25"), ("optimize", "true")] {
+        for (name, text) in
+            [("algorithm", "vb"), ("digamma", "both"), ("alpha", "0.25"), ("optimize", "true")]
+        {
             settings.set(name, text).unwrap();
         }
         let json = serde_json::to_string(&settings).unwrap();

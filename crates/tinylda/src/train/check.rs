@@ -46,7 +46,9 @@ impl Trainer {
     fn check_topics(&self, shape: Shape) -> Result<()> {
         let (topics, algorithm) = (self.settings.topic_count(), self.settings.chosen_algorithm());
         if topics == 0 {
-            return Err(Error::missing("topics", "the number of topics").with_remedy("100 is a good first choice"));
+            return Err(
+                Error::missing("topics", "the number of topics").with_remedy("100 is a good first choice")
+            );
         }
         if u64::from(topics) > shape.tokens {
             let expected = format!("at most {}, the number of tokens in the corpus", shape.tokens);
@@ -76,8 +78,9 @@ impl Trainer {
         let after = settings.max_passes() - settings.burn_in_passes();
         if let Some(samples) = settings.samples.filter(|&samples| samples > after.max(1)) {
             let expected = "at least 1 and at most one for each pass after the burn-in";
-            return Err(Error::out_of_range("samples", samples, expected)
-                .with_remedy("10 are usually enough"));
+            return Err(
+                Error::out_of_range("samples", samples, expected).with_remedy("10 are usually enough")
+            );
         }
         if settings.samples.is_some_and(|n| n > 1) && settings.tolerance.is_some_and(|t| t > 0.0) {
             return Err(

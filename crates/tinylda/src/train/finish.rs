@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::run::Training;
 use super::verdict::Referee;
+use crate::algorithms::tbp::seed_words::Seeds;
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
-use crate::algorithms::tbp::seed_words::Seeds;
 use crate::model::{CorpusName, Frame, Model, TrainingRecord};
 use crate::simd::flat_mut;
 use crate::store::Store;

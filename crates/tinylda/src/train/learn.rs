@@ -41,7 +41,10 @@ impl Training<'_> {
 
     /// alpha and beta as they are now.
     pub(super) fn priors(&self) -> LearnedPriors {
-        let given = || LearnedPriors { alpha: self.trainer.alphas(), beta: self.trainer.settings.beta_value() as f32 };
+        let given = || LearnedPriors {
+            alpha: self.trainer.alphas(),
+            beta: self.trainer.settings.beta_value() as f32,
+        };
         self.position.learned.clone().unwrap_or_else(given)
     }
 }

@@ -22,19 +22,13 @@ use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::settings::{Active, Algorithm, Digamma, DocumentState, Exclude, Settings, setting_methods};
+use crate::settings::{RELATIVE_TOLERANCE, TOLERANCE};
 use crate::simd::{Instructions, Kernel};
 use crate::threads::{self, Threads};
 use comm::{Comm, Solo};
 use plan::Plan;
 use run::Training;
 use verdict::{Callback, Referee};
-
-/// Absolute convergence tolerance of the paper: training has converged when the perplexity changes by less than this in a pass.
-const TOLERANCE: f64 = 1.0;
-/// Relative convergence tolerance of `tbp`, which goes on to where another pass gains next to nothing.
-const RELATIVE_TOLERANCE: f64 = 5e-5;
-/// From a random start the perplexity may stand nearly still before it falls, so training does not converge before this pass.
-const LEAST_PASSES: u32 = 10;
 
 /// A training: its settings, and where and how fast it runs.
 #[derive(Debug, Clone)]
@@ -390,7 +384,8 @@ mod tests {
         let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
         synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&path).unwrap();
-        for (algorithm, topics) in Algorithm::ALL.iter().copied().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
+        for (algorithm, topics) in
+            Algorithm::ALL.iter().copied().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
         {
             let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);
             let models: Vec<Model> = [Instructions::Plain, Instructions::Avx2, Instructions::Avx512]

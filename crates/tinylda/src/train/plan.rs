@@ -9,11 +9,11 @@ use crate::algorithms::piece::{OPEN_NONZERO, StateKind};
 use crate::algorithms::tbp::counts;
 use crate::algorithms::tbp::delta::MAX_CELLS;
 use crate::algorithms::tbp::messages::{MAX_DOCUMENT_TOPICS, UNITS_PER_TOKEN};
-use crate::settings::{Active, Algorithm};
 use crate::corpus::Shape;
 use crate::error::{Error, Result};
 use crate::memory::SLACK;
 use crate::priors::EDGES;
+use crate::settings::{Active, Algorithm};
 use crate::simd::{Halves, LANES, Lanes};
 use crate::store::PIPELINE_DEPTH;
 

@@ -111,7 +111,8 @@ impl Position {
             && self.last <= trainer.settings.max_passes()
             && (self.stage == stages.len() || self.pass == 0)
             && self.visit < selection.visits(pieces).max(1)
-            && (self.log_likelihood.is_some_and(f64::is_finite) || trainer.settings.chosen_algorithm().capabilities().shuffles)
+            && (self.log_likelihood.is_some_and(f64::is_finite)
+                || trainer.settings.chosen_algorithm().capabilities().shuffles)
             && self.history.len() <= self.pass as usize
             && self.history.iter().zip(1..).all(|(&(pass, p), n)| pass == n && p.is_finite())
             && self.timings.len() <= self.pass as usize + 1

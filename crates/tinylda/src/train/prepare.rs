@@ -17,11 +17,11 @@ use crate::algorithms::tbp::TbpConfig;
 use crate::algorithms::tbp::counts::RowStorage;
 use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
 use crate::algorithms::{PassKind, ScheduleInput, Setup, Updater};
-use crate::settings::Exclude;
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::random::{Purpose, Random};
 use crate::sections::SectionReader;
+use crate::settings::Exclude;
 use crate::simd::flat_mut;
 use crate::store::{self, BlockVisit, Order, Selection, Store, StoreBudget};
 use crate::threads::Threads;
@@ -100,7 +100,10 @@ impl<'a> Training<'a> {
             corpus,
             topics,
             updater,
-            schedule: trainer.settings.chosen_algorithm().schedule(trainer.schedule_input(corpus, store.pieces())),
+            schedule: trainer
+                .settings
+                .chosen_algorithm()
+                .schedule(trainer.schedule_input(corpus, store.pieces())),
             order: prepared.order,
             scratch: prepared.scratch,
             stop: if position.converged { Stop::Converged } else { Stop::Passes },
@@ -165,7 +168,8 @@ impl<'a> Prepared<'a> {
         }
         let mut store = self.store();
         let position = opened.position;
-        let schedule = trainer.settings.chosen_algorithm().schedule(trainer.schedule_input(self.corpus, store.pieces()));
+        let schedule =
+            trainer.settings.chosen_algorithm().schedule(trainer.schedule_input(self.corpus, store.pieces()));
         let visits = self.order.as_ref().map_or(Selection::ALL, Selection::Order);
         if !position.possible(trainer, schedule.warm_up(), visits, store.pieces()) {
             return Err(opened.rest.damaged("it says that it is where no training can be"));
@@ -215,7 +219,9 @@ impl Trainer {
         updater: &mut dyn Updater,
         store: &mut Store<'_>,
     ) -> Result<()> {
-        let Some(start) = self.start.as_deref().filter(|_| !self.settings.chosen_algorithm().capabilities().shared_phi) else {
+        let Some(start) =
+            self.start.as_deref().filter(|_| !self.settings.chosen_algorithm().capabilities().shared_phi)
+        else {
             return Ok(());
         };
         store.start(start, self.settings.active.unwrap_or_default().most(self.settings.topic_count()))?;
@@ -319,7 +325,10 @@ impl Trainer {
         store.scatter(|d, document, labels| {
             let mut random = Random::new(self.settings.seed_value(), Purpose::Start, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
-                let k = given.next().copied().unwrap_or_else(|| random.below(u64::from(self.settings.topic_count())) as u32);
+                let k = given
+                    .next()
+                    .copied()
+                    .unwrap_or_else(|| random.below(u64::from(self.settings.topic_count())) as u32);
                 labels.push(k);
                 let k = k as usize;
                 match heavy.get_mut(&w) {

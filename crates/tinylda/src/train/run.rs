@@ -12,11 +12,12 @@ use super::checkpoint::Folder;
 use super::plan::Plan;
 use super::position::{PassTiming, Position};
 use super::verdict::{PieceSum, Referee, Verdict};
-use super::{Event, LEAST_PASSES, PassReport, Progress, Stop, Trainer};
+use super::{Event, PassReport, Progress, Stop, Trainer};
 use crate::algorithms::{PassKind, Schedule, Updater, WarmUpStage};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::priors;
+use crate::settings::LEAST_PASSES;
 use crate::store::{Order, Selection, Store};
 use crate::topics::Topics;
 
@@ -240,7 +241,8 @@ impl Training<'_> {
         let history = &self.position.history;
         // Where messages are quantized at random a pass may stand still by chance: some passes are compared with as many before,
         // and with the same over-relaxation.
-        let round = if self.trainer.settings.chosen_algorithm().capabilities().noisy { priors::EVERY } else { 1 };
+        let round =
+            if self.trainer.settings.chosen_algorithm().capabilities().noisy { priors::EVERY } else { 1 };
         let back = |rounds: usize| {
             let at = history.len().checked_sub(1 + rounds * round as usize)?;
             Some(history[at].1)

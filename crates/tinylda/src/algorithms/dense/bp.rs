@@ -25,18 +25,10 @@ use crate::simd::{Excluded, Halves, Kernel, LANES, Lanes, Renewed, flat, flat_mu
 use crate::topics::{Topics, heavy_words, stride};
 use std::collections::HashMap;
 
-pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    matrices: 2,
-    state: StateKind::Messages,
-    disk: false,
-    ..Capabilities::PLAIN
-};
-pub(crate) const CAPABILITIES_ASYNCHRONOUS: Capabilities = Capabilities {
-    matrices: 1,
-    shuffles: true,
-    threads: false,
-    ..CAPABILITIES
-};
+pub(crate) const CAPABILITIES: Capabilities =
+    Capabilities { matrices: 2, state: StateKind::Messages, disk: false, ..Capabilities::PLAIN };
+pub(crate) const CAPABILITIES_ASYNCHRONOUS: Capabilities =
+    Capabilities { matrices: 1, shuffles: true, threads: false, ..CAPABILITIES };
 
 /// -(lambda + W*beta) and its inverse, as the kernel wants them.
 fn totals(topics: &Topics, less: &mut Vec<Lanes>, inverse: &mut Vec<Lanes>) {

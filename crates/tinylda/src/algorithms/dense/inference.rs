@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::document::{self, DocumentStep, Failed, Frozen};
 use super::{bp, few, gibbs, nmf, vb};
 use crate::algorithms::NewDocuments;
-use crate::settings::Algorithm;
 use crate::corpus::Document;
 use crate::error::Result;
+use crate::settings::Algorithm;
 use crate::simd::{Kernel, Lanes};
 use crate::topics::{Matrix, Topics};
 

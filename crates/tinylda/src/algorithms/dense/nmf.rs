@@ -28,11 +28,8 @@ use crate::sections::{SectionReader, SectionWriter};
 use crate::simd::{Lanes, flat, flat_mut};
 use crate::topics::{Topics, stride};
 
-pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    matrices: 2,
-    state: StateKind::Theta,
-    ..Capabilities::PLAIN
-};
+pub(crate) const CAPABILITIES: Capabilities =
+    Capabilities { matrices: 2, state: StateKind::Theta, ..Capabilities::PLAIN };
 
 /// Nothing becomes less.
 const LEAST: f32 = 1e-12;

@@ -17,11 +17,8 @@ use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
 use crate::topics::Topics;
 
-pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    matrices: 2,
-    state: StateKind::Theta,
-    ..Capabilities::PLAIN
-};
+pub(crate) const CAPABILITIES: Capabilities =
+    Capabilities { matrices: 2, state: StateKind::Theta, ..Capabilities::PLAIN };
 
 #[derive(Debug)]
 pub(crate) struct Stbp(Gather);

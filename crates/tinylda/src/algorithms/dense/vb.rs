@@ -21,14 +21,11 @@ use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::error::Result;
 use crate::random::{Purpose, Random};
 use crate::sections::{SectionReader, SectionWriter};
-use crate::simd::{Kernel, Lanes, digamma_less_log, exp_digamma_of, flat, flat_mut};
 use crate::settings::Digamma;
+use crate::simd::{Kernel, Lanes, digamma_less_log, exp_digamma_of, flat, flat_mut};
 use crate::topics::{Matrix, Topics, stride};
 
-pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    matrices: 2,
-    ..Capabilities::PLAIN
-};
+pub(crate) const CAPABILITIES: Capabilities = Capabilities { matrices: 2, ..Capabilities::PLAIN };
 
 /// So many rounds settle a document, at the most.
 pub(super) const SETTLED: u32 = 100;

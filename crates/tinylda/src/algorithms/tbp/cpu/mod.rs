@@ -9,12 +9,12 @@ mod documents;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::TbpConfig;
 use super::backend::{Backend, ChunkSums, Operation, StepParams};
 use super::counts::{Counts, RowBuffer};
 use super::delta::{Delta, DeltaList};
 use super::messages::{DocumentMessages, Messages, UNITS_PER_TOKEN};
 use super::seed_words::SeedWord;
-use super::TbpConfig;
 use crate::algorithms::piece::Chunk;
 use crate::algorithms::{Failed, Fault};
 use crate::corpus::{Block, Document};
