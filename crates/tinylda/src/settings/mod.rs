@@ -254,6 +254,10 @@ settings! {
     document_state: DocumentState {
         value: "WHAT", group: Expert, recorded: true, default: "keep", only: [Tbp], range: None, advice: "",
     }
+    /// Number of pieces whose documents are updated against the same topics before the topics follow
+    step: u64 {
+        value: "N", group: Expert, recorded: true, default: "1", only: [Tbp], range: COUNT, advice: "",
+    }
     /// Largest number of updates of a document before the topics follow
     inner: u32 {
         value: "N", group: Expert, recorded: true, default: "1 for vb, 100 with digamma both and for ovb",

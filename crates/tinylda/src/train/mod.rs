@@ -354,7 +354,7 @@ impl Trainer {
 
     /// Number of pieces in a step.
     fn step_pieces(&self) -> u64 {
-        1
+        self.settings.step.unwrap_or(1)
     }
 
     /// How many non-zeros a piece has with `tbp`.
