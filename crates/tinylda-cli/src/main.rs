@@ -6,13 +6,14 @@
 mod args;
 mod commands;
 mod machine;
+mod parameters;
 mod plot;
 mod progress;
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 
@@ -32,7 +33,9 @@ fn main() -> ExitCode {
             usual(panic);
         }
     }));
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    parameters::set_subcommand(matches.subcommand_name().unwrap_or_default());
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let quiet = cli.quiet;
     let ignored = machine::ignored_signals();
     let handled = ctrlc::set_handler(move || {
@@ -78,14 +81,53 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Says what went wrong. Wrong usage is 2, every other failure 1.
+/// Prints an error. The exit code is 2 for wrong usage and 1 for every other failure.
 fn report(error: &anyhow::Error) -> ExitCode {
-    let (text, usage) = match error.downcast_ref::<tinylda::Error>() {
-        // The library's messages are whole sentences that name their cause.
-        Some(known) => (known.to_string(), matches!(known, tinylda::Error::Parameter { .. })),
-        None => (format!("{error:#}"), false),
-    };
     // Nothing sensible is left to do where standard error is gone too.
-    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("tinylda: {text}\n"));
-    ExitCode::from(if usage { 2 } else { 1 })
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("error: {}\n", message(error)));
+    ExitCode::from(if is_usage(error) { 2 } else { 1 })
+}
+
+/// Whether the arguments are at fault.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<commands::UsageError>().is_some()
+        || matches!(error.downcast_ref(), Some(tinylda::Error::Parameter { .. }))
+}
+
+/// The message of an error with all its contexts, the outermost first.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut parts = Vec::new();
+    for cause in error.chain() {
+        match cause.downcast_ref::<tinylda::Error>() {
+            // The library's messages contain their causes.
+            Some(known) => {
+                parts.push(parameters::describe(known));
+                break;
+            }
+            None => parts.push(cause.to_string()),
+        }
+    }
+    parts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn every_context_is_printed() {
+        let known = || tinylda::Error::requires("burn_in", "{samples}");
+        let error =
+            Err::<(), _>(known()).context("training").context("the model is written, but").unwrap_err();
+        assert_eq!(message(&error), "the model is written, but: training: --burn-in requires --samples");
+        assert!(is_usage(&error));
+        let error = anyhow::anyhow!("cause").context("context");
+        assert_eq!(message(&error), "context: cause");
+        assert!(!is_usage(&error));
+        let error = commands::usage("no").context("context");
+        assert_eq!(message(&error), "context: no");
+        assert!(is_usage(&error));
+    }
 }

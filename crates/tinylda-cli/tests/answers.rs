@@ -78,14 +78,14 @@ fn wrong_usage_is_told() {
     let folder = folder();
     let f = folder.path();
     bad(f, "infer text.model text.tlc -o t.xyz", 2, &[".tsv, .jsonl, .npy or .parquet", "--to"]);
-    bad(f, "infer text.model text.tlc -o t.npy --top 3", 2, &["--top"]);
+    bad(f, "infer text.model text.tlc -o t.npy --top 3", 2, &["--top cannot be combined with --to npy"]);
     bad(f, "infer text.model text.tlc --json", 2, &["standard output"]);
     bad(f, "infer text.model text.tlc --vocab names.txt", 2, &["--vocab", "corpus file"]);
-    bad(f, "infer text.model missing.tlc", 1, &["missing.tlc", "Check the name"]);
+    bad(f, "infer text.model missing.tlc", 1, &["missing.tlc", "check the name"]);
     bad(f, "infer text.tlc text.tlc", 1, &["it is a corpus"]);
     bad(f, "documents text.model text.tlc --topic 4", 2, &["from 0 to 3"]);
     bad(f, "documents text.model text.tlc --similar-to nobody", 1, &["nobody", "from 1 to 60"]);
-    bad(f, "export text.model --to pyldavis -o t.json", 2, &["CORPUS", "pyLDAvis"]);
+    bad(f, "export text.model --to pyldavis -o t.json", 2, &["CORPUS", "pyldavis"]);
     bad(f, "export text.model text.tlc --to sklearn -o t.npz", 2, &["CORPUS"]);
     bad(f, "export text.model --to mallet", 2, &["--output"]);
     bad(f, "export text.model --to mallet -o text.model", 2, &["-o"]);

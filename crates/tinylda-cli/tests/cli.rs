@@ -367,7 +367,7 @@ fn wrong_usage_is_2() {
         ("train small.tlc -o m", vec!["--topics"]),
         ("train small.tlc -k 0 -o m", vec!["1 or more"]),
         ("train small.tlc -k -3 -o m", vec!["-3"]),
-        ("train small.tlc -k 5000 -o m", vec!["-k is 5000", "at most 4695"]),
+        ("train small.tlc -k 5000 -o m", vec!["-k must be at most 4695", "not 5000"]),
         ("train small.tlc -k 3 --alpha 0 -o m", vec!["above 0"]),
         ("train small.tlc -k 3 --alpha NaN -o m", vec!["--alpha", "expected a number"]),
         ("train small.tlc -k 3 --alpha-sum -1 -o m", vec!["-1"]),
@@ -387,30 +387,33 @@ fn wrong_usage_is_2() {
         ("export small.tlc", vec!["--npz"]),
         ("export small.tlc --uci small.tlc", vec!["--uci", "another file"]),
         ("export small.tlc --uci - --json", vec!["--json", "standard output"]),
-        ("export small.tlc --npz -", vec!["--npz", "name of a file"]),
+        ("export small.tlc --npz -", vec!["--npz", "a file, not -"]),
         ("train small.tlc -k 3 -o small.tlc", vec!["-o", "another file"]),
         ("train small.tlc -k 3 --log small.tlc -o m", vec!["--log", "another file"]),
         ("train small.tlc -k 3 --log m -o ./m", vec!["--log", "another file"]),
-        ("train small.tlc -k 5000 --log log -o m", vec!["-k is 5000"]),
+        ("train small.tlc -k 5000 --log log -o m", vec!["-k must be at most 4695"]),
         ("train small.tlc -k 3 --log - --json -o m", vec!["--json", "standard output"]),
-        ("train small.tlc -k 3 -o -", vec!["-o", "name of a file"]),
+        ("train small.tlc -k 3 -o -", vec!["-o", "a file, not -"]),
         ("train small.tlc -k 3 --tol -1 -o m", vec!["from 0"]),
         ("train small.tlc -k 3 --threads 0 --algorithm tbp -o m", vec!["--threads"]),
         ("train small.tlc -k 3 --active some -o m", vec!["--active", "auto, all or a whole number"]),
         ("train small.tlc -k 3 --active 2 --algorithm stbp -o m", vec!["--active", "tbp"]),
         ("train small.tlc -k 3 --samples 2 --algorithm vb -o m", vec!["--samples", "gibbs"]),
         ("train small.tlc -k 3 --kappa 2 --algorithm ovb -o m", vec!["--kappa", "0 to 1"]),
-        ("train small.tlc -k 3 --passes 5 --burn-in 5 --algorithm gibbs -o m", vec!["--burn-in", "fewer"]),
+        (
+            "train small.tlc -k 3 --passes 5 --burn-in 5 --algorithm gibbs -o m",
+            vec!["--burn-in must be less than --passes, not 5"],
+        ),
         (
             "train small.tlc -k 3 --algorithm atbp --exclude none -o m",
-            vec!["--exclude", "only with --algorithm tbp"],
+            vec!["--exclude", "is only valid with --algorithm tbp"],
         ),
-        ("import docword.small.txt -o -", vec!["-o", "name of a file"]),
-        ("import - --vocab - -o x", vec!["standard input once"]),
+        ("import docword.small.txt -o -", vec!["-o", "a file, not -"]),
+        ("import - --vocab - -o x", vec!["only once"]),
         ("split small.tlc", vec!["TRAIN"]),
         ("split small.tlc -o x.tlc ./x.tlc", vec!["another file"]),
         ("synth -D 5 -W 5 -K 2 -o - --json", vec!["--json"]),
-        ("synth -D 5 -W 5 -K 2 --format tlc -o -", vec!["name of a file"]),
+        ("synth -D 5 -W 5 -K 2 --format tlc -o -", vec!["-o - is not supported", "--format uci"]),
         ("synth -D 0 -W 5 -K 2 -o x", vec!["0 is not in 1.."]),
         ("synth -D 5 -W 5 -K 2 --burst 1 -o x", vec!["--burst", "below 1"]),
         ("completions csh", vec!["csh"]),
@@ -436,7 +439,7 @@ fn failures_are_1_and_say_what_to_do() {
     std::fs::write(f.join("cut.tlc"), &std::fs::read(f.join("small.tlc")).unwrap()[..500]).unwrap();
     let before = files(f);
     for (arguments, parts) in [
-        ("import missing.txt -o x.tlc", vec!["missing.txt", "Check the name"]),
+        ("import missing.txt -o x.tlc", vec!["missing.txt", "check the name"]),
         ("import nothing -o x.tlc", vec!["nothing", "no documents"]),
         ("import empty -o x.tlc", vec!["empty file"]),
         (
@@ -446,20 +449,20 @@ fn failures_are_1_and_say_what_to_do() {
         ("import docword.small.txt --vocab missing.txt -o x.tlc", vec!["missing.txt"]),
         (
             "import docword.small.txt -o no/such/folder/x.tlc",
-            vec!["no/such/folder/x.tlc", "no folder no/such/folder"],
+            vec!["no/such/folder/x.tlc", "the folder no/such/folder does not exist"],
         ),
-        ("import docword.small.txt -o .", vec!["This is a folder"]),
+        ("import docword.small.txt -o .", vec!["this is a folder"]),
         ("import small.tlc -o x.tlc", vec!["imported already"]),
         ("info empty", vec!["not a tinylda corpus or model file", "empty"]),
         ("info cut.tlc", vec!["cut.tlc", "damaged", "cut short"]),
         ("info missing.tlc", vec!["missing.tlc"]),
         ("train nothing -k 3 -o m", vec!["nothing", "no documents"]),
         ("train small.model -k 3 -o m", vec!["looks like a model"]),
-        ("train small.tlc -k 3 -o no/such/m", vec!["no/such/m", "no folder no/such"]),
+        ("train small.tlc -k 3 -o no/such/m", vec!["no/such/m", "the folder no/such does not exist"]),
         ("train small.tlc -k 3 --start bad-start.txt -o m", vec!["bad-start.txt", "line 3", "\"x\""]),
         ("train small.tlc -k 3 --log no/such/log -o m", vec!["no/such/log"]),
-        ("topics small.tlc", vec!["it is a corpus", "tinylda train"]),
-        ("eval small.model docword.small.txt", vec!["tinylda import"]),
+        ("topics small.tlc", vec!["it is a corpus", "train a model"]),
+        ("eval small.model docword.small.txt", vec!["import it first"]),
         ("eval small.tlc small.tlc", vec!["it is a corpus"]),
         ("export small.tlc --npz x.npz", vec!["it is a corpus"]),
         ("export small.model --uci x.txt", vec!["looks like a model"]),
@@ -505,7 +508,7 @@ fn outputs_that_cannot_be_written() {
         for output in results {
             let text = stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{text}");
-            assert!(text.contains("tiny/x") && text.contains("Free some space"), "{text}");
+            assert!(text.contains("tiny/x") && text.contains("free some space"), "{text}");
         }
         assert!(left.is_empty(), "{left:?}");
     } else {
@@ -690,9 +693,9 @@ fn scratch_that_cannot_be_written() {
     let at_last = run(f, &format!("{settings} --checkpoint tiny/k --resume -o m"));
     std::process::Command::new("umount").arg(&tiny).output().unwrap();
     for (output, parts) in [
-        (&full, vec!["tiny/m.checkpoint-", "messages", "Free some space"]),
+        (&full, vec!["tiny/m.checkpoint-", "messages", "free some space"]),
         (&stopped, vec!["the log", "--resume"]),
-        (&no_room, vec!["tiny/k", "Free some space", "--resume"]),
+        (&no_room, vec!["tiny/k", "free some space", "--resume"]),
         (&read_only, vec!["tiny/k"]),
     ] {
         let text = stderr(output);

@@ -146,7 +146,7 @@ fn wrong_usage_is_said() {
     for (arguments, part) in [
         ("paper --corpus two.tlc --algorithms tbp,cake -o out", "possible values"),
         ("paper --corpus two.tlc --topics 0 -o out", "0 is not in 1.."),
-        ("paper --corpus two.tlc --corpus more/two.tlc -o out", "two corpora with the name two"),
+        ("paper --corpus two.tlc --corpus more/two.tlc -o out", "two corpora have the name two"),
         ("paper -o out", "--corpus"),
     ] {
         let output = run(f, arguments);

@@ -164,7 +164,7 @@ fn wrong_usage_is_said_before_any_work() {
         ("sweep ten.tlc -k 5 --algorithm stbp --active 3 -o out", "--active"),
         ("sweep two.tlc -k 2 -o out2", "at least one document in each part"),
         ("sweep short.txt --format uci --test 0.5 -k 1 -o out3", "three tokens"),
-        ("sweep ten.tlc -k 5 -o file", "which is a file"),
+        ("sweep ten.tlc -k 5 -o file", "not the file file"),
     ] {
         let output = run(f, arguments);
         let text = String::from_utf8(output.stderr).unwrap();

@@ -131,7 +131,7 @@ fn tables_from_a_stream_or_packed() {
         let half = read(name).len() / 2;
         let output = piped(f, &format!("import - {options} -o broken.tlc"), &read(name)[..half]);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("tinylda: standard input: found"), "{name}: {said}");
+        assert!(said.contains("error: standard input: expected"), "{name}: {said}");
     }
     let hidden =
         |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().to_string_lossy().starts_with('.');
@@ -177,7 +177,7 @@ fn a_corpus_is_converted() {
     bad(f, "convert a.tlc a.tlc --to uci", 2, &["another file"]);
     bad(f, "convert b.npz x.mtx", 1, &["not a tinylda corpus"]);
     good(f, "import csr.npz -o plain.tlc");
-    bad(f, "convert plain.tlc x.mtx --vocab words.txt", 2, &["--vocab", "without such names"]);
+    bad(f, "convert plain.tlc x.mtx --vocab words.txt", 2, &["--vocab", "no vocabulary"]);
 }
 
 /// scipy, pandas and polars, where the machine has them.

@@ -54,7 +54,7 @@ fn topics_in_every_order() {
         let one = good(f, &format!("topics two.model --by {by}{more} --topic 1 --words 4"));
         assert!(one.contains("topic  1") && one.lines().count() == 9, "{one}");
     }
-    bad(f, "topics two.model --topic 2", 2, &["--topic is 2", "from 0 to 1"]);
+    bad(f, "topics two.model --topic 2", 2, &["--topic must be a number from 0 to 1, not 2"]);
     bad(f, "topics two.model --lambda 0.5", 2, &["--lambda", "--by relevance"]);
     bad(f, "topics two.model --by relevance --weight 0.5", 2, &["--weight", "--by frex"]);
     bad(f, "topics two.model --by relevance --lambda 2", 2, &["from 0 to 1"]);
@@ -104,7 +104,7 @@ fn coherence_of_corpus_and_texts() {
     bad(f, "eval two.model --reference latin1.txt --coherence c_v", 1, &["latin1.txt, line 2", "UTF-8"]);
     bad(f, "eval two.model --reference two.model --coherence c_v", 2, &["--reference", "a model file"]);
     bad(f, "eval two.model --reference none.txt --coherence c_v", 1, &["none.txt"]);
-    bad(f, "eval two.model texts.tlc --coherence c_v --window 5", 2, &["--window is 5", "--reference"]);
+    bad(f, "eval two.model texts.tlc --coherence c_v --window 5", 2, &["--window 5", "--reference"]);
     bad(f, "eval two.model texts.tlc --coherence c_x", 2, &["c_x", "c_npmi"]);
     bad(f, "eval two.model texts.tlc --window 5", 2, &["--coherence"]);
     bad(f, "eval two.model", 2, &["CORPUS"]);

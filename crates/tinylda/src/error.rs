@@ -1,8 +1,9 @@
 //! All errors of the library.
 //!
-//! A message names the parameter, or the file and the position in it, then says what is wrong and what to do about it. Messages
-//! begin in lower case and have no final full stop. They refer to parameters by name; [`Error::describe`] spells the names as
-//! the caller does, for instance as flags of a command line, and `Display` as `` `alpha` ``. A caller can also match on the
+//! A message names the parameter, or the file and the position in it, then says what is wrong and
+//! what to do about it. Messages begin in lower case and have no final full stop. They refer to
+//! parameters by name; [`Error::describe`] spells the names as the caller does, for instance as
+//! flags of a command line, and `Display` as `` `alpha` ``. A caller can also match on the
 //! variants, and ask for the [parameter](Error::parameter) and the [remedy](Error::remedy).
 
 mod template;
@@ -233,7 +234,8 @@ pub enum Error {
         /// Its value in this run; `None` where it is not set.
         wanted: Option<String>,
     },
-    /// The folder has the checkpoint of an unfinished training, and the caller did not say what to do with it.
+    /// The folder has the checkpoint of an unfinished training, and the caller did not say what to
+    /// do with it.
     CheckpointExists {
         /// The folder of the checkpoint.
         path: PathBuf,
@@ -254,19 +256,23 @@ impl fmt::Display for Error {
 /// Messages contain the system's own where there is one, so that no error has a separate source.
 impl std::error::Error for Error {}
 
-/// Constructors for problems with parameters; [`with_remedy`](Error::with_remedy) adds what to do about them.
+/// Constructors for problems with parameters; [`with_remedy`](Error::with_remedy) adds what to do
+/// about them.
 impl Error {
-    /// The value of a parameter is not one of the possible ones: "alpha must be `expected`, not `found`".
+    /// The value of a parameter is not one of the possible ones: "alpha must be `expected`, not
+    /// `found`".
     pub fn out_of_range(name: &'static str, found: impl ToString, expected: impl Into<Template>) -> Error {
         Error::problem(name, Problem::OutOfRange { found: found.to_string(), expected: expected.into() })
     }
 
-    /// The value of a parameter cannot be parsed: "invalid value "`found`" for glob: expected `expected`".
+    /// The value of a parameter cannot be parsed: "invalid value "`found`" for glob: expected
+    /// `expected`".
     pub fn parse(name: &'static str, found: impl ToString, expected: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Parse { found: found.to_string(), expected: expected.into() })
     }
 
-    /// A parameter is not given although it has no default: "text_column is missing: expected `expected`".
+    /// A parameter is not given although it has no default: "text_column is missing: expected
+    /// `expected`".
     pub fn missing(name: &'static str, expected: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Missing { expected: expected.into() })
     }
@@ -286,12 +292,14 @@ impl Error {
         Error::problem(name, Problem::Requires { other: other.into() })
     }
 
-    /// A parameter does not work with this input or on this machine: "threads is not supported: `reason`".
+    /// A parameter does not work with this input or on this machine: "threads is not supported:
+    /// `reason`".
     pub fn unsupported(name: &'static str, reason: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Unsupported { value: None, reason: reason.into() })
     }
 
-    /// A value of a parameter does not work with this input or on this machine: "algorithm=gibbs is not supported: `reason`".
+    /// A value of a parameter does not work with this input or on this machine: "algorithm=gibbs is
+    /// not supported: `reason`".
     pub fn unsupported_value(name: &'static str, value: impl ToString, reason: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Unsupported { value: Some(value.to_string()), reason: reason.into() })
     }
@@ -480,13 +488,14 @@ thread_local! {
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread would be caught now and become an [`Error`]. A panic hook may ask, and keep silent. The library
-/// sets no hook of its own, since a process has only one.
+/// Whether a panic of this thread would be caught now and become an [`Error`]. A panic hook may
+/// ask, and keep silent. The library sets no hook of its own, since a process has only one.
 pub fn panic_is_caught() -> bool {
     CAUGHT.get()
 }
 
-/// Calls foreign code that may panic; returns `None` where it does. Values that the code was changing must not be used then.
+/// Calls foreign code that may panic; returns `None` where it does. Values that the code was
+/// changing must not be used then.
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     let before = CAUGHT.replace(true);
     let result = catch_unwind(AssertUnwindSafe(call));

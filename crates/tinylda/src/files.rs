@@ -340,6 +340,6 @@ mod tests {
         let text = AtomicFile::create(&folder.path().join("no/such")).unwrap_err().to_string();
         assert!(text.contains("folder exists"), "{text}");
         let text = AtomicFile::create(folder.path()).unwrap_err().to_string();
-        assert!(text.contains("This is a folder"), "{text}");
+        assert!(text.contains("this is a folder"), "{text}");
     }
 }

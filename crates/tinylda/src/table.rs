@@ -412,7 +412,7 @@ fn check(format: TableFormat, columns: &[Column]) -> Result<()> {
             c.kind == ColumnKind::Text || c.kind != first.kind || c.optional && c.kind == ColumnKind::Whole
         });
         if let Some(column) = other {
-            let found = format!("{:?} too", column.name);
+            let found = format!("{:?}", column.name);
             return Err(Error::out_of_range("columns", found, "numbers of one type for a NumPy array")
                 .with_remedy("write Parquet, TSV or JSON lines, which can contain texts and numbers"));
         }
@@ -675,7 +675,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         let says = |e: Error, part: &str| assert!(e.to_string().contains(part), "{e}");
-        says(Table::create(&path, TableFormat::Npy, &columns()).unwrap_err(), "\"name\" in a numpy array");
+        says(Table::create(&path, TableFormat::Npy, &columns()).unwrap_err(), "not \"name\"");
         says(Table::create(&path, TableFormat::Tsv, &[]).unwrap_err(), "at least one column");
         let twice = [Column::text("x"), Column::float("x")];
         says(Table::create(&path, TableFormat::Tsv, &twice).unwrap_err(), "\"x\" twice");
@@ -683,7 +683,7 @@ mod tests {
         says(stream.unwrap_err(), "a file");
         for format in [TableFormat::Parquet, TableFormat::Tsv] {
             let mut table = Table::create(&path, format, &columns()).unwrap();
-            says(table.row(&[Cell::Text("a")]).unwrap_err(), "row 1 with 1 cells");
+            says(table.row(&[Cell::Text("a")]).unwrap_err(), "1 cells (row 1)");
             let wrong = [Cell::Text("a"), Cell::Float(1.0), Cell::Missing];
             says(table.row(&wrong).unwrap_err(), "\"count\"");
             assert!(table.row(&[Cell::Missing, Cell::Whole(1), Cell::Missing]).is_err());

@@ -63,16 +63,16 @@ fn versions_and_kinds_are_told_apart() {
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&path, &bytes).unwrap();
     let text = verify(&path).unwrap_err().to_string();
-    assert!(text.contains("version 3") && text.contains("newer tinylda"), "{text}");
+    assert!(text.contains("version 3") && text.contains("upgrade tinylda"), "{text}");
 
     let text = Model::load(&fixture("v1.tlc")).unwrap_err().to_string();
     assert!(text.contains("it is a corpus"), "{text}");
     let text = verify(&fixture("v1.model")).unwrap_err().to_string();
     assert!(text.contains("looks like a model"), "{text}");
     let text = verify(&fixture("golden/docword.small.txt")).unwrap_err().to_string();
-    assert!(text.contains("tinylda import"), "{text}");
+    assert!(text.contains("import it first"), "{text}");
     let text = verify(Path::new("/no/such/file")).unwrap_err().to_string();
-    assert!(text.contains("cannot open /no/such/file") && text.contains("Check the name"), "{text}");
+    assert!(text.contains("cannot open /no/such/file") && text.contains("check the name"), "{text}");
     std::fs::write(&path, b"").unwrap();
     assert!(verify(&path).unwrap_err().to_string().contains("it is empty"));
     assert!(Model::load(&path).unwrap_err().to_string().contains("it is empty"));

@@ -173,7 +173,7 @@ fn lines_are_of_one_length_and_names_cannot_break_them() {
     let proportions = Proportions { format: ProportionsFormat::Npy, top: Some(3), min_proportion: None };
     let mixtures = Mixtures::new(&model, &corpus).unwrap();
     let error = proportions.write(&mixtures, &mut Vec::new(), Path::new("-"), &mut on).unwrap_err();
-    assert!(error.to_string().contains("--top"), "{error}");
+    assert!(error.to_string().contains("`top` cannot be combined with `to=npy`"), "{error}");
 }
 
 #[test]

@@ -146,24 +146,28 @@ fn what_makes_no_sense_is_refused() {
         refused(
             trainer().algorithm(algorithm).optimize(true),
             &corpus,
-            &["--optimize", "tbp, stbp", algorithm.name()],
+            &["`optimize` is only valid with `algorithm=tbp`, `algorithm=stbp`"],
         );
     }
     refused(
         trainer().document_state(DocumentState::None).optimize(true),
         &corpus,
-        &["--optimize", "--theta recompute"],
+        &["`optimize` cannot be combined with `document_state=none`"],
     );
     let some = || seeds("a: w001\n");
-    refused(trainer().algorithm(Algorithm::Gibbs).seeds(some()), &corpus, &["--seeds", "tbp"]);
+    refused(
+        trainer().algorithm(Algorithm::Gibbs).seeds(some()),
+        &corpus,
+        &["`seeds` is only valid with `algorithm=tbp`"],
+    );
     refused(
         trainer().document_state(DocumentState::None).seeds(some()),
         &corpus,
-        &["--seeds", "--theta recompute"],
+        &["`seeds` cannot be combined with `document_state=none`"],
     );
-    refused(trainer().seeds(some()).seed_weight(0.0), &corpus, &["--seed-weight is 0.0"]);
-    refused(trainer().seeds(some()).seed_weight(1e6), &corpus, &["--seed-weight", "occurs"]);
-    refused(trainer().seeds(some()), &bare, &["--seeds", "no names", "--vocab"]);
+    refused(trainer().seeds(some()).seed_weight(0.0), &corpus, &["`seed_weight` must be", "not 0"]);
+    refused(trainer().seeds(some()).seed_weight(1e6), &corpus, &["`seed_weight`", "occurs"]);
+    refused(trainer().seeds(some()), &bare, &["`seeds`", "no vocabulary", "`vocab`"]);
     refused(trainer().seeds(seeds("a: w001\nb: no nay\n")), &corpus, &["seeds.txt, line 2", "no, nay"]);
     refused(
         trainer().seeds(seeds("a: w001\n7: w002\n")),
@@ -173,6 +177,6 @@ fn what_makes_no_sense_is_refused() {
     refused(
         trainer().seeds(seeds("a: w1\nb: w2\nc: w3\nd: w4")),
         &corpus,
-        &["line 4", "at most 3 topics", "-k"],
+        &["line 4", "at most 3 topics", "`topics`"],
     );
 }

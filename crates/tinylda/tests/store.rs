@@ -103,7 +103,7 @@ fn snapshots_do_not_disturb() {
     for (trainer, _) in trainers() {
         let seen = trainer.clone().snapshots(vec![1, 3, 900], way.clone());
         let Ok(_) = seen.plan(&corpus) else {
-            assert!(seen.plan(&corpus).unwrap_err().to_string().contains("--snapshots"));
+            assert!(seen.plan(&corpus).unwrap_err().to_string().contains("`snapshots`"));
             continue;
         };
         let plain = bytes(&trainer, &corpus, &file);
@@ -179,8 +179,11 @@ fn messages_that_cannot_leave() {
         let trainer = Trainer::new(20).algorithm(algorithm).scratch(folder.path().join("scratch"));
         let enough = least(&trainer, &corpus);
         assert!(!trainer.clone().memory(enough).plan(&corpus).unwrap().on_disk());
-        let text = trainer.memory(enough - 8192).train(&corpus, go_on).unwrap_err().to_string();
-        assert!(text.contains("--memory ") && text.contains("--algorithm tbp"), "{text}");
+        let error = trainer.memory(enough - 8192).train(&corpus, go_on).unwrap_err();
+        let remedy = error.remedy().unwrap();
+        let proposed: Vec<_> = remedy.suggestions().collect();
+        assert!(proposed.contains(&("algorithm", Some("tbp"))), "{error}");
+        assert!(proposed.iter().any(|&(name, value)| name == "memory" && value.is_some()), "{error}");
     }
 }
 
@@ -278,17 +281,17 @@ fn another_training_is_refused_by_name() {
         }
     };
     // Nothing is restarted, or thrown away, by accident.
-    refused(&trainer, &corpus, &["checkpoint", "has not ended", "--resume", "--restart"]);
+    refused(&trainer, &corpus, &["checkpoint", "unfinished", "`resume`", "`restart`"]);
     let resume = trainer.clone().resume(Resume::Yes);
-    refused(&resume.clone().seed(2), &corpus, &["--seed was 1", "is 2 here"]);
-    refused(&resume.clone().passes(9), &corpus, &["--passes was 8", "9"]);
-    refused(&resume.clone().alpha(0.5), &corpus, &["--alpha"]);
-    refused(&resume.clone().document_state(DocumentState::None), &corpus, &["--theta"]);
-    refused(&resume.clone().algorithm(Algorithm::Atbp), &corpus, &["--algorithm"]);
+    refused(&resume.clone().seed(2), &corpus, &["created with `seed=1`, this run uses `seed=2`"]);
+    refused(&resume.clone().passes(9), &corpus, &["`passes=8`", "`passes=9`"]);
+    refused(&resume.clone().alpha(0.5), &corpus, &["`alpha=0.5`"]);
+    refused(&resume.clone().document_state(DocumentState::None), &corpus, &["`document_state=keep`", "`document_state=none`"]);
+    refused(&resume.clone().algorithm(Algorithm::Atbp), &corpus, &["`algorithm=atbp`"]);
     let more = Trainer::new(10).passes(8).tolerance(0.0).checkpoint(kept.clone(), None).resume(Resume::Yes);
-    refused(&more, &corpus, &["-k was 9", "is 10 here"]);
+    refused(&more, &corpus, &["`topics=9`", "`topics=10`"]);
     let other = self::corpus(folder.path(), 5);
-    refused(&resume, &other, &["the corpus"]);
+    refused(&resume, &other, &["corpus checksum"]);
     // All that has done no harm.
     let expected = bytes(&Trainer::new(9).passes(8).tolerance(0.0), &corpus, &folder.path().join("n"));
     assert!(bytes(&resume, &corpus, &model) == expected);
@@ -344,7 +347,7 @@ fn damaged_checkpoints() {
             std::fs::write(&path, bytes).unwrap();
             let error = trainer.train_to(&corpus, &model, go_on).expect_err(&what);
             let text = error.to_string();
-            assert!(text.contains("checkpoint") && text.contains("--restart"), "{what}: {text}");
+            assert!(text.contains("checkpoint") && text.contains("`restart`"), "{what}: {text}");
             assert!(!model.exists(), "{what}");
             assert_eq!(names(&kept), files, "{what}");
         };
@@ -449,7 +452,7 @@ fn a_folder_for_scratch() {
     stop(&apart, 8);
     let text = inside.clone().scratch(folder.path().to_path_buf()).train_to(&corpus, &model, go_on);
     let text = text.unwrap_err().to_string();
-    assert!(text.contains("--scratch"), "{text}");
+    assert!(text.contains("the `scratch` folder"), "{text}");
     // Another training in the same folder does no harm, stopped or begun anew.
     let other = apart.clone().seed(7).checkpoint(folder.path().join("other"), None);
     stop(&other, 3);
@@ -481,7 +484,7 @@ fn one_file_of_many_is_lost() {
         let aside = folder.path().join("aside");
         std::fs::rename(kept.join(name), &aside).unwrap();
         let text = trainer.train_to(&corpus, &model, go_on).unwrap_err().to_string();
-        assert!(text.contains(name.as_str()) && text.contains("--restart"), "{text}");
+        assert!(text.contains(name.as_str()) && text.contains("`restart`"), "{text}");
         std::fs::rename(&aside, kept.join(name)).unwrap();
         assert_eq!(names(&kept), all);
     }

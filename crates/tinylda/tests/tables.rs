@@ -103,7 +103,7 @@ fn sparse_matrices_are_refused_in_plain_words() {
     refuses(&Import::default(), "bsr.npz", &["\"bsr\"", "csr, csc or coo", "X.tocsr()"]);
     refuses(&Import::default(), "fractions.npz", &["fractional value 0.5", "raw counts"]);
     refuses(&Import::default(), "other.npz", &["no array \"format\" (there are: a)", "save_npz"]);
-    refuses(&layer("counts"), "csr.npz", &["--layer", "npz", "h5ad"]);
+    refuses(&layer("counts"), "csr.npz", &["`layer`", "npz", "format=h5ad"]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("words.txt");
     std::fs::write(&path, "a\nb\nc\nd\ne\n").unwrap();
@@ -135,7 +135,11 @@ fn cells_without_counts_are_told_where_the_counts_are() {
     refuses(&layer("scaled"), "logs.h5ad", &["\"layers/scaled\"", "--layer counts"]);
     refuses(&Import::default(), "raw.h5ad", &["fractional value", "--layer raw"]);
     refuses(&layer("spliced"), "logs.h5ad", &["no matrix \"layers/spliced\"", "X, counts, scaled"]);
-    refuses(&Import { transpose: true, ..Import::default() }, "csc.h5ad", &["--transpose", "Leave it out"]);
+    refuses(
+        &Import { transpose: true, ..Import::default() },
+        "csc.h5ad",
+        &["`transpose` cannot be combined with h5ad input"],
+    );
 }
 
 #[test]
@@ -301,26 +305,26 @@ fn texts_are_refused_in_plain_words() {
     refused(
         texts(&["body"], None, None),
         "texts.parquet",
-        &["no column \"body\"", "--text-column", "\"text\" (text)"],
+        &["no column \"body\"", "text_column", "\"text\" (text)"],
     );
     refused(texts(&["4"], None, None), "texts.parquet", &["no column \"4\""]);
     refused(
         texts(&["id"], None, None),
         "texts.parquet",
-        &["\"id\", which holds: whole number; expected text", "--text-column"],
+        &["expected text, found the column \"id\", which holds: whole number", "text_column"],
     );
-    refused(texts(&["text"], Some("x"), None), "texts.parquet", &["no column \"x\"", "--id-column"]);
-    refused(texts(&["text"], None, Some("x")), "texts.parquet", &["no column \"x\"", "--label-column"]);
-    refused(texts(&[], None, Some("name")), "lists.parquet", &["--label-column", "only texts have labels"]);
-    refused(texts(&[], None, None), "lists.parquet", &["an option for words of text", "made already"]);
-    refused(texts(&["name"], None, None), "csr.npz", &["--text-column"]);
+    refused(texts(&["text"], Some("x"), None), "texts.parquet", &["no column \"x\"", "id_column"]);
+    refused(texts(&["text"], None, Some("x")), "texts.parquet", &["no column \"x\"", "label_column"]);
+    refused(texts(&[], None, Some("name")), "lists.parquet", &["label_column", "only texts have labels"]);
+    refused(texts(&[], None, None), "lists.parquet", &["`min_docs` cannot be combined", "words already"]);
+    refused(texts(&["name"], None, None), "csr.npz", &["text_column"]);
     let named = Import {
         columns: TableColumns { word: Some("word".into()), ..TableColumns::default() },
         ..texts(&["word"], None, None)
     };
-    refused(named, "zstd.parquet", &["--text-column", "another way"]);
+    refused(named, "zstd.parquet", &["`text_column` cannot be combined with `doc_column`"]);
     let parts = Parts { delimiter: Some(b';'), ..Parts::default() };
-    refused(Import { parts, ..Import::default() }, "texts.parquet", &["--delimiter"]);
+    refused(Import { parts, ..Import::default() }, "texts.parquet", &["`delimiter`"]);
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
@@ -331,7 +335,7 @@ fn texts_are_refused_in_plain_words() {
     };
     write(&["name", "story"]);
     let text = import(&texts(&[], None, None), &path).err().unwrap().to_string();
-    assert!(text.contains("\"name\" (text), \"story\" (text)") && text.contains("--text-column"), "{text}");
+    assert!(text.contains("\"name\" (text), \"story\" (text)") && text.contains("text_column"), "{text}");
     assert_eq!(import(&texts(&[], Some("name"), None), &path).unwrap().words, ["some", "words"]);
     // What is not UTF-8 is replaced, or refused with its row.
     let bytes = std::fs::read(fixture("texts.parquet")).unwrap();
@@ -348,7 +352,7 @@ fn texts_are_refused_in_plain_words() {
     let mut strict = texts(&["text"], None, None);
     strict.parts.strict = true;
     let text = import(&strict, &path).err().unwrap().to_string();
-    assert!(text.contains("t.parquet, row 1: found bytes that are not UTF-8"), "{text}");
+    assert!(text.contains("t.parquet, row 1: ") && text.contains("found bytes that are not UTF-8"), "{text}");
 }
 
 /// Packed, or from a stream: the same corpus as from the file.
@@ -399,13 +403,13 @@ fn tables_are_refused_in_plain_words() {
     refuses(
         &named("words"),
         "lists.parquet",
-        &["no column \"words\"", "--tokens-column", "\"tokens\" (list of texts)", "\"n\" (real number)"],
+        &["no column \"words\"", "`tokens_column`", "\"tokens\" (list of texts)", "\"n\" (real number)"],
     );
     refuses(&named("n"), "lists.parquet", &["\"n\", which holds: real number", "list of texts"]);
     let count = TableColumns { count: Some("word".into()), ..TableColumns::default() };
     refuses(&columns(count), "zstd.parquet", &["\"word\", which holds: text", "whole number or real number"]);
     let id = TableColumns { id: Some("text".into()), ..TableColumns::default() };
-    refuses(&columns(id), "numbers.parquet", &["no column \"text\"", "--id-column"]);
+    refuses(&columns(id), "numbers.parquet", &["no column \"text\"", "id_column"]);
     refuses(
         &Import::default(),
         "torn.parquet",

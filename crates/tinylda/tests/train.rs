@@ -305,28 +305,31 @@ fn wrong_settings_are_refused() {
             assert!(text.contains(part), "{part:?} is missing in: {text}");
         }
     };
-    refused(Trainer::new(0), &["-k is 0", "at least 1"]);
-    refused(Trainer::new(6), &["-k is 6", "at most 5"]);
+    refused(Trainer::new(0), &["`topics` must be at least 1, not 0"]);
+    refused(Trainer::new(6), &["`topics` must be at most 5", "not 6"]);
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-30] {
-        refused(Trainer::new(2).alpha(bad), &["--alpha"]);
-        refused(Trainer::new(2).beta(bad), &["--beta"]);
+        refused(Trainer::new(2).alpha(bad), &["`alpha`"]);
+        refused(Trainer::new(2).beta(bad), &["`beta`"]);
     }
-    refused(Trainer::new(2).tolerance(f64::NAN), &["--tol"]);
-    refused(Trainer::new(2).passes(0), &["--passes"]);
-    refused(Trainer::new(2).start(vec![0, 1]), &["--start", "2 topics", "3, one for each"]);
-    refused(Trainer::new(2).start(vec![0, 1, 2]), &["--start", "topic 2 on line 3", "0 to 1"]);
-    refused(Trainer::new(2).order(vec![0]), &["--order", "every document"]);
-    refused(Trainer::new(2).order(vec![0, 0]), &["--order", "once"]);
-    refused(Trainer::new(2).order(vec![1, 0]).algorithm(Algorithm::Stbp), &["--order", "asynchronous"]);
-    refused(Trainer::new(2).memory(1000), &["needs about", "1000 B"]);
+    refused(Trainer::new(2).tolerance(f64::NAN), &["`tolerance`"]);
+    refused(Trainer::new(2).passes(0), &["`passes`"]);
+    refused(Trainer::new(2).start(vec![0, 1]), &["`start` must be a list of 3 topics", "not a list of 2"]);
+    refused(Trainer::new(2).start(vec![0, 1, 2]), &["`start`", "2 in entry 3", "0 to 1"]);
+    refused(Trainer::new(2).order(vec![0]), &["`order`", "every document"]);
+    refused(Trainer::new(2).order(vec![0, 0]), &["`order`", "once"]);
+    refused(
+        Trainer::new(2).order(vec![1, 0]).algorithm(Algorithm::Stbp),
+        &["`order` is only valid with `algorithm=atbp`"],
+    );
+    refused(Trainer::new(2).memory(1000), &["not enough memory", "1000 B"]);
     let gibbs = |topics| Trainer::new(topics).algorithm(Algorithm::Gibbs).passes(10);
-    refused(gibbs(2).burn_in(10), &["--burn-in is 10", "fewer than --passes"]);
-    refused(gibbs(2).samples(11), &["--samples is 11", "one for each pass"]);
-    refused(Trainer::new(2).samples(2), &["--samples", "--algorithm tbp", "only with --algorithm gibbs"]);
+    refused(gibbs(2).burn_in(10), &["`burn_in` must be less than `passes`, not 10"]);
+    refused(gibbs(2).samples(11), &["`samples`", "one for each pass", "not 11"]);
+    refused(Trainer::new(2).samples(2), &["`samples` is only valid with `algorithm=gibbs`"]);
     let long = write_corpus(&folder.path().join("long.tlc"), 1, &[vec![(0, 70_000)]]);
     assert!(gibbs(1 << 16).check(&long).is_ok());
     let text = gibbs((1 << 16) + 1).check(&long).unwrap_err().to_string();
-    assert!(text.contains("-k is 65537") && text.contains("at most 65536"), "{text}");
+    assert!(text.contains("`topics` must be at most 65536") && text.contains("65537"), "{text}");
 }
 
 #[test]
@@ -391,7 +394,7 @@ fn words_are_matched_by_name() {
         predictive_perplexity(&model, &bare, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()))
             .unwrap_err()
             .to_string();
-    assert!(text.contains("--vocab"), "{text}");
+    assert!(text.contains("`vocab`"), "{text}");
 }
 
 /// A word with tens of millions of tokens: shares of a token must still count, in every row.

@@ -6,6 +6,8 @@ use tinylda::Settings;
 use tinylda::error::{Error, Problem};
 use tinylda::settings::{Group, SETTINGS, Setting};
 
+use crate::parameters;
+
 /// Settings that commands declare themselves: how many topics, and what belongs to other arguments.
 const DECLARED_ELSEWHERE: [&str; 3] = ["topics", "seed", "seed_weight"];
 
@@ -44,8 +46,8 @@ fn checked(name: &str, text: &str) -> Result<String, String> {
         Err(Error::Parameter {
             problem: Problem::OutOfRange { expected, .. } | Problem::Parse { expected, .. },
             ..
-        }) => Err(format!("expected {expected}")),
-        Err(error) => Err(error.to_string()),
+        }) => Err(format!("expected {}", parameters::render(&expected))),
+        Err(error) => Err(parameters::describe(&error)),
     }
 }
 
@@ -99,7 +101,9 @@ impl FromArgMatches for SettingArgs {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        let wrong = |error: Error| clap::Error::raw(clap::error::ErrorKind::ValueValidation, error);
+        let wrong = |error: Error| {
+            clap::Error::raw(clap::error::ErrorKind::ValueValidation, parameters::describe(&error))
+        };
         for setting in all() {
             let name = setting.name;
             if setting.switch {

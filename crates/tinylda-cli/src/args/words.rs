@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tinylda::corpus::ingest::words::{Choice, Most, Pipeline, StopWords, Tokens};
 use tinylda::corpus::ingest::{Parts, Words as Treatment};
-use tinylda::{Corpus, Model, Vocabulary, kind_of_file};
+use tinylda::error::Template;
+use tinylda::{Corpus, Error, Model, Vocabulary, kind_of_file};
+
+use crate::commands::usage;
 
 use super::Format;
 
@@ -207,12 +210,10 @@ impl Words {
             phrases: self.phrases,
         };
         if vocabulary.is_some() && choice != Choice::default() {
-            return Err(crate::commands::usage(
-                "--vocabulary",
-                "given with --min-docs, --max-docs, --max-words or --phrases".into(),
-                "one or the other",
-                "A given vocabulary is kept as it is: leave the others out.",
-            ));
+            let others = "{min_docs}, {max_docs}, {max_words} or {phrases}";
+            return Err(Error::conflict("vocabulary", others)
+                .with_remedy("all words of a given vocabulary are kept")
+                .into());
         }
         Ok(Treatment { pipeline, stop, choice, vocabulary })
     }
@@ -240,11 +241,9 @@ impl Words {
     /// Refuses to be told what becomes of words, where a model says it.
     pub(crate) fn nothing_of_treatment(&self) -> anyhow::Result<()> {
         if self.treats() || self.vocabulary.is_some() {
-            return Err(crate::commands::usage(
-                "an option for words",
-                "given with a model".into(),
-                "the model's own way from text to words",
-                "Leave --stop-words, --vocabulary and the like out.",
+            return Err(usage(
+                "options for words, such as --stop-words and --vocabulary, cannot be combined with a model; \
+                 text is processed as for the model's training",
             ));
         }
         Ok(())
@@ -258,20 +257,16 @@ impl Words {
         vocabulary: Option<Vocabulary>,
     ) -> anyhow::Result<Treatment> {
         if self.treats() && pipeline.is_some() {
-            return Err(crate::commands::usage(
-                "--vocabulary",
-                format!("{}, given with options for words", path.display()),
-                "one or the other",
-                "The text goes the way that the file's own text went: leave --stop-words, --min-docs and the like out.",
-            ));
+            return Err(Error::conflict(
+                "vocabulary",
+                "options for words, such as {stop_words} and {min_docs}",
+            )
+            .with_remedy(Template::from("text is processed as it was for ").text(path.display().to_string()))
+            .into());
         }
         let Some(vocabulary) = vocabulary else {
-            return Err(crate::commands::usage(
-                "--vocabulary",
-                format!("{}, whose words have no names", path.display()),
-                "a file with words",
-                "Give one whose corpus was imported with its words.",
-            ));
+            let reason = Template::default().text(path.display().to_string()).text(" has no vocabulary");
+            return Err(Error::unsupported("vocabulary", reason).into());
         };
         Ok(as_before(pipeline, vocabulary))
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tinylda::eval::{Coherence, Coherences, Measure, Missing, WordMeasures, word_measures};
-use tinylda::{Corpus, Model};
+use tinylda::{Corpus, Error, Model};
 
-use super::{grouped, shown, table, usage, visible};
+use super::{grouped, shown, table, visible};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -67,12 +67,7 @@ fn measured(
         None => None,
     };
     if kind == Some("model") {
-        return Err(usage(
-            "--reference",
-            "a model file".into(),
-            "texts or a corpus file",
-            "Give another file.",
-        ));
+        return Err(Error::out_of_range("reference", "a model file", "texts or a corpus file").into());
     }
     let opened = a.reference.as_deref().filter(|_| kind == Some("corpus")).map(Corpus::open).transpose()?;
     let from = if a.reference.is_some() { opened.as_ref() } else { corpus };

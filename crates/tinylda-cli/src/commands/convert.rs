@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use tinylda::Corpus;
 use tinylda::corpus::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
+use tinylda::{Corpus, Error};
 
 use super::{check_output, print, shape_json, shown, usage};
 use crate::progress::{Ui, Unit};
@@ -25,27 +25,12 @@ pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
         }
     }
     let corpus = Corpus::open(&a.corpus)?;
-    for (option, asked, there, remedy) in [
-        (
-            "--vocab",
-            a.vocab.is_some(),
-            corpus.has_vocabulary(),
-            "Words are known by their numbers: leave it out.",
-        ),
-        (
-            "--names",
-            a.names.is_some(),
-            corpus.has_names(),
-            "Documents are known by their numbers: leave it out.",
-        ),
+    for (name, asked, there, reason) in [
+        ("vocab", a.vocab.is_some(), corpus.has_vocabulary(), "the corpus has no vocabulary"),
+        ("names", a.names.is_some(), corpus.has_names(), "the documents of the corpus have no names"),
     ] {
         if asked && !there {
-            return Err(usage(
-                option,
-                "given for a corpus without such names".into(),
-                "it only where there are",
-                remedy,
-            ));
+            return Err(Error::unsupported(name, reason).into());
         }
     }
     let clock = Instant::now();
@@ -96,26 +81,17 @@ fn format(a: &args::Convert, stream: bool) -> anyhow::Result<CorpusFormat> {
     });
     let names: Vec<&str> = CorpusFormat::ALL.iter().map(|f| f.name()).collect();
     let format = asked.or_else(|| CorpusFormat::of_path(&a.output)).ok_or_else(|| {
-        let remedy = "Say --to and the format; a suffix such as .npz, .mtx or .parquet says it too.";
-        usage(
-            "--to",
-            format!("not given, and {} does not tell", a.output.display()),
-            &names.join(", "),
-            remedy,
-        )
+        Error::missing("to", format!("one of {}", names.join(", ")))
+            .with_remedy("or use an output name that ends in .npz, .mtx or .parquet")
     })?;
     if stream && !format.streams() {
-        let remedy = "Name a file, or choose a format that is text.";
-        return Err(usage("OUTPUT", format!("- for {}", format.name()), "a file", remedy));
+        let expected = format!("a file for {}", format.name());
+        return Err(Error::out_of_range("output", "-", expected)
+            .with_remedy("name a file, or choose a text format")
+            .into());
     }
     if stream && (a.json || a.vocab.is_some() || a.names.is_some()) {
-        let remedy = "Name a file for the corpus, or leave them out.";
-        return Err(usage(
-            "OUTPUT",
-            "- with --json, --vocab or --names".into(),
-            "standard output for one thing",
-            remedy,
-        ));
+        return Err(usage("OUTPUT must be a file, not -, with --json, --vocab or --names"));
     }
     Ok(format)
 }

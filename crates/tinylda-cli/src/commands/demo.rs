@@ -92,7 +92,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         Ok(_) => Some(report),
         // What it has shown is worth something without the file, too.
         Err(error) => {
-            ui.say(&format!("no report: {error:#}"));
+            ui.say(&format!("no report: {}", crate::message(&error)));
             None
         }
     };

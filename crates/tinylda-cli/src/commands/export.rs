@@ -37,7 +37,7 @@ pub(crate) fn run(a: &args::Export, ui: Ui) -> anyhow::Result<()> {
 
 /// --json beside an output that goes to standard output itself.
 pub(super) fn both_to_stdout(other: &str) -> anyhow::Error {
-    usage("--json", format!("given with {other}"), "one of them on standard output", "Give the other a file.")
+    usage(format!("--json cannot be combined with {other}; only one of them can go to standard output"))
 }
 
 /// Writes UCI text to a file or to standard output.

@@ -13,12 +13,7 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
     check_output("-o", &a.output, &[])?;
     let stdin = Some(Path::new("-"));
     if a.input.as_path() == Path::new("-") && [&a.vocab, &a.names].iter().any(|f| f.as_deref() == stdin) {
-        return Err(usage(
-            "-",
-            "given twice".into(),
-            "standard input once",
-            "Put the vocabulary or the names in a file.",
-        ));
+        return Err(usage("standard input can be used only once; put the vocabulary or the names in a file"));
     }
     let mut import = input::import(&a.words, None)?;
     import.vocabulary.clone_from(&a.vocab);

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use tinylda::{Inference, Mixtures, Model, Proportions, ProportionsFormat, names_of};
+use tinylda::{Error, Inference, Mixtures, Model, Proportions, ProportionsFormat, names_of};
 
 use super::input::Documents;
-use super::{check_output, grouped, print, shown, usage, visible};
+use super::{check_output, grouped, print, shown, visible};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -108,16 +108,16 @@ fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
         }
         (Some(args::InferFormat::Npy), _) | (None, "npy") => Ok(ProportionsFormat::Npy),
         (Some(args::InferFormat::Parquet), _) if to_stdout => {
-            Err(usage("--to", "parquet, to standard output".into(), "a file", "Name it with -o."))
+            Err(Error::out_of_range("output", "-", "a file with {to=parquet}").into())
         }
         (Some(args::InferFormat::Parquet), _) | (None, "parquet" | "pq") => Ok(ProportionsFormat::Parquet),
         (None, _) if to_stdout => Ok(ProportionsFormat::Tsv),
-        (None, _) => Err(usage(
-            "-o",
-            a.output.display().to_string(),
-            "a name that ends in .tsv, .jsonl, .npy or .parquet",
-            "Change the ending, or say --to.",
-        )),
+        (None, _) => {
+            let expected = "a name that ends in .tsv, .jsonl, .npy or .parquet";
+            Err(Error::out_of_range("output", a.output.display(), expected)
+                .with_remedy("change the ending, or set {to}")
+                .into())
+        }
     }
 }
 

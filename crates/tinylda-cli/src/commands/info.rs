@@ -18,10 +18,8 @@ pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
             path: a.file.clone(),
             kind: "corpus or model",
             hint: match std::fs::metadata(&a.file) {
-                Ok(m) if m.len() == 0 => ": it is empty.".into(),
-                _ => {
-                    ". If it is data, run `tinylda import` on it first; if it was one, it is damaged.".into()
-                }
+                Ok(m) if m.len() == 0 => "it is empty".into(),
+                _ => "if it is data, run `tinylda import` first; if it was one, it is damaged".into(),
             },
         }
         .into()),

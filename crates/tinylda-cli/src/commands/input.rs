@@ -48,6 +48,16 @@ pub(crate) fn format(format: args::Format) -> Format {
     }
 }
 
+/// The options for text and tables, in a message.
+pub(super) const TEXT_OPTIONS: &str = "an option for text";
+
+/// An option that is only valid with data to import was given with a corpus file.
+pub(super) fn not_with_corpus(option: &str) -> anyhow::Error {
+    usage(format!(
+        "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"
+    ))
+}
+
 /// Whether this is a corpus file already.
 pub(crate) fn is_corpus(input: &Path) -> anyhow::Result<bool> {
     Ok(input != Path::new("-") && !input.is_dir() && kind_of_file(input)? == Some("corpus"))
@@ -60,12 +70,7 @@ pub(crate) fn import(words: &args::Words, model: Option<&Model>) -> anyhow::Resu
         Some(model) => {
             words.nothing_of_treatment()?;
             let vocabulary = model.vocabulary().cloned().ok_or_else(|| {
-                usage(
-                    "the model",
-                    "without the names of its words".into(),
-                    "a model of a corpus with words",
-                    "Give a corpus file in place of text.",
-                )
+                usage("the model has no vocabulary to compare text with; use a corpus file instead of text")
             })?;
             args::words::as_before(model.pipeline(), vocabulary)
         }
@@ -204,13 +209,7 @@ impl Opening<'_> {
     pub(crate) fn open(&self, ui: Ui) -> anyhow::Result<Opened> {
         if is_corpus(self.input)? {
             if self.vocab.is_some() || self.words.given() {
-                let option = if self.vocab.is_some() { "--vocab" } else { "an option for text" };
-                return Err(usage(
-                    option,
-                    "given with a corpus file".into(),
-                    "it only with data to import",
-                    "A corpus has its words in it: leave it out.",
-                ));
+                return Err(not_with_corpus(if self.vocab.is_some() { "--vocab" } else { TEXT_OPTIONS }));
             }
             return Ok(Opened { path: self.input.to_path_buf(), made: false, imported: None });
         }
@@ -249,24 +248,16 @@ impl Documents {
             let given = [
                 ("--vocab", data.vocab.is_some()),
                 ("--names", data.names.is_some()),
-                ("an option for text", data.words.given()),
+                (TEXT_OPTIONS, data.words.given()),
             ];
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-                return Err(usage(
-                    option,
-                    "given with a corpus file".into(),
-                    "it only with other formats",
-                    "A corpus has its vocabulary and names in it: give them to `tinylda import`.",
-                ));
+                return Err(not_with_corpus(option));
             }
             return Ok(Documents { corpus: Corpus::open(input)?, _folder: None });
         }
         if [&data.vocab, &data.names].iter().any(|f| f.as_deref() == Some(Path::new("-"))) {
             return Err(usage(
-                "--vocab",
-                "-".into(),
-                "a file",
-                "Only the documents can come from standard input.",
+                "--vocab and --names must be files; only documents can come from standard input",
             ));
         }
         let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;

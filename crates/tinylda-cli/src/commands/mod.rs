@@ -47,31 +47,41 @@ fn to_stdout(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Wrong usage: exit code 2.
-pub(crate) fn usage(option: &'static str, found: String, expected: &str, remedy: &str) -> anyhow::Error {
-    anyhow::anyhow!("{option} is {found}; expected {expected}. {remedy}")
+/// Arguments that cannot be used, alone or together: exit code 2.
+#[derive(Debug)]
+pub(crate) struct UsageError(String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// A [`UsageError`] with this message.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
 }
 
 /// Refuses an output that would replace one of the inputs, or that is `-` where no stream makes sense.
-fn check_output(option: &'static str, output: &Path, inputs: &[Option<&Path>]) -> anyhow::Result<()> {
+fn check_output(option: &str, output: &Path, inputs: &[Option<&Path>]) -> anyhow::Result<()> {
     if output == Path::new("-") {
-        return Err(usage(option, "-".into(), "the name of a file", "Only text can go to standard output."));
+        return Err(usage(format!("{option} must be a file, not -; only text can go to standard output")));
     }
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         anyhow::bail!(
-            "{option} is {}, but there is no folder {}. Make the folder first, or choose another place.",
+            "cannot write {option} {}: the folder {} does not exist",
             output.display(),
             folder.display()
         );
     }
     match inputs.iter().flatten().find(|input| tinylda::same_file(input, output)) {
-        Some(input) => Err(usage(
-            option,
-            format!("the file {}, which is read or written too", input.display()),
-            "another file",
-            "Choose another name.",
-        )),
+        Some(input) => Err(usage(format!(
+            "{option} must be another file than {}, which is read or written too",
+            input.display()
+        ))),
         None => Ok(()),
     }
 }
@@ -82,8 +92,7 @@ fn ceiling(memory: Option<args::Size>) -> anyhow::Result<Option<u64>> {
         Some(args::Size::Bytes(bytes)) => Some(bytes),
         Some(args::Size::Share(share)) => {
             let all = machine::total_bytes();
-            let unknown =
-                || usage("--memory", "a share".into(), "bytes", "The system does not tell what it has.");
+            let unknown = || usage("--memory must be a size in bytes: the size of the memory is not known");
             Some((all.ok_or_else(unknown)? as f64 * share) as u64)
         }
         None => machine::available_bytes().map(|free| free - free / 10),
@@ -103,7 +112,7 @@ fn visible(word: &str) -> String {
 }
 
 /// A word of a command as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::json;
-use tinylda::{Model, human_bytes};
+use tinylda::{Error, Model, human_bytes};
 
 use super::report::title;
-use super::{check_output, infer, print, shown, usage};
+use super::{check_output, infer, print, shown};
 use crate::args::{self, What};
 use crate::plot::{
     Anchor, Axis, Colour, Drawing, Figure, Marker, Panel, Series, Shape, Stroke, Text, png, svg, text, width,
@@ -28,7 +28,7 @@ pub(crate) fn run(a: &args::Plot, ui: Ui) -> anyhow::Result<()> {
     let as_png = as_png(&a.output)?;
     check_output("-o", &a.output, &[Some(a.model.as_path())])?;
     if !a.topics.is_empty() && a.what != What::Topics {
-        return Err(usage("--topics", "given".into(), "it only with --what topics", "Leave it out."));
+        return Err(Error::only_with("topics", ["{what=topics}"]).into());
     }
     tinylda::check_writable(&a.output)?;
     let model = Model::load(&a.model)?;
@@ -49,24 +49,17 @@ fn as_png(output: &Path) -> anyhow::Result<bool> {
     match ending.as_str() {
         "png" => Ok(true),
         "svg" => Ok(false),
-        _ => Err(usage(
-            "-o",
-            output.display().to_string(),
-            "a name that ends in .svg or .png",
-            "Change the ending.",
-        )),
+        _ => Err(Error::out_of_range("output", output.display(), "a name that ends in .svg or .png").into()),
     }
 }
 
 /// The topics that were asked for, or those with most of the corpus.
 fn chosen(a: &args::Plot, model: &Model) -> anyhow::Result<Vec<u32>> {
     if let Some(bad) = a.topics.iter().find(|&&k| k >= model.topics()) {
-        return Err(usage(
-            "--topics",
-            bad.to_string(),
-            &format!("numbers from 0 to {}", model.topics() - 1),
-            "`tinylda topics` shows the topics with their numbers.",
-        ));
+        let expected = format!("numbers from 0 to {}", model.topics() - 1);
+        return Err(Error::out_of_range("topics", bad, expected)
+            .with_remedy("`tinylda topics` shows the topics with their numbers")
+            .into());
     }
     if !a.topics.is_empty() {
         return Ok(a.topics.clone());

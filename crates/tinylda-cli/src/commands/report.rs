@@ -7,9 +7,9 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tinylda::report::{Pass, Report, Run};
-use tinylda::{Corpus, Model, human_bytes};
+use tinylda::{Corpus, Error, Model, human_bytes};
 
-use super::{ceiling, check_output, infer, print, shown, usage};
+use super::{ceiling, check_output, infer, print, shown};
 use crate::args;
 use crate::progress::{Bar, Ui, Unit};
 
@@ -80,12 +80,10 @@ pub(super) fn fits(need: u64, have: u64) -> anyhow::Result<()> {
     if need <= have {
         return Ok(());
     }
-    Err(usage(
-        "--memory",
-        human_bytes(have),
-        &format!("about {} or more: a report holds the model", human_bytes(need)),
-        "Grant more, or make the report on a larger machine.",
-    ))
+    let expected = format!("about {} or more for a report", human_bytes(need));
+    Err(Error::out_of_range("memory", human_bytes(have), expected)
+        .with_remedy("increase {memory}, or create the report on a larger machine")
+        .into())
 }
 
 /// How a report is made, as `report`, `train` and `demo` have it.

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tinylda::{Block, Corpus, human_bytes};
+use tinylda::{Block, Corpus, Error, human_bytes};
 
 use super::train::how;
 use super::{ceiling, experiment, shape_line, usage};
@@ -41,8 +41,8 @@ struct Setup<'a> {
 pub(crate) fn run(a: &args::Sweep, ui: Ui) -> anyhow::Result<()> {
     let out = a.output.clone().unwrap_or_else(|| default_folder(&a.corpus));
     if out.exists() && !out.is_dir() {
-        let found = format!("{}, which is a file", out.display());
-        return Err(usage("-o", found, "a folder, or a new name for one", "Choose another name."));
+        let found = format!("the file {}", out.display());
+        return Err(Error::out_of_range("output", found, "a folder, or a new name").into());
     }
     let mut topics = a.topics.clone();
     topics.sort_unstable();
@@ -154,12 +154,12 @@ fn compare(out: &Path, settings: &Settings, ui: Ui) -> anyhow::Result<()> {
     if changed.is_empty() {
         return Ok(());
     }
-    Err(usage(
-        "-o",
-        format!("{}, with results of other settings: {}", out.display(), changed.join(", ")),
-        "the settings of the results that are there, or another folder",
-        "Say -o with a new name, or take the old settings again; only -k, --repeats, --coherence, --threads and --memory may change.",
-    ))
+    Err(usage(format!(
+        "{} has the results of other settings: {}; choose another folder with -o, or use the old settings \
+         (only -k, --repeats, --coherence, --threads and --memory may change)",
+        out.display(),
+        changed.join(", ")
+    )))
 }
 
 /// What can be known to go wrong is said before the first training, and not hours later.
@@ -175,12 +175,10 @@ fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
     }
     if !long_enough {
         let held_out = setup.test.shape().documents;
-        return Err(usage(
-            "--test",
-            format!("{held_out} documents held out, none of them with three tokens or more"),
-            "documents whose words can be predicted from their other words",
-            "Hold out more of them, or take a larger corpus.",
-        ));
+        let reason = format!("none of the {held_out} held-out documents has three tokens or more");
+        return Err(Error::unsupported_value("test", setup.a.test, reason)
+            .with_remedy("hold out more documents, or use a larger corpus")
+            .into());
     }
     for &k in topics {
         let plan = runs::trainer(setup, k, setup.a.seed).plan(&setup.train)?;
@@ -190,12 +188,10 @@ fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
         let pairs = u64::from(k) * u64::from(setup.a.top).pow(2) * 8 * setup.threads as u64;
         let needed = plan.program + plan.words + model + plan.buffers + pairs + (2 << 20);
         if let Some(memory) = setup.memory.filter(|&memory| memory < needed) {
-            return Err(usage(
-                "--memory",
-                format!("{} for {k} topics", human_bytes(memory)),
-                &format!("at least {}, since a model is measured in memory", human_bytes(needed)),
-                "Grant more, or leave the larger K out.",
-            ));
+            let expected = format!("at least {} for {k} topics", human_bytes(needed));
+            return Err(Error::out_of_range("memory", human_bytes(memory), expected)
+                .with_remedy("a model is evaluated in memory; increase {memory}, or omit the larger {topics}")
+                .into());
         }
     }
     Ok(())

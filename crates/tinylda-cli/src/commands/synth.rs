@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
-use tinylda::Corpus;
 use tinylda::corpus::Synth;
+use tinylda::{Corpus, Error};
 
-use super::{print, shape_json, shape_line, shown, usage};
+use super::{print, shape_json, shape_line, shown};
 use crate::args::{self, SynthFormat};
 use crate::machine;
 use crate::progress::{Ui, Unit};
@@ -31,12 +31,12 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
     let to_stdout = a.output == Path::new("-");
     let uci = match a.format {
         Some(SynthFormat::Tlc) if to_stdout => {
-            return Err(usage(
-                "-o",
-                "-".into(),
-                "the name of a file",
-                "Only UCI text can go to standard output.",
-            ));
+            return Err(Error::unsupported_value(
+                "output",
+                "-",
+                "only {format=uci} can go to standard output",
+            )
+            .into());
         }
         Some(format) => format == SynthFormat::Uci,
         None => to_stdout,

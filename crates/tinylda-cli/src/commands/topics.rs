@@ -3,22 +3,20 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tinylda::Model;
 use tinylda::model::{Order, RankedWord};
+use tinylda::{Error, Model};
 
-use super::{plain, print, shown, table, to_stdout, usage, visible};
+use super::{plain, print, shown, table, to_stdout, visible};
 use crate::args::{self, TopicOrder, WordOrder};
 
 pub(crate) fn run(a: &args::Topics) -> anyhow::Result<()> {
     let order = order(a)?;
     let model = Model::load(&a.model)?;
     if let Some(k) = a.topic.filter(|&k| k >= model.topics()) {
-        return Err(usage(
-            "--topic",
-            k.to_string(),
-            &format!("a number from 0 to {}", model.topics() - 1),
-            "Leave it out to see all topics.",
-        ));
+        let expected = format!("a number from 0 to {}", model.topics() - 1);
+        return Err(Error::out_of_range("topic", k, expected)
+            .with_remedy("omit {topic} to see all topics")
+            .into());
     }
     let all = model.ranked_words(order, a.top)?;
     let mut topics: Vec<u32> = a.topic.map_or_else(|| (0..model.topics()).collect(), |k| vec![k]);
@@ -38,12 +36,12 @@ pub(crate) fn run(a: &args::Topics) -> anyhow::Result<()> {
 
 /// The order that was asked for; options of another order are refused.
 fn order(a: &args::Topics) -> anyhow::Result<Order> {
-    for (option, given, by, needs) in [
-        ("--lambda", a.lambda.is_some(), WordOrder::Relevance, "--by relevance"),
-        ("--weight", a.weight.is_some(), WordOrder::Frex, "--by frex"),
+    for (name, given, by, needs) in [
+        ("lambda", a.lambda.is_some(), WordOrder::Relevance, "{by=relevance}"),
+        ("weight", a.weight.is_some(), WordOrder::Frex, "{by=frex}"),
     ] {
         if given && a.by != by {
-            return Err(usage(option, format!("given without {needs}"), "both, or none", "Add it."));
+            return Err(Error::only_with(name, [needs]).into());
         }
     }
     Ok(match a.by {

@@ -13,9 +13,9 @@ use serde_json::json;
 use tinylda::report::Pass;
 use tinylda::{Corpus, Event, Model, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
-use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, usage};
+use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown};
 use crate::progress::{Bar, Ui, Unit};
-use crate::{MAY_EXIT, args, machine};
+use crate::{MAY_EXIT, args, machine, parameters};
 use log::Log;
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
@@ -148,16 +148,11 @@ fn nothing_to_import(a: &args::Train) -> anyhow::Result<()> {
     let unused = [
         ("--vocab", a.vocab.is_some()),
         ("--keep-corpus", a.keep_corpus.is_some()),
-        ("an option for text", a.words.given()),
+        (super::input::TEXT_OPTIONS, a.words.given()),
     ];
     for (option, given) in unused {
         if given {
-            return Err(usage(
-                option,
-                "given with a corpus file".into(),
-                "it only with data to import",
-                "A corpus has its words in it: give it to `tinylda import`.",
-            ));
+            return Err(super::input::not_with_corpus(option));
         }
     }
     Ok(())
@@ -306,20 +301,23 @@ fn train(
     if let Some(error) = failed {
         return Err(match &summary {
             Ok(_) => error.context(format!("the model {} is written, but", a.output().display())),
-            Err(stopped) => anyhow::anyhow!("{error:#}; {stopped}\nTo go on:\n  {}", again()),
+            Err(stopped) => {
+                let (error, stopped) = (crate::message(&error), parameters::describe(stopped));
+                anyhow::anyhow!("{error}; {stopped}\nTo go on:\n  {}", again())
+            }
         });
     }
     match &summary {
         Err(stopped @ tinylda::Error::Stopped { .. }) => {
             let both = a.scratch.as_ref().map_or_else(String::new, |scratch| {
-                format!(" Its files in {} are needed too.", scratch.display())
+                format!(" (its files in {} are needed too)", scratch.display())
             });
-            Err(anyhow::anyhow!("{stopped}{both}\nTo go on:\n  {}", again()))
+            Err(anyhow::anyhow!("{}{both}\nTo go on:\n  {}", parameters::describe(stopped), again()))
         }
         Err(error) if saved && !matches!(error, tinylda::Error::Damaged { kind: "checkpoint", .. }) => {
             let folder = checkpoint_folder(a);
             let more = format!("The last checkpoint is kept in {}. To go on from it:", folder.display());
-            Err(anyhow::anyhow!("{error}\n{more}\n  {}", again()))
+            Err(anyhow::anyhow!("{}\n{more}\n  {}", parameters::describe(error), again()))
         }
         _ => Ok(summary?),
     }

@@ -1,7 +1,8 @@
 //! Message texts that refer to parameters by name.
 //!
-//! The library does not know how its caller spells a parameter: the program has `--memory 2GiB`, Python has `memory="2GiB"`. A
-//! [`Template`] therefore keeps references apart from text, and whoever prints a message supplies the spelling.
+//! The library does not know how its caller spells a parameter: the program has `--memory 2GiB`,
+//! Python has `memory="2GiB"`. A [`Template`] therefore keeps references apart from text, and
+//! whoever prints a message supplies the spelling.
 
 use std::fmt;
 
@@ -13,9 +14,10 @@ pub type Remedy = Template;
 
 /// A text with references to parameters.
 ///
-/// Made from a string in which `{name}` refers to a parameter and `{name=value}` proposes a value for it. A name consists of
-/// lower-case letters, digits and underscores and begins with a letter; a value is not empty and contains no braces. Everything
-/// else, other braces included, is text. Text that comes from the user is added with [`text`](Template::text) and
+/// Made from a string in which `{name}` refers to a parameter and `{name=value}` proposes a value
+/// for it. A name consists of lower-case letters, digits and underscores and begins with a letter;
+/// a value is not empty and contains no braces. Everything else, other braces included, is text.
+/// Text that comes from the user is added with [`text`](Template::text) and
 /// [`parameter`](Template::parameter), which do not interpret it.
 ///
 /// ```

@@ -16,18 +16,13 @@ pub(super) fn run(a: &args::Export, target: Target, path: &Path, ui: Ui) -> anyh
     let arrays = matches!(target, Target::Gensim | Target::Sklearn);
     if a.corpus.is_some() && arrays {
         return Err(usage(
-            "CORPUS",
-            "given".into(),
-            "the model alone: these files hold no documents",
-            "Leave it out; `tinylda infer` writes the topics of documents as npy.",
+            "CORPUS cannot be combined with this format, whose files contain no documents; \
+             `tinylda infer` writes the topics of documents",
         ));
     }
     if a.corpus.is_none() && target == Target::Pyldavis {
         return Err(usage(
-            "CORPUS",
-            "not given".into(),
-            "the documents that pyLDAvis counts topics and words in",
-            "Name the corpus after the model: `tinylda export MODEL CORPUS --to pyldavis -o FILE`.",
+            "--to pyldavis requires CORPUS: `tinylda export MODEL CORPUS --to pyldavis -o FILE`",
         ));
     }
     let model = Model::load(&a.file)?;

@@ -43,8 +43,7 @@ pub(super) fn prepare(a: &args::Paper, setup: &Setup, ui: Ui) -> anyhow::Result<
         let corpus = open(path, setup, ui)?;
         let name = name(path);
         if all.iter().any(|data| data.name == name) {
-            let found = format!("two corpora with the name {name}");
-            return Err(usage("--corpus", found, "names that differ", "Rename one of them."));
+            return Err(usage(format!("two corpora have the name {name}; rename one of them")));
         }
         all.push(divide(&corpus, &name, 0.5, setup, ui)?);
     }

@@ -214,7 +214,7 @@ impl Run {
         match result {
             Ok(outcome) => Some(record(None, Some(outcome))),
             Err(Error::Interrupted | Error::Stopped { .. }) => None,
-            Err(error) => Some(record(Some(error.to_string()), None)),
+            Err(error) => Some(record(Some(crate::parameters::describe(&error)), None)),
         }
     }
 

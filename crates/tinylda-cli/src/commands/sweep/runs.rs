@@ -171,7 +171,7 @@ fn one(setup: &Setup<'_>, run: &mut Run, first: &str, bar: &Bar, pace: &Pace) ->
         experiment::keep(&file, record).map_err(|error| Error::Io {
             action: "write",
             path: file.clone(),
-            source: std::io::Error::other(format!("{error:#}")),
+            source: std::io::Error::other(crate::message(&error)),
         })
     };
     let trained = run.record.clone().filter(|_| model.exists());

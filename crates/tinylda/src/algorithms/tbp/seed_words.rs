@@ -236,16 +236,16 @@ mod tests {
 
     #[test]
     fn a_bad_file_is_refused_with_its_line() {
-        for (text, expected) in [
-            ("sport ball", "seeds.txt, line 1: found no colon"),
-            ("a: b\n: ball", "seeds.txt, line 2: found nothing before the colon"),
-            ("\n\nsport: ,", "seeds.txt, line 3: found the topic sport without words"),
-            ("99999999999: x", "seeds.txt, line 1: found the topic 99999999999"),
-            ("# nothing", "seeds.txt: found no seed words"),
-            ("", "seeds.txt: found"),
+        for (text, place, found) in [
+            ("sport ball", "seeds.txt, line 1: ", "found no colon"),
+            ("a: b\n: ball", "seeds.txt, line 2: ", "found nothing before the colon"),
+            ("\n\nsport: ,", "seeds.txt, line 3: ", "found the topic sport without words"),
+            ("99999999999: x", "seeds.txt, line 1: ", "found the topic 99999999999"),
+            ("# nothing", "seeds.txt: ", "found no seed words"),
+            ("", "seeds.txt: ", "found"),
         ] {
             let message = seeds(text).unwrap_err().to_string();
-            assert!(message.starts_with(expected), "{message}");
+            assert!(message.starts_with(place) && message.contains(found), "{message}");
         }
     }
 

@@ -254,8 +254,8 @@ fn text() {
 #[test]
 fn options_that_do_not_fit_are_refused() {
     for (import, option) in [
-        (Import { transpose: true, ..Import::default() }, "--transpose"),
-        (Import { first_id: Some(0), ..Import::default() }, "--first-id"),
+        (Import { transpose: true, ..Import::default() }, "`transpose`"),
+        (Import { first_id: Some(0), ..Import::default() }, "`first_id`"),
     ] {
         let text = Imports::new(import).run(b"1\n1\n1\n1 1 1\n").unwrap_err().to_string();
         assert!(text.starts_with(option), "{text}");

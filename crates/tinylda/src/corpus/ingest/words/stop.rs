@@ -114,6 +114,9 @@ mod tests {
         assert_eq!(codes, ["en", "de"]);
         assert!(words.contains(&"the".to_string()) && words.contains(&"und".to_string()));
         let text = StopWords::Of(vec!["klingonese".into()]).resolve().unwrap_err().to_string();
-        assert!(text.contains("neither a language nor a file") && text.contains("en"), "{text}");
+        assert!(
+            text.contains("a file") && text.contains("en") && text.contains("not \"klingonese\""),
+            "{text}"
+        );
     }
 }
