@@ -41,6 +41,7 @@ mod kernel;
 mod memory;
 mod messages;
 pub mod model;
+mod npy;
 mod numbers;
 mod phases;
 mod plan;

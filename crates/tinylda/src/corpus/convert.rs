@@ -11,7 +11,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 use super::{Block, Corpus, Document, Vocabulary, write_uci};
 use crate::error::{Error, Result};
 use crate::files::{AtomicFile, same_file};
-use crate::model::npy_header;
+use crate::npy::npy_header;
 use crate::numbers::push_number;
 use crate::table::{Cell, Column, Table, TableFormat};
 

@@ -5,7 +5,7 @@ mod npz;
 mod words;
 
 pub(crate) use file::Frame;
-pub(crate) use npz::{Npz, npy_header};
+pub(crate) use npz::Npz;
 pub(crate) use words::Probabilities;
 pub use words::{Order, RankedWord};
 
