@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 
 /// What temporary names begin and end with.
 const PREFIX: &str = ".tinylda-";
@@ -171,6 +171,30 @@ pub(crate) fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
+/// Opens a `corpus` or `model` file, which is read by position, and returns it with its length.
+pub(crate) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    let metadata = file.metadata().map_err(Error::io("open", path))?;
+    if metadata.is_dir() {
+        return Err(Error::io("open", path)(io::ErrorKind::IsADirectory.into()));
+    }
+    if !metadata.is_file() {
+        return Err(not_regular(path, kind));
+    }
+    Ok((file, metadata.len()))
+}
+
+/// The error for a `corpus` or `model` that arrives in a stream, where it cannot be read by position.
+pub(crate) fn not_regular(path: &Path, kind: &str) -> Error {
+    Error::Input {
+        path: path.to_path_buf(),
+        place: Place::Whole,
+        found: "a pipe".into(),
+        expected: format!("a {kind} in a regular file"),
+        remedy: format!("save the {kind} to a file first"),
+    }
+}
+
 /// Reads exactly `buffer.len()` bytes at `position`, without moving any shared position.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()> {
     #[cfg(unix)]
@@ -289,20 +313,6 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
         path.canonicalize().ok().or_else(|| Some(folder.join(path.file_name()?)))
     };
     matches!((real(a), real(b)), (Some(a), Some(b)) if a == b)
-}
-
-/// What a file is, from its first bytes: `corpus`, `model` or nothing known.
-pub fn kind_of_file(path: &Path) -> Result<Option<&'static str>> {
-    let mut start = Vec::new();
-    let file = File::open(path).map_err(Error::io("open", path))?;
-    file.take(9).read_to_end(&mut start).map_err(Error::io("read", path))?;
-    Ok(if start.starts_with(&crate::corpus::MAGIC) {
-        Some("corpus")
-    } else if start.get(8) == Some(&b'{') {
-        Some("model")
-    } else {
-        None
-    })
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ mod engine;
 mod error;
 pub mod eval;
 pub mod export;
+mod features;
 mod files;
 mod infer;
 mod kernel;
@@ -59,7 +60,7 @@ pub use algo::{Active, Algorithm};
 pub use checkpoint::has_checkpoint;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Place, Result, panic_is_caught};
-pub use files::{check_writable, kind_of_file, same_file, write_file};
+pub use files::{check_writable, same_file, write_file};
 pub use infer::{
     Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,
     Similar, Typical, Unknown, find_document, names_of,

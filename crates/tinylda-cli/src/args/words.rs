@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tinylda::corpus::ingest::words::{Choice, Most, Pipeline, StopWords, Tokens};
-use tinylda::corpus::ingest::{Parts, Words as Treatment};
-use tinylda::{Corpus, Model, Vocabulary, kind_of_file};
+use tinylda::corpus::ingest::{DetectedInput, InputKind, Parts, Words as Treatment};
+use tinylda::{Corpus, Model, Vocabulary};
 
 use super::Format;
 
@@ -170,26 +170,29 @@ impl Words {
 
     /// What becomes of the words.
     pub(crate) fn treatment(&self) -> anyhow::Result<Treatment> {
-        if let Some(path) = &self.vocabulary {
-            match kind_of_file(path)? {
-                Some("model") if Model::load(path).is_ok() => {
-                    let model = Model::load(path)?;
-                    return self.like(path, model.pipeline(), model.vocabulary().cloned());
+        let vocabulary = match &self.vocabulary {
+            None => None,
+            Some(path) => {
+                let input = vocabulary_input(path)?;
+                match input.kind() {
+                    InputKind::Model => {
+                        let model = Model::load(path)?;
+                        return self.like(path, model.pipeline(), model.vocabulary().cloned());
+                    }
+                    InputKind::Corpus => {
+                        let corpus = Corpus::open(path)?;
+                        return self.like(path, corpus.about()?.pipeline.as_ref(), corpus.vocabulary()?);
+                    }
+                    _ => Some(input.read_vocabulary()?),
                 }
-                Some("corpus") => {
-                    let corpus = Corpus::open(path)?;
-                    return self.like(path, corpus.about()?.pipeline.as_ref(), corpus.vocabulary()?);
-                }
-                _ => {}
             }
-        }
+        };
         let plain = Pipeline::default();
         let stop = match &self.stop_words[..] {
             [] => StopWords::Auto,
             [none] if none == "none" => StopWords::None,
             some => StopWords::Of(some.to_vec()),
         };
-        let vocabulary = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let pipeline = Pipeline {
             tokens: self.token_pattern.clone().map_or(Tokens::Unicode, Tokens::Pattern),
             keep_case: self.keep_case,
@@ -275,6 +278,19 @@ impl Words {
         };
         Ok(as_before(pipeline, vocabulary))
     }
+}
+
+/// Opens the file of `--vocabulary`.
+fn vocabulary_input(path: &Path) -> anyhow::Result<DetectedInput> {
+    if path == Path::new("-") {
+        return Err(crate::commands::usage(
+            "--vocabulary",
+            "-".into(),
+            "a file",
+            "Only the documents can come from standard input.",
+        ));
+    }
+    Ok(DetectedInput::open(path)?)
 }
 
 /// Text as it was treated before, on the words of then.

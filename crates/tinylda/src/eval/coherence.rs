@@ -21,6 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::reference::Batches;
 use super::windows::{Counts, OTHER, Slider, Watched};
+use crate::corpus::ingest::DetectedInput;
 use crate::corpus::ingest::words::{Cut, Pipeline, Tokenizer};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Place, Result};
@@ -194,6 +195,18 @@ impl Coherence {
         path: &Path,
         progress: Progress<'_>,
     ) -> Result<Coherences> {
+        self.of_text(model, topics, DetectedInput::open(path)?, progress)
+    }
+
+    /// The same as [`of_text_file`](Coherence::of_text_file) for texts that are open already.
+    pub fn of_text(
+        &self,
+        model: &Model,
+        topics: &[Vec<u32>],
+        input: DetectedInput,
+        progress: Progress<'_>,
+    ) -> Result<Coherences> {
+        let path = input.path().to_path_buf();
         let Some(vocabulary) = model.vocabulary() else {
             return Err(Error::Setting {
                 option: "--reference",
@@ -210,7 +223,7 @@ impl Coherence {
             .filter_map(|(&w, slot)| Some((vocabulary.get(w)?.as_bytes(), slot)))
             .collect();
         let mut reading = |bytes, total: Option<u64>| progress(bytes, total.unwrap_or(0));
-        let mut batches = Batches::open(path, &mut reading)?;
+        let mut batches = Batches::new(input.into_input()?, &mut reading);
         let plain = Pipeline::default();
         let tokenizer = Tokenizer::new(model.pipeline().unwrap_or(&plain))?;
         let desk = || (Vec::new(), Cut::default());
@@ -228,7 +241,7 @@ impl Coherence {
                 Ok(())
             },
         )?;
-        self.finish(&counting, &counted, path)
+        self.finish(&counting, &counted, &path)
     }
 
     /// From texts that are already words of the model: ids in the order of the text; any id that the model does not have stands

@@ -4,22 +4,19 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::assemble::{Assembler, SortLimits};
+use super::detect::detect_binary;
 use super::input::Compression;
 use super::matrix::bad;
+use super::sorter::{DocumentSorter, SortLimits};
 use super::{Expect, Format, Import, ImportProgress, Imported, TableColumns, Words, h5ad, npz, parquet};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
 use crate::files::{SharedFile, folder_of};
 
-/// What such files begin with.
-const MAGICS: [(&[u8], Format); 3] =
-    [(b"PK\x03\x04", Format::Npz), (b"\x89HDF\r\n\x1a\n", Format::H5ad), (b"PAR1", Format::Parquet)];
-
 /// Takes a name.
 type EachName<'n> = &'n mut dyn FnMut(&str) -> Result<()>;
 
-/// A file of names, a line each, for the assembler: it may read them twice.
+/// A file of names, a line each, for the sorter: it may read them twice.
 struct NamesFile(tempfile::NamedTempFile);
 
 impl NamesFile {
@@ -49,6 +46,16 @@ impl NamesFile {
     }
 }
 
+/// A file of one of these formats.
+pub(super) struct BinaryInput<'a> {
+    pub(super) format: Format,
+    pub(super) file: SharedFile,
+    /// Errors call the file by this path.
+    pub(super) path: &'a Path,
+    /// The vocabulary that the user gave.
+    pub(super) given: Option<Vocabulary>,
+}
+
 /// Counts of words, in one of these formats.
 enum Contents {
     Table(parquet::ParquetFile, parquet::Counts),
@@ -59,7 +66,7 @@ enum Contents {
 impl Import {
     /// Which of these formats an input is in, if any: as it was said, or as it begins.
     pub(super) fn binary_format(&self, start: &[u8], input: &Path) -> Result<Option<Format>> {
-        let found = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format);
+        let found = detect_binary(start);
         match self.format {
             None => Ok(found),
             Some(format @ (Format::Npz | Format::H5ad | Format::Parquet)) => {
@@ -151,16 +158,15 @@ impl Import {
         }
     }
 
-    /// Imports a file of one of these formats, which errors call `input`.
+    /// Imports a file of one of these formats.
     pub(super) fn run_binary(
         &self,
-        format: Format,
-        file: SharedFile,
-        input: &Path,
+        input: BinaryInput<'_>,
         output: &Path,
         limits: SortLimits,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
+        let BinaryInput { format, file, path: input, given } = input;
         self.check_table_options(format)?;
         let bytes = file.bytes();
         let contents = match format {
@@ -181,7 +187,6 @@ impl Import {
             _ => Contents::Matrix(file),
         };
         self.check_binary_options(format, false)?;
-        let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let expect = Expect {
             skip_zeros: self.skip_zeros,
             vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
@@ -193,11 +198,11 @@ impl Import {
             progress(ImportProgress::Reading { bytes: read, total: Some(bytes) })
         };
         let spool = NamesFile::new(output)?;
-        let (assembler, words, vocabulary) = match contents {
+        let (sorter, words, vocabulary) = match contents {
             Contents::Table(table, form) => {
                 let named = spool.write(|each| table.names(&form, each))?;
                 let names = named.then(|| spool.0.path());
-                let mut out = Assembler::new(output, input, names, limits)?;
+                let mut out = DocumentSorter::new(output, input, names, limits)?;
                 let found = table.read(&form, &expect, output, &mut out, &mut reading)?;
                 (out, found.words, found.vocabulary)
             }
@@ -207,18 +212,18 @@ impl Import {
                     data.documents.iter().try_for_each(|name| each(name))?;
                     Ok(true)
                 })?;
-                let mut out = Assembler::new(output, input, Some(spool.0.path()), limits)?;
+                let mut out = DocumentSorter::new(output, input, Some(spool.0.path()), limits)?;
                 let words = data.matrix.read(false, &expect, &mut out, &mut reading)?;
                 (out, words, Some(data.words))
             }
             Contents::Matrix(file) => {
                 let matrix = npz::open(input, file)?;
-                let mut out = Assembler::new(output, input, self.names.as_deref(), limits)?;
+                let mut out = DocumentSorter::new(output, input, self.names.as_deref(), limits)?;
                 let words = matrix.read(self.transpose, &expect, &mut out, &mut reading)?;
                 (out, words, given)
             }
         };
-        if assembler.entries() == 0 {
+        if sorter.entries() == 0 {
             return Err(bad(
                 input,
                 format!("not a single word (read as {})", format.name()),
@@ -226,9 +231,9 @@ impl Import {
                 "Check that this is the right file.",
             ));
         }
-        let sorted = assembler.sorted();
+        let sorted = sorter.sorted();
         let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
-        let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
+        let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
         Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted, dropped: None })
     }
 }

@@ -1,9 +1,6 @@
 //! Lines and numbers of text files, fast, and with the line's number at hand for every complaint.
 
-use std::fs::File;
-use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use super::input::Input;
 use crate::error::{Error, Place, Result};
@@ -136,29 +133,6 @@ impl<'p> Lines<'p> {
             return Err(Error::Interrupted);
         }
         Ok(())
-    }
-
-    /// The first bytes of the input (at most some 200 KiB), before any line was taken.
-    pub(crate) fn peek(&mut self) -> Result<&[u8]> {
-        while !self.at_end && self.filled < CHUNK * 3 / 4 {
-            self.refill()?;
-        }
-        Ok(&self.buffer[..self.filled])
-    }
-
-    /// Puts all bytes from the first aside, unpacked, before any line was taken: for what comes but once, or packed, and is read more than
-    /// once or by position. The file has no name, and goes when it is closed, however the process ends.
-    pub(crate) fn put_aside(mut self, folder: &Path) -> Result<File> {
-        let failed = || Error::io("put the input aside in", folder);
-        let mut file = tempfile::tempfile_in(folder).map_err(failed())?;
-        loop {
-            file.write_all(&self.buffer[self.next..self.filled]).map_err(failed())?;
-            self.next = self.filled;
-            if self.at_end {
-                return Ok(file);
-            }
-            self.refill()?;
-        }
     }
 
     /// Goes to the next line that is not blank.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::assemble::Assembler;
+use super::sorter::DocumentSorter;
 use super::{Expect, MANY_WORDS};
 use crate::error::{Error, Place, Result};
 
@@ -87,7 +87,7 @@ impl Matrix {
         mut self,
         transpose: bool,
         expect: &Expect,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<u32> {
         let entries = self.values.total();

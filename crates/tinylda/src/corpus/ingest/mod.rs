@@ -1,10 +1,11 @@
 //! Importing: any supported input -> a corpus file.
 //!
-//! `input` opens and decompresses, `lines` cuts, one file per format reads entries, `assemble` brings them in order
+//! `input` opens and decompresses, `lines` cuts, one file per format reads entries, `sorter` brings them in order
 //! and writes the corpus. Raw text goes through `raw` (records, two passes) and `words` (what becomes of a text).
 
-pub(crate) mod assemble;
 mod binary;
+mod decompress;
+mod detect;
 mod h5ad;
 pub(crate) mod input;
 pub(crate) mod lines;
@@ -14,7 +15,7 @@ mod npz;
 mod pairs;
 mod parquet;
 mod raw;
-mod recognise;
+pub(crate) mod sorter;
 mod uci;
 pub mod words;
 
@@ -23,13 +24,16 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use self::parquet::TableColumns;
+pub use detect::{DetectedInput, InputKind};
 pub use input::Compression;
 pub use raw::{Parts, Words};
 
-use self::assemble::{Assembler, SortLimits};
+use self::binary::BinaryInput;
 use self::input::Input;
 use self::lines::Lines;
+use self::matrix::bad;
 use self::raw::source::{FileSource, FolderSource, TextSource};
+use self::sorter::{DocumentSorter, SortLimits};
 use self::words::Dropped;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
@@ -238,18 +242,17 @@ impl Import {
         output: &Path,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        if input != Path::new("-") && input.is_dir() {
-            return self.run_on_folder(input, output, progress);
-        }
-        if self.format == Some(Format::Folder) {
-            return Err(Error::Setting {
-                option: "--format",
-                found: "folder".into(),
-                expected: "a folder as the input".into(),
-                remedy: "Name another --format, or a folder.".into(),
-            });
-        }
-        self.run_with(Input::open(input)?, output, SortLimits::default(), progress)
+        self.run_detected(DetectedInput::open(input)?, output, progress)
+    }
+
+    /// Imports an input that is open already into the corpus file `output`.
+    pub fn run_detected(
+        &self,
+        input: DetectedInput,
+        output: &Path,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        self.run_with(input, output, SortLimits::default(), progress)
     }
 
     /// Text files, a document each.
@@ -302,7 +305,9 @@ impl Import {
     pub fn run_on_bytes(&self, bytes: Vec<u8>, name: &str, output: &Path) -> Result<Imported> {
         let total = bytes.len() as u64;
         let input = Input::new(Box::new(std::io::Cursor::new(bytes)), Path::new(name), Some(total))?;
-        self.run_with(input, output, SortLimits::default(), &mut |_| ControlFlow::Continue(()))
+        self.run_with(DetectedInput::new(input)?, output, SortLimits::default(), &mut |_| {
+            ControlFlow::Continue(())
+        })
     }
 
     /// The corpus must not be written over what it is made of.
@@ -322,43 +327,68 @@ impl Import {
 
     fn run_with(
         &self,
-        input: Input,
+        detected: DetectedInput,
         output: &Path,
         limits: SortLimits,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        self.not_over_inputs(&input.path, output)?;
-        let source = input.path.clone();
-        let compression = input.compression;
-        // Read before the corpus: a wrong vocabulary should not cost the time of the whole import.
+        if detected.kind() == InputKind::Data(Format::Folder) {
+            return self.run_on_folder(detected.path(), output, progress);
+        }
+        if self.format == Some(Format::Folder) {
+            return Err(Error::Setting {
+                option: "--format",
+                found: "folder".into(),
+                expected: "a folder as the input".into(),
+                remedy: "Name another --format, or a folder.".into(),
+            });
+        }
+        let path = detected.path().to_path_buf();
+        self.not_over_inputs(&path, output)?;
+        // Read before the documents: a wrong vocabulary should not cost the time of the whole import.
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
-        // A file can be read again; what is no file must be put aside.
-        let again = input.again;
-        let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
-        let mut lines = Lines::with_progress(input, &mut reading);
-        if let Some(format) = self.binary_format(lines.peek()?, &source)? {
-            // Read at many places: as it is, or unpacked and put aside.
-            let file = if again && compression == Compression::None {
-                drop(lines);
-                File::open(&source).map_err(Error::io("open", &source))?
+        let kind = detected.kind();
+        // A delimiter that was detected counts only where the format was detected, too.
+        let chosen = self.format.is_some() || self.parts.of_json() || self.parts.of_table();
+        let delimiter = if chosen { self.parts.delimiter } else { detected.delimiter };
+        let mut input = detected.into_input()?;
+        let compression = input.compression;
+        let start = input.peek(detect::START_BYTES)?;
+        let done = if let Some(format) = self.binary_format(start, &path)? {
+            let file = random_access(input, output, progress)?;
+            let file = SharedFile::new(file).map_err(Error::io("read", &path))?;
+            self.run_binary(BinaryInput { format, file, path: &path, given }, output, limits, progress)?
+        } else {
+            let format = self.check_start(start, kind, &path)?;
+            if format.is_raw() {
+                let parts = Parts { delimiter, ..self.parts.clone() };
+                let shape = raw::shape(format, &parts, start, &path)?;
+                self.check_options(format)?;
+                let mut source = text_source(input, &shape, output, progress)?;
+                self.run_raw(&mut source, shape, format, &path, output, progress)?
             } else {
-                lines.put_aside(&folder_of(output))?
-            };
-            let file = SharedFile::new(file).map_err(Error::io("read", &source))?;
-            let done = self.run_binary(format, file, &source, output, limits, progress)?;
-            return Ok(Imported { compression, ..done });
-        }
-        let (format, shape) = self.check_start(&mut lines)?;
-        if let Some(shape) = shape {
-            let ends =
-                raw::records::Reader { path: source.clone(), shape: shape.clone(), strict: false }.ends();
-            let spool = if again { None } else { Some(lines.put_aside(&folder_of(output))?) };
-            let mut text = FileSource::new(&source, &source, spool, ends)?;
-            let done = self.run_raw(&mut text, shape, format, &source, output, progress)?;
-            return Ok(Imported { compression, ..done });
-        }
-        let mut assembler = Assembler::new(output, &source, self.names.as_deref(), limits)?;
-        let out = &mut assembler;
+                self.check_options(format)?;
+                self.run_counts(input, format, given, output, limits, progress)?
+            }
+        };
+        Ok(Imported { compression, ..done })
+    }
+
+    /// Imports lines of counts.
+    fn run_counts(
+        &self,
+        input: Input,
+        format: Format,
+        given: Option<Vocabulary>,
+        output: &Path,
+        limits: SortLimits,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
+        let mut sorter = DocumentSorter::new(output, &input.path, self.names.as_deref(), limits)?;
+        let compression = input.compression;
+        let mut lines = Lines::with_progress(input, &mut reading);
+        let out = &mut sorter;
         let expect = Expect {
             skip_zeros: self.skip_zeros,
             vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
@@ -372,10 +402,10 @@ impl Import {
             Format::LdaC => {
                 pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), &expect, out)?
             }
-            // The others went another way, above.
+            // All others are text or binary.
             _ => Declared::default(),
         };
-        if assembler.entries() == 0 {
+        if sorter.entries() == 0 {
             return Err(lines.bad_file(
                 format!("not a single word (read as {})", format.name()),
                 "at least one document with a word".into(),
@@ -383,46 +413,26 @@ impl Import {
             ));
         }
         let vocabulary = given.or(declared.vocabulary);
-        let seen = assembler.words() as u32;
+        let seen = sorter.words() as u32;
         let words = declared
             .words
             .unwrap_or_else(|| vocabulary.as_ref().map_or(seen, |v| (v.len() as u32).max(seen)));
-        expect.check_words(&lines, u64::from(words), assembler.entries())?;
+        expect.check_words(&lines, u64::from(words), sorter.entries())?;
         drop(lines);
-        let sorted = assembler.sorted();
+        let sorted = sorter.sorted();
         let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
-        let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
+        let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
         Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
     }
 
-    /// Looks at the first lines: which format they are in, how records of raw text are read, and whether the options fit.
-    fn check_start(&self, lines: &mut Lines<'_>) -> Result<(Format, Option<raw::records::Shape>)> {
-        let path = lines.path().to_path_buf();
-        let start = lines.peek()?;
-        let mut parts = self.parts.clone();
-        let format = self.format.unwrap_or_else(|| {
-            if parts.of_json() {
-                return Format::JsonLines;
-            }
-            if parts.of_table() {
-                return Format::Csv;
-            }
-            match recognise::recognise(start) {
-                Format::Text => match raw::records::recognise(start) {
-                    Some((Format::Csv, delimiter)) => {
-                        parts.delimiter = Some(delimiter);
-                        Format::Csv
-                    }
-                    Some((format, _)) => format,
-                    None => Format::Text,
-                },
-                format => format,
-            }
-        });
+    /// Decides on the format of an input that begins with `start`, and refuses what cannot be imported.
+    fn check_start(&self, start: &[u8], kind: InputKind, path: &Path) -> Result<Format> {
         let refusal = if start.trim_ascii().is_empty() {
             Some(("an empty file", "Give a file with documents in it."))
-        } else if start.starts_with(&super::MAGIC) {
+        } else if kind == InputKind::Corpus {
             Some(("a corpus file", "It is imported already: use it as it is."))
+        } else if kind == InputKind::Model {
+            Some(("a model file", "Give the documents, not the model."))
         } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
             Some(("text in UTF-16", "Convert it, for instance with `iconv -f utf-16 -t utf-8`."))
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
@@ -433,16 +443,16 @@ impl Import {
         } else {
             None
         };
-        let shape = if format.is_raw() && refusal.is_none() {
-            Some(raw::shape(format, &parts, start, &path)?)
-        } else {
-            None
-        };
         if let Some((found, remedy)) = refusal {
-            return Err(lines.bad_file(found.into(), "documents to import".into(), remedy));
+            return Err(bad(path, found.into(), "documents to import", remedy));
         }
-        self.check_options(format)?;
-        Ok((format, shape))
+        Ok(match (self.format, kind) {
+            (Some(format), _) => format,
+            _ if self.parts.of_json() => Format::JsonLines,
+            _ if self.parts.of_table() => Format::Csv,
+            (None, InputKind::Data(format)) => format,
+            (None, _) => Format::Text,
+        })
     }
 
     /// Whether the options fit the format.
@@ -484,6 +494,43 @@ impl Import {
             "Text brings its own words: leave it out, or say --vocabulary to put it on the words of a file.",
         )
     }
+}
+
+/// Returns the input as a file that can be read by position: as it is, or a decompressed copy.
+fn random_access(
+    input: Input,
+    output: &Path,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> Result<File> {
+    if input.reopenable && input.compression == Compression::None {
+        return File::open(&input.path).map_err(Error::io("open", &input.path));
+    }
+    spool(input, output, progress)
+}
+
+/// Returns the input as records of text, which can be read several times: as it is, or a copy of a
+/// stream.
+fn text_source(
+    input: Input,
+    shape: &raw::records::Shape,
+    output: &Path,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> Result<FileSource> {
+    let ends = shape.ends();
+    if input.reopenable {
+        return Ok(FileSource::new(input, ends));
+    }
+    let path = input.path.clone();
+    FileSource::spooled(spool(input, output, progress)?, &path, ends)
+}
+
+/// Copies an input to a temporary file beside the output.
+fn spool(
+    input: Input,
+    output: &Path,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> Result<File> {
+    input.spool(&folder_of(output), &mut |bytes, total| progress(ImportProgress::Reading { bytes, total }))
 }
 
 #[cfg(test)]

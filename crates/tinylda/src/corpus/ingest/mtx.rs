@@ -1,7 +1,7 @@
 //! Matrix Market, coordinate format: `%%MatrixMarket matrix coordinate integer general`, then `row column value`.
 
-use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
+use super::sorter::DocumentSorter;
 use super::{Declared, Expect};
 use crate::error::{Error, Result};
 
@@ -88,7 +88,7 @@ pub(crate) fn read(
     lines: &mut Lines<'_>,
     transpose: bool,
     expect: &Expect,
-    out: &mut Assembler,
+    out: &mut DocumentSorter,
 ) -> Result<Declared> {
     let head = head(lines)?;
     let (documents, words) = if transpose { (head.columns, head.rows) } else { (head.rows, head.columns) };

@@ -1,8 +1,8 @@
 //! A document per line as `id:count` pairs, after one field of another meaning:
 //! SVMlight and libsvm have a label there (ids from 1), LDA-C the number of pairs (ids from 0).
 
-use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
+use super::sorter::DocumentSorter;
 use super::{Declared, Expect};
 use crate::error::Result;
 
@@ -18,7 +18,7 @@ pub(crate) fn read(
     flavour: Flavour,
     first_id: u32,
     expect: &Expect,
-    out: &mut Assembler,
+    out: &mut DocumentSorter,
 ) -> Result<Declared> {
     let mut document = 0u64;
     while lines.advance()? {

@@ -22,9 +22,9 @@ use parquet::schema::types::ColumnDescPtr;
 pub(super) use self::texts::Texts;
 
 use self::pages::Pages;
-use super::assemble::{Assembler, SortLimits, Sorter};
 use super::matrix::{bad, whole};
 use super::raw::records::is_text_name;
+use super::sorter::{DocumentSorter, SortLimits, Sorter};
 use super::{Expect, MANY_WORDS, Parts};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result, caught};
@@ -551,7 +551,7 @@ impl ParquetFile {
         form: &Counts,
         expect: &Expect,
         output: &Path,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Found> {
         match *form {
@@ -566,7 +566,7 @@ impl ParquetFile {
     fn read_lists(
         &self,
         tokens: usize,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Found> {
         let (mut column, mut words, total) = (self.column(tokens), Words::default(), self.rows());
@@ -618,7 +618,7 @@ impl ParquetFile {
         mut count: Option<Column>,
         expect: &Expect,
         output: &Path,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Found> {
         let firsts = [self.first_number(&documents)?, self.first_number(&word)?];

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::assemble::SortLimits;
 use super::input::Input;
+use super::sorter::SortLimits;
 use super::*;
 use crate::corpus::{Block, Corpus};
 
@@ -46,7 +46,9 @@ impl Imports {
             Path::new("input"),
             Some(bytes.len() as u64),
         )?;
-        let result = self.import.run_with(input, &output, self.limits, &mut |_| ControlFlow::Continue(()));
+        let result = self
+            .import
+            .run_with(DetectedInput::new(input)?, &output, self.limits, &mut |_| ControlFlow::Continue(()));
         match result {
             Ok(imported) => Ok((imported, entries(&output))),
             Err(e) => {

@@ -1,9 +1,9 @@
 //! UCI bag of words: three header lines D, W, NNZ, then `document word count`, all from 1.
 
-use super::assemble::Assembler;
 use super::lines::{
     COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, leading_number, shown, skip_blanks, whole_number,
 };
+use super::sorter::DocumentSorter;
 use super::{Declared, Expect};
 use crate::error::Result;
 
@@ -41,7 +41,7 @@ fn usual(bytes: &[u8]) -> Option<([u64; 3], usize)> {
     Some((numbers, at))
 }
 
-pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut Assembler) -> Result<Declared> {
+pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut DocumentSorter) -> Result<Declared> {
     let mut header = [0u64; 3];
     for (value, name) in header.iter_mut().zip([
         "D, the number of documents",

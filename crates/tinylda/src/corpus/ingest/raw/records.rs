@@ -197,6 +197,16 @@ pub(crate) enum Shape {
     },
 }
 
+impl Shape {
+    /// Where records end.
+    pub(crate) fn ends(&self) -> Ends {
+        match self {
+            Shape::Table(table) if table.quotes => Ends::Quoted { delimiter: table.delimiter },
+            _ => Ends::Lines,
+        }
+    }
+}
+
 /// Reads records.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
@@ -217,14 +227,6 @@ impl Reader {
             Shape::Mallet | Shape::Vowpal => (true, true),
             Shape::Files => (true, false),
             Shape::Rows { named, labelled } => (*named, *labelled),
-        }
-    }
-
-    /// Where records end.
-    pub(crate) fn ends(&self) -> Ends {
-        match &self.shape {
-            Shape::Table(table) if table.quotes => Ends::Quoted { delimiter: table.delimiter },
-            _ => Ends::Lines,
         }
     }
 
@@ -568,15 +570,15 @@ fn field(line: &[u8]) -> (&[u8], &[u8]) {
     (&line[..end], line[end..].trim_ascii_start())
 }
 
-/// The format that lines of text seem to have, where it is not a document per line.
-pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
+/// Detects the format of lines of text, and the delimiter of a table.
+pub(crate) fn detect_records(start: &[u8]) -> (Format, Option<u8>) {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let lines: Vec<&[u8]> = start
         .split_inclusive(|&b| b == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
         .take(20)
         .collect();
-    // The last may be cut.
+    // The last line may be incomplete.
     let lines = if lines.len() > 1
         && lines.len() < 20
         && !lines[lines.len() - 1].ends_with(b"\n")
@@ -589,7 +591,7 @@ pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
     let all =
         |test: &dyn Fn(&[u8]) -> bool| !lines.is_empty() && lines.iter().all(|line| test(line.trim_ascii()));
     if all(&|line| line.starts_with(b"{") && line.ends_with(b"}")) {
-        return Some((Format::JsonLines, 0));
+        return (Format::JsonLines, None);
     }
     let vowpal = |line: &[u8]| {
         memchr::memchr(b'|', line).is_some_and(|bar| {
@@ -601,20 +603,21 @@ pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
         })
     };
     if all(&vowpal) {
-        return Some((Format::VowpalWabbit, 0));
+        return (Format::VowpalWabbit, None);
     }
     let even = |delimiter: u8| {
         let widths = widths(start, delimiter, 20);
         widths.len() > 1 && widths[0] > 1 && widths.iter().all(|&width| width == widths[0])
     };
     if even(b'\t') {
-        return Some((Format::Csv, b'\t'));
+        return (Format::Csv, Some(b'\t'));
     }
-    // Commas are in any text: only a header that names the text makes a table.
-    [b',', b';'].into_iter().find_map(|delimiter| {
-        let named = first_row(start, delimiter, true).iter().any(|name| is_text_name(name));
-        (named && even(delimiter)).then_some((Format::Csv, delimiter))
-    })
+    // Any text has commas: only a header that names the text makes a table.
+    let named = |delimiter| first_row(start, delimiter, true).iter().any(|name| is_text_name(name));
+    match [b',', b';'].into_iter().find(|&delimiter| named(delimiter) && even(delimiter)) {
+        Some(delimiter) => (Format::Csv, Some(delimiter)),
+        None => (Format::Text, None),
+    }
 }
 
 /// What columns of text are usually called.
