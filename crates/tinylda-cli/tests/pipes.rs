@@ -177,7 +177,8 @@ fn vocabularies_names_and_references_may_arrive_through_a_pipe() {
         assert!(std::fs::read(f.join("file.tlc")).unwrap() == std::fs::read(f.join("pipe.tlc")).unwrap());
     }
     let file = good(f, "eval t.model --reference t.txt --coherence c_npmi --top 5");
-    let pipe = good_with_pipes(f, "eval t.model --reference t.txt.pipe --coherence c_npmi --top 5", &["t.txt"]);
+    let pipe =
+        good_with_pipes(f, "eval t.model --reference t.txt.pipe --coherence c_npmi --top 5", &["t.txt"]);
     assert_eq!(file, pipe.replace("t.txt.pipe", "t.txt"));
 }
 

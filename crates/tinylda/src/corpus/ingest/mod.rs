@@ -14,7 +14,7 @@ mod mtx;
 mod npz;
 mod pairs;
 mod parquet;
-mod raw;
+pub(crate) mod raw;
 pub(crate) mod sorter;
 mod uci;
 pub mod words;

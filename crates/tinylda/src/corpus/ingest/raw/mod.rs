@@ -22,7 +22,7 @@ use self::source::{Batch, TextSource};
 use super::lines::Lines;
 use super::words::{Choice, Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
-use crate::corpus::{About, CorpusWriter, Details, Shape, Source, Vocabulary};
+use crate::corpus::{About, CorpusWriter, Details, Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
 use crate::files::folder_of;
 
@@ -281,8 +281,7 @@ impl Job<'_> {
             .transpose()?;
         named |= names.is_some();
         let places = self.origin.is_some();
-        let sources =
-            self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });
+        let sources = self.origin.iter().map(|path| self.reader.shape.source(path, self.format));
         let about = About { pipeline: Some(pipeline), sources: sources.collect() };
         let mut writer = CorpusWriter::create_with(self.output, named, labelled, places, &about)?;
         let (mut empty, mut documents) = (0, 0u64);
@@ -352,8 +351,11 @@ pub(crate) fn shape(format: Format, parts: &Parts, start: &[u8], path: &Path) ->
     Ok(match format {
         Format::Csv => RecordShape::Table(table(parts, start, path)?),
         Format::JsonLines => {
-            let text =
-                if parts.text_fields.is_empty() { vec!["text".into()] } else { parts.text_fields.clone() };
+            let text = if parts.text_fields.is_empty() {
+                vec![records::DEFAULT_FIELD.into()]
+            } else {
+                parts.text_fields.clone()
+            };
             RecordShape::Json(Json { text, id: parts.id_field.clone(), label: parts.label_field.clone() })
         }
         Format::Mallet => RecordShape::Mallet,
@@ -423,7 +425,7 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
     };
     let id = parts.id_column.as_deref().map(|name| find("--id-column", name)).transpose()?;
     let label = parts.label_column.as_deref().map(|name| find("--label-column", name)).transpose()?;
-    Ok(Table { delimiter, quotes, header, columns: first.len(), text, id, label })
+    Ok(Table { delimiter, quotes, header, columns: Some(first.len()), text, id, label })
 }
 
 /// Short, of letters, and not a sentence: what columns are called.

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::source::{Kind, Piece};
-use crate::corpus::TextPlace;
 use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::shown;
+use crate::corpus::{Source, TextPlace};
 use crate::error::{Error, Place, Result};
 
 /// A document as it stands in the input.
@@ -134,7 +134,8 @@ pub(crate) struct Table {
     pub(crate) delimiter: u8,
     pub(crate) quotes: bool,
     pub(crate) header: bool,
-    pub(crate) columns: usize,
+    /// The number of columns that every row must have, where it is known.
+    pub(crate) columns: Option<usize>,
     pub(crate) text: Vec<usize>,
     pub(crate) id: Option<usize>,
     pub(crate) label: Option<usize>,
@@ -168,6 +169,9 @@ pub(crate) fn widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
     }
     all
 }
+
+/// The field of JSON lines that holds the text, unless another one is named.
+pub(crate) const DEFAULT_FIELD: &str = "text";
 
 /// JSON lines: paths to what is what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -203,6 +207,55 @@ impl Shape {
         match self {
             Shape::Table(table) if table.quotes => Ends::Quoted { delimiter: table.delimiter },
             _ => Ends::Lines,
+        }
+    }
+
+    /// Describes a source of such records, so that their texts can be read again later.
+    pub(crate) fn source(&self, path: &str, format: Format) -> Source {
+        let mut source = Source { path: path.into(), format: format.name().into(), ..Source::default() };
+        match self {
+            Shape::Json(json) if json.text != [DEFAULT_FIELD] => source.text.clone_from(&json.text),
+            Shape::Table(table) if table.text.len() > 1 => {
+                source.text = table.text.iter().map(|column| (column + 1).to_string()).collect();
+                source.delimiter = Some(table.delimiter.into());
+                source.no_quotes = !table.quotes;
+            }
+            _ => {}
+        }
+        source
+    }
+
+    /// Returns how the texts of a source are read; nothing where it is not known.
+    pub(crate) fn of_source(source: &Source) -> Option<Shape> {
+        let name = source.format.as_str();
+        Some(match Format::ALL.into_iter().find(|format| format.name() == name)? {
+            Format::Text => Shape::Lines,
+            Format::Folder => Shape::Files,
+            Format::Mallet => Shape::Mallet,
+            Format::VowpalWabbit => Shape::Vowpal,
+            Format::JsonLines => {
+                let text =
+                    if source.text.is_empty() { vec![DEFAULT_FIELD.into()] } else { source.text.clone() };
+                Shape::Json(Json { text, id: None, label: None })
+            }
+            Format::Csv => {
+                let number = |column: &String| column.parse::<usize>().ok()?.checked_sub(1);
+                let delimiter = source.delimiter.map_or(Some(b','), |c| u8::try_from(c).ok())?;
+                let text = source.text.iter().map(number).collect::<Option<_>>()?;
+                let (quotes, header) = (!source.no_quotes, false);
+                Shape::Table(Table { delimiter, quotes, header, columns: None, text, id: None, label: None })
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether the place of a record has more than the text itself, so that the whole record must be
+    /// parsed to find it.
+    pub(crate) fn place_is_record(&self) -> bool {
+        match self {
+            Shape::Table(table) => table.text.len() > 1,
+            Shape::Json(_) | Shape::Vowpal => true,
+            Shape::Lines | Shape::Mallet | Shape::Files | Shape::Rows { .. } => false,
         }
     }
 }
@@ -344,6 +397,37 @@ impl Reader {
         Ok(())
     }
 
+    /// The text of a field of a table: two quotes in a quoted field are one.
+    fn cell<'a>(
+        &self,
+        field: &'a [u8],
+        quoted: bool,
+        line: u64,
+        replaced: &mut bool,
+    ) -> Result<Cow<'a, str>> {
+        let text = self.text(field, line, replaced)?;
+        Ok(if quoted && text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text })
+    }
+
+    /// Returns the text of a record that was read before. `bytes` are those of its place, and `quoted`
+    /// tells whether a quote precedes them.
+    pub(crate) fn text_at<'a>(&self, bytes: &'a [u8], quoted: bool) -> Result<Cow<'a, str>> {
+        if self.shape.place_is_record() {
+            let bytes_of = 0..bytes.len();
+            let piece = Piece { bytes: bytes_of, source: 0, offset: 0, line: 1, kind: Kind::Records };
+            let mut text = String::new();
+            self.each(bytes, &piece, &mut |record, _| {
+                text = record.text.into_owned();
+                Ok(())
+            })?;
+            return Ok(text.into());
+        }
+        match self.shape {
+            Shape::Table(_) => self.cell(bytes, quoted, 1, &mut false),
+            _ => self.text(bytes, 1, &mut false),
+        }
+    }
+
     fn rows(
         &self,
         table: &Table,
@@ -376,29 +460,24 @@ impl Reader {
             if std::mem::take(&mut head) {
                 continue;
             }
-            if fields.len() == 1 && fields[0].0.trim_ascii().is_empty() && table.columns > 1 {
+            if fields.len() == 1 && fields[0].0.trim_ascii().is_empty() && table.columns != Some(1) {
                 continue;
             }
-            if fields.len() != table.columns {
+            if let Some(columns) = table.columns.filter(|&columns| columns != fields.len()) {
                 return Err(self.bad(
                     first,
                     format!("{} columns", fields.len()),
-                    format!("{}, as the first row has", table.columns),
+                    format!("{columns}, as the first row has"),
                     "Mend the row: put text with delimiters in quotes, or say another --delimiter.",
                 ));
             }
             let mut replaced = false;
             let mut cell = |column: usize| {
-                let (field, quoted) = fields[column];
-                let text = self.text(field, first, &mut replaced)?;
-                Ok::<_, Error>(if quoted && text.contains("\"\"") {
-                    text.replace("\"\"", "\"").into()
-                } else {
-                    text
-                })
+                let (field, quoted) = fields.get(column).copied().unwrap_or_default();
+                self.cell(field, quoted, first, &mut replaced)
             };
             let (text, part) = if let [column] = table.text[..] {
-                (cell(column)?, fields[column].0)
+                (cell(column)?, fields.get(column).copied().unwrap_or_default().0)
             } else {
                 let mut all = String::new();
                 for &column in &table.text {
