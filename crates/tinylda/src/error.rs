@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// What every fallible function of the library returns.
@@ -253,9 +252,10 @@ pub fn panic_is_caught() -> bool {
 }
 
 /// Calls what may panic, since it is not ours; nothing where it does. What it has changed must not be used then.
+#[cfg(feature = "parquet")]
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     let before = CAUGHT.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(call));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
     CAUGHT.set(before);
     result.ok()
 }

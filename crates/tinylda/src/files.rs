@@ -1,9 +1,8 @@
 //! The only place where files are made and read at a position: every write is whole or not there at all.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::error::{Error, Place, Result};
 
@@ -214,63 +213,6 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Resu
             position += n as u64;
         }
         Ok(())
-    }
-}
-
-/// A file that is read at several places at once, and that may have no name any more.
-#[derive(Debug, Clone)]
-pub(crate) struct SharedFile {
-    file: Arc<File>,
-    bytes: u64,
-}
-
-impl SharedFile {
-    pub(crate) fn new(file: File) -> io::Result<SharedFile> {
-        let bytes = file.metadata()?.len();
-        Ok(SharedFile { file: Arc::new(file), bytes })
-    }
-
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// How many bytes it has.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Reads from a place on, with a position of its own.
-    pub(crate) fn reader_at(&self, position: u64) -> FileReader {
-        FileReader { file: self.clone(), position }
-    }
-}
-
-/// Reads a [`SharedFile`] from front to back.
-#[derive(Debug)]
-pub(crate) struct FileReader {
-    file: SharedFile,
-    position: u64,
-}
-
-impl Read for FileReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.file.bytes.saturating_sub(self.position);
-        let n = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        read_at(&self.file.file, &mut buffer[..n], self.position)?;
-        self.position += n as u64;
-        Ok(n)
-    }
-}
-
-impl Seek for FileReader {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(by) => self.file.bytes.checked_add_signed(by),
-            SeekFrom::Current(by) => self.position.checked_add_signed(by),
-        };
-        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.position)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tinylda::corpus::ingest::words::{Choice, Most, Pipeline, StopWords, Tokens};
-use tinylda::corpus::ingest::{DetectedInput, InputKind, Parts, Words as Treatment};
+use tinylda::corpus::ingest::{DetectedInput, InputKind, Parts, TextPipeline};
 use tinylda::{Corpus, Model, Vocabulary};
 
 use super::Format;
@@ -169,7 +169,7 @@ impl Words {
     }
 
     /// What becomes of the words.
-    pub(crate) fn treatment(&self) -> anyhow::Result<Treatment> {
+    pub(crate) fn treatment(&self) -> anyhow::Result<TextPipeline> {
         let vocabulary = match &self.vocabulary {
             None => None,
             Some(path) => {
@@ -217,7 +217,7 @@ impl Words {
                 "A given vocabulary is kept as it is: leave the others out.",
             ));
         }
-        Ok(Treatment { pipeline, stop, choice, vocabulary })
+        Ok(TextPipeline { pipeline, stop, choice, vocabulary })
     }
 
     /// Whether it is said what becomes of words.
@@ -259,7 +259,7 @@ impl Words {
         path: &Path,
         pipeline: Option<&Pipeline>,
         vocabulary: Option<Vocabulary>,
-    ) -> anyhow::Result<Treatment> {
+    ) -> anyhow::Result<TextPipeline> {
         if self.treats() && pipeline.is_some() {
             return Err(crate::commands::usage(
                 "--vocabulary",
@@ -294,9 +294,9 @@ fn vocabulary_input(path: &Path) -> anyhow::Result<DetectedInput> {
 }
 
 /// Text as it was treated before, on the words of then.
-pub(crate) fn as_before(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> Treatment {
+pub(crate) fn as_before(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> TextPipeline {
     let stop = if pipeline.is_some() { StopWords::Given } else { StopWords::None };
-    Treatment {
+    TextPipeline {
         pipeline: pipeline.cloned().unwrap_or_default(),
         stop,
         choice: Choice::default(),

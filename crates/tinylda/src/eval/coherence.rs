@@ -13,15 +13,19 @@
 //!
 //! In one pass over the texts, on all threads, with memory for the pairs of top words alone (see `windows`).
 
+#[cfg(feature = "text")]
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+#[cfg(feature = "text")]
 use super::reference::Batches;
 use super::windows::{Counts, OTHER, Slider, Watched};
+#[cfg(feature = "text")]
 use crate::corpus::ingest::DetectedInput;
+#[cfg(feature = "text")]
 use crate::corpus::ingest::words::{Cut, Pipeline, Tokenizer};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Place, Result};
@@ -188,6 +192,7 @@ impl Coherence {
     /// no part of a window then), or by `import`'s rules where that is not known.
     ///
     /// `topics` are lists of the model's words, the best first. `progress` is told bytes.
+    #[cfg(feature = "text")]
     pub fn of_text_file(
         &self,
         model: &Model,
@@ -199,6 +204,7 @@ impl Coherence {
     }
 
     /// The same as [`of_text_file`](Coherence::of_text_file) for texts that are open already.
+    #[cfg(feature = "text")]
     pub fn of_text(
         &self,
         model: &Model,

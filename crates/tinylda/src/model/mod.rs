@@ -1,10 +1,12 @@
 //! The model: topics that training has found, and how it found them.
 
 mod file;
+#[cfg(feature = "npz")]
 mod npz;
 mod words;
 
 pub(crate) use file::Frame;
+#[cfg(feature = "npz")]
 pub(crate) use npz::Npz;
 pub(crate) use words::Probabilities;
 pub use words::{Order, RankedWord};

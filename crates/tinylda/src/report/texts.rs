@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::ingest::words::StopWords;
-    use crate::corpus::ingest::{Format, Import, Parts, Words};
+    use crate::corpus::ingest::{Format, Import, Parts, TextPipeline};
 
     #[test]
     fn first_lines_are_clipped() {
@@ -192,7 +192,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
         std::fs::write(&input, bytes).unwrap();
-        let words = Words { stop: StopWords::None, ..Words::default() };
+        let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
         let import = Import { format: Some(format), parts, words, ..Import::default() };
         import.run(&input, &output, &mut |_| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&output).unwrap();

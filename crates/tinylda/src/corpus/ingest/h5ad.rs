@@ -15,11 +15,12 @@ use hdf5_reader::{
     SliceInfoElem,
 };
 
-use super::matrix::{Flow, Layout, Matrix, Numbers, bad};
-use super::npz::Dtype;
+use super::bad;
+use super::dtype::Dtype;
+use super::matrix::{Flow, Layout, Matrix, Numbers};
+use super::shared_file::SharedFile;
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::files::SharedFile;
 
 const AGAIN: &str = "Copy the file again, or write it again with adata.write_h5ad.";
 /// Chunks that are unpacked at a time, and the most that one may take.

@@ -1,11 +1,12 @@
 //! Matrices of counts in arrays, as scipy and AnnData keep them: read from front to back, never held whole.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::dtype::whole;
 use super::sorter::DocumentSorter;
-use super::{Expect, MANY_WORDS};
-use crate::error::{Error, Place, Result};
+use super::{Expect, MANY_WORDS, bad};
+use crate::error::{Error, Result};
 
 /// Numbers that are taken from an array at a time.
 const CHUNK: usize = 1 << 15;
@@ -255,22 +256,5 @@ impl Matrix {
             ));
         }
         Ok(())
-    }
-}
-
-/// A number that is a count, as one.
-#[inline]
-pub(super) fn whole(value: f64) -> Option<u32> {
-    ((0.0..=f64::from(u32::MAX)).contains(&value) && value.fract() == 0.0).then_some(value as u32)
-}
-
-/// Something wrong with a file that has no lines.
-pub(super) fn bad(path: &Path, found: String, expected: &str, remedy: &str) -> Error {
-    Error::Input {
-        path: path.to_path_buf(),
-        place: Place::Whole,
-        found,
-        expected: expected.into(),
-        remedy: remedy.into(),
     }
 }

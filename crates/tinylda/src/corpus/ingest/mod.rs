@@ -1,20 +1,50 @@
 //! Importing: any supported input -> a corpus file.
 //!
-//! `input` opens and decompresses, `lines` cuts, one file per format reads entries, `sorter` brings them in order
-//! and writes the corpus. Raw text goes through `raw` (records, two passes) and `words` (what becomes of a text).
+//! | question | file |
+//! |---|---|
+//! | what is this input? | `detect`: opens it once |
+//! | where do bytes come from? | `input`, `decompress` |
+//! | lines and numbers | `lines` |
+//! | bags of words as text | `uci`, `mtx`, `pairs` |
+//! | matrices and tables | `binary`, `npz`, `h5ad`, `parquet` |
+//! | raw text: records, two passes | `raw` |
+//! | from text to words | [`words`] |
+//! | entries in any order -> documents | `sorter` |
+
+// Builds without some of the readers leave helpers unused that the readers share.
+#![cfg_attr(
+    not(all(
+        feature = "text",
+        feature = "parquet",
+        feature = "hdf5",
+        feature = "npz",
+        feature = "compression"
+    )),
+    allow(dead_code)
+)]
 
 mod binary;
+#[cfg(feature = "compression")]
 mod decompress;
 mod detect;
+#[cfg(any(feature = "npz", feature = "hdf5", feature = "parquet"))]
+mod dtype;
+#[cfg(feature = "hdf5")]
 mod h5ad;
 pub(crate) mod input;
 pub(crate) mod lines;
+#[cfg(any(feature = "npz", feature = "hdf5"))]
 mod matrix;
 mod mtx;
+#[cfg(feature = "npz")]
 mod npz;
+mod options;
 mod pairs;
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "text")]
 pub(crate) mod raw;
+mod shared_file;
 pub(crate) mod sorter;
 mod uci;
 pub mod words;
@@ -23,21 +53,19 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-pub use self::parquet::TableColumns;
 pub use detect::{DetectedInput, InputKind};
 pub use input::Compression;
-pub use raw::{Parts, Words};
+pub use options::{Parts, TableColumns, TextPipeline};
 
 use self::binary::BinaryInput;
 use self::input::Input;
 use self::lines::Lines;
-use self::matrix::bad;
-use self::raw::source::{FileSource, FolderSource, TextSource};
+use self::shared_file::SharedFile;
 use self::sorter::{DocumentSorter, SortLimits};
 use self::words::Dropped;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
-use crate::files::{SharedFile, folder_of, same_file};
+use crate::files::{folder_of, same_file};
 
 const ZERO_REMEDY: &str = "Remove the entry, or say --skip-zeros to leave zeros out.";
 
@@ -89,6 +117,22 @@ impl Format {
             Format::Mallet => "mallet",
             Format::VowpalWabbit => "vw",
             Format::Folder => "folder",
+        }
+    }
+
+    /// The cargo feature that reads it; empty where none is needed.
+    pub(crate) fn feature(self) -> &'static str {
+        match self {
+            Format::Uci | Format::MatrixMarket | Format::SvmLight | Format::LdaC => "",
+            Format::Npz => "npz",
+            Format::H5ad => "hdf5",
+            Format::Parquet => "parquet",
+            Format::Text
+            | Format::Csv
+            | Format::JsonLines
+            | Format::Mallet
+            | Format::VowpalWabbit
+            | Format::Folder => "text",
         }
     }
 
@@ -145,7 +189,7 @@ pub struct Import {
     /// Raw text: which parts of the input are what.
     pub parts: Parts,
     /// Raw text: what becomes of it.
-    pub words: Words,
+    pub words: TextPipeline,
     /// What becomes of text is said for the case that it is text: with bags of words it is passed over.
     pub words_if_text: bool,
     /// Raw text: how many threads cut it into words; 0 for all cores. The corpus does not depend on it.
@@ -255,52 +299,6 @@ impl Import {
         self.run_with(input, output, SortLimits::default(), progress)
     }
 
-    /// Text files, a document each.
-    fn run_on_folder(
-        &self,
-        input: &Path,
-        output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
-    ) -> Result<Imported> {
-        self.check_options(self.format.filter(|&f| f != Format::Folder).unwrap_or(Format::Folder))?;
-        if let Some(format) = self.format.filter(|&format| format != Format::Folder) {
-            return Err(Error::Setting {
-                option: "--format",
-                found: format!("{} with a folder", format.name()),
-                expected: "folder".into(),
-                remedy: "A folder is read as texts, a document in each file: leave --format out.".into(),
-            });
-        }
-        let mut source = FolderSource::new(input, self.parts.glob.as_deref())?;
-        self.run_raw(&mut source, raw::records::Shape::Files, Format::Folder, input, output, progress)
-    }
-
-    /// Text, from a source of any kind.
-    fn run_raw(
-        &self,
-        source: &mut dyn TextSource,
-        shape: raw::records::Shape,
-        format: Format,
-        input: &Path,
-        output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
-    ) -> Result<Imported> {
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let job = raw::Job {
-            reader: raw::records::Reader { path: input.to_path_buf(), shape, strict: self.parts.strict },
-            format,
-            words: &self.words,
-            names: self.names.as_deref(),
-            output,
-            origin: source.again().then(|| input.to_string_lossy().into_owned()),
-            threads: if self.threads == 0 { cores() } else { self.threads },
-            memory: self.memory,
-        };
-        let compression = source.compression();
-        let (shape, empty_documents, dropped) = job.run(source, progress)?;
-        Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })
-    }
-
     /// Imports bytes that are already here; errors call them `name`.
     pub fn run_on_bytes(&self, bytes: Vec<u8>, name: &str, output: &Path) -> Result<Imported> {
         let total = bytes.len() as u64;
@@ -361,17 +359,35 @@ impl Import {
         } else {
             let format = self.check_start(start, kind, &path)?;
             if format.is_raw() {
-                let parts = Parts { delimiter, ..self.parts.clone() };
-                let shape = raw::shape(format, &parts, start, &path)?;
-                self.check_options(format)?;
-                let mut source = text_source(input, &shape, output, progress)?;
-                self.run_raw(&mut source, shape, format, &path, output, progress)?
+                self.run_on_text(input, format, delimiter, output, progress)?
             } else {
                 self.check_options(format)?;
                 self.run_counts(input, format, given, output, limits, progress)?
             }
         };
         Ok(Imported { compression, ..done })
+    }
+
+    #[cfg(not(feature = "text"))]
+    fn run_on_text(
+        &self,
+        input: Input,
+        _format: Format,
+        _delimiter: Option<u8>,
+        _output: &Path,
+        _progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        Err(crate::features::missing("text", "read", &input.path))
+    }
+
+    #[cfg(not(feature = "text"))]
+    fn run_on_folder(
+        &self,
+        input: &Path,
+        _output: &Path,
+        _progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        Err(crate::features::missing("text", "read", input))
     }
 
     /// Imports lines of counts.
@@ -478,7 +494,7 @@ impl Import {
         fits("--glob", self.parts.glob.is_some(), &[Format::Folder], "Leave it out, or give a folder.")?;
         fits("--text-column", self.parts.of_table(), &[Format::Csv], another)?;
         fits("--text-field", self.parts.of_json(), &[Format::JsonLines], another)?;
-        let words = self.words != Words::default() && !self.words_if_text;
+        let words = self.words != TextPipeline::default() && !self.words_if_text;
         if !format.is_raw() && (words || self.parts.strict) {
             return Err(Error::Setting {
                 option: "an option for words of text",
@@ -508,22 +524,6 @@ fn random_access(
     spool(input, output, progress)
 }
 
-/// Returns the input as records of text, which can be read several times: as it is, or a copy of a
-/// stream.
-fn text_source(
-    input: Input,
-    shape: &raw::records::Shape,
-    output: &Path,
-    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
-) -> Result<FileSource> {
-    let ends = shape.ends();
-    if input.reopenable {
-        return Ok(FileSource::new(input, ends));
-    }
-    let path = input.path.clone();
-    FileSource::spooled(spool(input, output, progress)?, &path, ends)
-}
-
 /// Copies an input to a temporary file beside the output.
 fn spool(
     input: Input,
@@ -531,6 +531,17 @@ fn spool(
     progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
 ) -> Result<File> {
     input.spool(&folder_of(output), &mut |bytes, total| progress(ImportProgress::Reading { bytes, total }))
+}
+
+/// An error about a file as a whole.
+fn bad(path: &Path, found: String, expected: &str, remedy: &str) -> Error {
+    Error::Input {
+        path: path.to_path_buf(),
+        place: Place::Whole,
+        found,
+        expected: expected.into(),
+        remedy: remedy.into(),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! The pages come from the crate parquet as they are in the file and are unpacked here, in pure Rust and never beyond a limit.
 
 mod pages;
+#[cfg(feature = "text")]
 mod texts;
 
 use std::collections::HashMap;
@@ -19,16 +20,18 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
+#[cfg(feature = "text")]
 pub(super) use self::texts::Texts;
 
 use self::pages::Pages;
-use super::matrix::{bad, whole};
-use super::raw::records::is_text_name;
+use super::dtype::whole;
+use super::options::is_text_name;
+use super::shared_file::SharedFile;
 use super::sorter::{DocumentSorter, SortLimits, Sorter};
-use super::{Expect, MANY_WORDS, Parts};
+use super::{Expect, MANY_WORDS, Parts, TableColumns, bad};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result, caught};
-use crate::files::{SharedFile, folder_of};
+use crate::files::folder_of;
 
 /// Rows that are read at a time, and fewer where they have more bytes than this together.
 const ROWS: usize = 1024;
@@ -385,21 +388,6 @@ impl Column {
         let found = if number.is_nan() { "nothing".to_owned() } else { format!("the count {number}") };
         Err(self.bad(&found, super::lines::COUNT_EXPECTED, super::lines::COUNT_REMEDY))
     }
-}
-
-/// Which columns of a Parquet file hold what.
-#[derive(Debug, Clone, Default)]
-pub struct TableColumns {
-    /// Lists of words, a document per row.
-    pub tokens: Option<String>,
-    /// With lists of words: the documents' names.
-    pub id: Option<String>,
-    /// A row per document and word: the document,
-    pub document: Option<String>,
-    /// the word,
-    pub word: Option<String>,
-    /// and how often it occurs there; once where there is no such column.
-    pub count: Option<String>,
 }
 
 /// Words in order of appearance.

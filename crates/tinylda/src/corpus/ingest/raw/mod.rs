@@ -6,6 +6,7 @@
 //! counts are sums, so nothing depends on the number of threads.
 
 mod drive;
+mod import;
 mod passes;
 pub(crate) mod records;
 pub(crate) mod source;
@@ -20,74 +21,18 @@ use self::passes::{Counter, Filled, Filler, Kept};
 use self::records::{Json, Reader, Shape as RecordShape, Table};
 use self::source::{Batch, TextSource};
 use super::lines::Lines;
-use super::words::{Choice, Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
+use super::options::{Parts, TextPipeline, is_text_name};
+use super::words::{Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
 use crate::corpus::{About, CorpusWriter, Details, Shape, Vocabulary};
 use crate::error::{Error, Place, Result};
 use crate::files::folder_of;
 
-/// Which parts of a raw input are what.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// CSV, Parquet: the columns with text, by name or number from 1.
-    pub text_columns: Vec<String>,
-    /// CSV, Parquet: the column with the documents' names.
-    pub id_column: Option<String>,
-    /// CSV, Parquet: the column with their labels.
-    pub label_column: Option<String>,
-    /// CSV: what stands between columns; recognised where not given.
-    pub delimiter: Option<u8>,
-    /// CSV: whether the first row names the columns; told by the rows where not given.
-    pub header: Option<bool>,
-    /// CSV: quotes mean nothing.
-    pub no_quotes: bool,
-    /// JSON lines: the fields with text, with dots into objects.
-    pub text_fields: Vec<String>,
-    /// JSON lines: the field with the documents' names.
-    pub id_field: Option<String>,
-    /// JSON lines: the field with their labels.
-    pub label_field: Option<String>,
-    /// Folders: only files whose name or path in the folder is like this.
-    pub glob: Option<String>,
-    /// Bytes that are not UTF-8 are an error.
-    pub strict: bool,
-}
-
-impl Parts {
-    /// Whether a table is meant.
-    pub(crate) fn of_table(&self) -> bool {
-        !self.text_columns.is_empty()
-            || self.id_column.is_some()
-            || self.label_column.is_some()
-            || self.delimiter.is_some()
-            || self.header.is_some()
-            || self.no_quotes
-    }
-
-    /// Whether JSON lines are meant.
-    pub(crate) fn of_json(&self) -> bool {
-        !self.text_fields.is_empty() || self.id_field.is_some() || self.label_field.is_some()
-    }
-}
-
-/// What becomes of text.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Words {
-    /// From text to words. Its stop words and phrases are found by the import, unless `stop` says that they are given.
-    pub pipeline: Pipeline,
-    /// Which words are left out.
-    pub stop: StopWords,
-    /// Which words are kept.
-    pub choice: Choice,
-    /// The words, where they are given: all others are counted and left out.
-    pub vocabulary: Option<Vocabulary>,
-}
-
 /// A raw input, and where its corpus goes.
 pub(crate) struct Job<'a> {
     pub(crate) reader: Reader,
     pub(crate) format: Format,
-    pub(crate) words: &'a Words,
+    pub(crate) words: &'a TextPipeline,
     pub(crate) names: Option<&'a Path>,
     pub(crate) output: &'a Path,
     /// The input's path, where it can be opened again.
@@ -375,7 +320,7 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
     let named = |name: &str| first.iter().position(|column| same(column, name));
     let header = parts.header.unwrap_or_else(|| {
         wanted().any(|name| number(name).is_none())
-            || first.iter().any(|name| records::is_text_name(name))
+            || first.iter().any(|name| is_text_name(name))
             || first.len() > 1 && first.iter().all(|name| looks_like_a_name(name))
     });
     let missing = |option: &'static str, name: &str| Error::Setting {
@@ -397,7 +342,7 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
         by_name.or_else(by_number).ok_or_else(|| missing(option, name))
     };
     let text = if parts.text_columns.is_empty() {
-        let usual = first.iter().position(|name| header && records::is_text_name(name));
+        let usual = first.iter().position(|name| header && is_text_name(name));
         // A table of one column has its text there.
         let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| Error::Setting {
             option: "--text-column",

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::source::{Kind, Piece};
 use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::shown;
+use crate::corpus::ingest::options::is_text_name;
 use crate::corpus::{Source, TextPlace};
 use crate::error::{Error, Place, Result};
 
@@ -697,12 +698,6 @@ pub(crate) fn detect_records(start: &[u8]) -> (Format, Option<u8>) {
         Some(delimiter) => (Format::Csv, Some(delimiter)),
         None => (Format::Text, None),
     }
-}
-
-/// What columns of text are usually called.
-pub(crate) fn is_text_name(name: &str) -> bool {
-    const NAMES: [&str; 7] = ["text", "body", "content", "abstract", "document", "message", "description"];
-    NAMES.contains(&name.trim_matches('"').to_lowercase().as_str())
 }
 
 /// The delimiter of a first line: what it has most of.

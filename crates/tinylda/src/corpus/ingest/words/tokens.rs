@@ -7,7 +7,8 @@ use regex::Regex;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use super::{Pipeline, Tokens, segment, stemmer};
+use super::stem::stemmer;
+use super::{Pipeline, Tokens, segment};
 use crate::error::{Error, Result};
 
 /// Why a token is no word.
