@@ -3,6 +3,7 @@
 mod answers;
 mod paper;
 mod report;
+mod settings;
 mod sweep;
 mod train;
 pub(crate) mod words;
@@ -17,8 +18,9 @@ use tinylda::eval::Measure;
 pub(crate) use answers::{Data, Documents, Infer, InferFormat, Target};
 pub(crate) use paper::Paper;
 pub(crate) use report::{Plot, Report, What};
+pub(crate) use settings::flag;
 pub(crate) use sweep::Sweep;
-pub(crate) use train::{Digamma, Exclude, How, Instructions, Theta, Train};
+pub(crate) use train::{Train, TrainingArgs};
 
 pub(crate) use words::Words;
 
@@ -247,7 +249,8 @@ pub(crate) struct Split {
 
 /// The algorithms by their names.
 pub(crate) fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
-    let known = Algorithm::ALL.map(|algorithm| PossibleValue::new(algorithm.name()).help(algorithm.about()));
+    let known =
+        Algorithm::ALL.iter().map(|algorithm| PossibleValue::new(algorithm.name()).help(algorithm.about()));
     PossibleValuesParser::new(known).map(|name| Algorithm::named(&name).unwrap_or(Algorithm::Tbp))
 }
 

@@ -82,7 +82,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
 fn report(error: &anyhow::Error) -> ExitCode {
     let (text, usage) = match error.downcast_ref::<tinylda::Error>() {
         // The library's messages are whole sentences that name their cause.
-        Some(known) => (known.to_string(), matches!(known, tinylda::Error::Setting { .. })),
+        Some(known) => (known.to_string(), matches!(known, tinylda::Error::Parameter { .. })),
         None => (format!("{error:#}"), false),
     };
     // Nothing sensible is left to do where standard error is gone too.

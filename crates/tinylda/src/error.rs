@@ -1,18 +1,26 @@
-//! Every way the library can fail, in one closed enum.
+//! All errors of the library.
 //!
-//! A message names the file and the line or byte, what was found, what was expected, and what to do.
-//! The program prints it as it is; a caller in Rust can match on the variant.
+//! A message names the parameter, or the file and the position in it, then says what is wrong and what to do about it. Messages
+//! begin in lower case and have no final full stop. They refer to parameters by name; [`Error::describe`] spells the names as
+//! the caller does, for instance as flags of a command line, and `Display` as `` `alpha` ``. A caller can also match on the
+//! variants, and ask for the [parameter](Error::parameter) and the [remedy](Error::remedy).
+
+mod template;
 
 use std::cell::Cell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::format::human_bytes;
+pub(crate) use template::is_name;
+pub use template::{ParameterSpelling, Remedy, Template};
+
 /// What every fallible function of the library returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Where in a file something was found.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// A line of a text file, counted from 1.
     Line(u64),
     /// A row of a table, counted from 1.
@@ -23,202 +31,394 @@ pub enum Place {
     Whole,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line(n) => write!(f, ", line {n}"),
-            Place::Row(n) => write!(f, ", row {n}"),
-            Place::Byte(n) => write!(f, ", byte {n}"),
-            Place::Whole => Ok(()),
+            Position::Line(n) => write!(f, ", line {n}"),
+            Position::Row(n) => write!(f, ", row {n}"),
+            Position::Byte(n) => write!(f, ", byte {n}"),
+            Position::Whole => Ok(()),
         }
     }
 }
 
-/// Why something could not be done.
-#[derive(Debug, thiserror::Error)]
+/// What is wrong with a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The value is of the right type, but not one of the possible values.
+    OutOfRange {
+        /// The value.
+        found: String,
+        /// The possible values, as in "must be …".
+        expected: Template,
+    },
+    /// The value cannot be parsed.
+    Parse {
+        /// The text that was given.
+        found: String,
+        /// What it should be.
+        expected: Template,
+    },
+    /// The parameter is not given, and has no default here.
+    Missing {
+        /// What it should be.
+        expected: Template,
+    },
+    /// The parameter excludes something else that was given.
+    Conflict {
+        /// The other one: a parameter or, where it is not one, a noun phrase.
+        with: Template,
+    },
+    /// The parameter has a meaning only together with certain others.
+    OnlyWith {
+        /// The others, any one of which would do.
+        with: Vec<Template>,
+    },
+    /// The parameter needs another one that is not given.
+    Requires {
+        /// The other one.
+        other: Template,
+    },
+    /// The parameter, or its value, does not work with this input or on this machine.
+    Unsupported {
+        /// The value, where that is what does not work.
+        value: Option<String>,
+        /// Why it does not work.
+        reason: Template,
+    },
+}
+
+impl Problem {
+    /// The message about the parameter `name`.
+    fn describe(&self, name: &str, spelling: ParameterSpelling<'_>) -> String {
+        let parameter = spelling(name, None);
+        match self {
+            Problem::OutOfRange { found, expected } => {
+                format!("{parameter} must be {}, not {found}", expected.render(spelling))
+            }
+            Problem::Parse { found, expected } => {
+                format!("invalid value {found:?} for {parameter}: expected {}", expected.render(spelling))
+            }
+            Problem::Missing { expected } => {
+                format!("{parameter} is missing: expected {}", expected.render(spelling))
+            }
+            Problem::Conflict { with } => {
+                format!("{parameter} cannot be combined with {}", with.render(spelling))
+            }
+            Problem::OnlyWith { with } => {
+                let with: Vec<String> = with.iter().map(|other| other.render(spelling)).collect();
+                format!("{parameter} is only valid with {}", one_of(&with))
+            }
+            Problem::Requires { other } => format!("{parameter} requires {}", other.render(spelling)),
+            Problem::Unsupported { value, reason } => {
+                let parameter = spelling(name, value.as_deref());
+                format!("{parameter} is not supported: {}", reason.render(spelling))
+            }
+        }
+    }
+}
+
+/// An error of the library.
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused to open, read or write a file.
-    #[error("cannot {action} {}: {source}{}", path.display(), remedy_for(source))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What was tried: `open`, `read`, `write`, …
         action: &'static str,
-        /// The system's own word.
+        /// The error that the system reported.
         source: std::io::Error,
     },
-    /// An input file holds something that cannot be understood.
-    #[error("{}{place}: found {found}; expected {expected}. {remedy}", path.display())]
+    /// An input file contains something that cannot be understood.
     Input {
         /// The file.
         path: PathBuf,
-        /// Where in it.
-        place: Place,
-        /// What stands there.
+        /// Where in the file.
+        position: Position,
+        /// What is there.
         found: String,
-        /// What should.
-        expected: String,
+        /// What should be there.
+        expected: Template,
         /// What the user can do about it.
-        remedy: String,
+        remedy: Remedy,
     },
-    /// A corpus, model or checkpoint file that is damaged, or was cut short.
-    #[error("{}{place}: the {kind} file is damaged: {found}. {}", path.display(), remedy_for_damage(kind))]
+    /// A corpus, model or checkpoint file is damaged or truncated.
     Damaged {
         /// The file.
         path: PathBuf,
         /// `corpus`, `model` or `checkpoint`.
         kind: &'static str,
-        /// Where in it.
-        place: Place,
+        /// Where in the file.
+        position: Position,
         /// What is wrong there.
         found: String,
     },
-    /// A file of another kind than the one asked for.
-    #[error("{}: this is not a tinylda {kind} file{hint}", path.display())]
+    /// A file is of another kind than the expected one.
     WrongKind {
         /// The file.
         path: PathBuf,
-        /// `corpus` or `model`.
+        /// The expected kind: `corpus` or `model`.
         kind: &'static str,
-        /// What it seems to be, and what to do, or nothing.
-        hint: String,
+        /// What the file seems to be, and what to do with it. May be empty.
+        hint: Template,
     },
-    /// A file written by a newer program.
-    #[error(
-        "{}: the {kind} file has format version {found}, and this program reads up to version {supported}. \
-         {}",
-        path.display(),
-        remedy_for_version(kind)
-    )]
+    /// A file has a format version that this version of the library cannot read.
     Version {
         /// The file.
         path: PathBuf,
-        /// `corpus` or `model`.
+        /// `corpus`, `model` or `checkpoint`.
         kind: &'static str,
-        /// The version in the file.
+        /// The version of the file.
         found: u32,
-        /// The newest version that this program knows.
+        /// The newest version that can be read.
         supported: u32,
     },
-    /// An option with a value that makes no sense.
-    #[error("{option} is {found}; expected {expected}. {remedy}")]
-    Setting {
-        /// The option's name, as on the command line.
-        option: &'static str,
-        /// The value given.
-        found: String,
-        /// What values are possible.
-        expected: String,
+    /// A parameter has a value that is not possible, alone or together with others.
+    Parameter {
+        /// The parameter's name.
+        name: &'static str,
+        /// What is wrong with it.
+        problem: Problem,
         /// What the user can do about it.
-        remedy: String,
+        remedy: Remedy,
     },
-    /// The work would need more memory than there is.
-    #[error(
-        "training needs about {} of memory and {} can be used. {remedy}",
-        crate::plan::human_bytes(*need),
-        crate::plan::human_bytes(*have)
-    )]
+    /// The work needs more memory than it may use.
     Memory {
         /// Bytes needed.
         need: u64,
         /// Bytes that may be used.
         have: u64,
         /// What would make it fit.
-        remedy: String,
+        remedy: Remedy,
     },
-    /// A computation left the range of its numbers.
-    #[error(
-        "the numbers of document {document} left the range of 32-bit floats in {phase} ({found}). {remedy}"
-    )]
+    /// The system refused to allocate memory.
+    Allocation {
+        /// Bytes asked for.
+        bytes: u64,
+        /// What the user can do about it.
+        remedy: Remedy,
+    },
+    /// A computation left the range of its number type.
     Numeric {
         /// The document, counted from 1.
         document: u64,
-        /// Which computation.
+        /// Which computation, as in "numeric overflow in …".
         phase: &'static str,
         /// The offending value.
         found: String,
         /// What the user can do about it.
-        remedy: &'static str,
+        remedy: Remedy,
     },
-    /// The caller asked to stop.
-    #[error("interrupted: nothing was written")]
+    /// The caller asked to stop, and nothing was written.
     Interrupted,
-    /// The caller asked to stop, and what was done so far is in a checkpoint.
-    #[error("stopped with {passes} whole passes done. All that was done is kept in {}.", path.display())]
+    /// The caller asked to stop, and a checkpoint was written.
     Stopped {
         /// The folder of the checkpoint.
         path: PathBuf,
-        /// Whole passes done.
+        /// Number of completed passes.
         passes: u32,
     },
-    /// A checkpoint of another training.
-    #[error(
-        "{}: this checkpoint is of another training: {what} was {found} there and is {wanted} here. \
-         Use the same to go on, or another folder (--checkpoint), or --restart to begin anew.",
-        path.display()
-    )]
-    Other {
+    /// A checkpoint was created with other settings.
+    CheckpointMismatch {
         /// The folder of the checkpoint.
         path: PathBuf,
-        /// The setting that differs.
-        what: String,
-        /// The checkpoint's.
-        found: String,
-        /// What was asked for.
-        wanted: String,
+        /// The setting that differs: a parameter, or a noun phrase.
+        setting: Template,
+        /// Its value in the checkpoint; `None` where it was not set.
+        found: Option<String>,
+        /// Its value in this run; `None` where it is not set.
+        wanted: Option<String>,
     },
-    /// A checkpoint where none is to be continued.
-    #[error(
-        "{}: here is the checkpoint of a training that has not ended. \
-         Add --resume to go on with it, or --restart to throw it away and begin anew.",
-        path.display()
-    )]
-    Unfinished {
+    /// The folder has the checkpoint of an unfinished training, and the caller did not say what to do with it.
+    CheckpointExists {
         /// The folder of the checkpoint.
         path: PathBuf,
     },
-    /// Another process has the folder.
-    #[error("{}: another training is using this folder. Wait for it, or give another output (-o) and folder (--checkpoint).", path.display())]
-    Busy {
+    /// Another process uses the folder.
+    FolderInUse {
         /// The folder.
         path: PathBuf,
     },
 }
 
-fn remedy_for_version(kind: &str) -> &'static str {
-    if kind == "checkpoint" {
-        "Go on with the tinylda that wrote it, or begin anew with --restart."
-    } else {
-        "Install a newer tinylda, or make the file again with this one."
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(&template::quoted))
     }
 }
 
-fn remedy_for_damage(kind: &str) -> &'static str {
-    if kind == "checkpoint" {
-        "Restore it from a copy, or begin anew with --restart."
-    } else {
-        "Make it again, or restore it from a copy."
-    }
-}
+/// Messages contain the system's own where there is one, so that no error has a separate source.
+impl std::error::Error for Error {}
 
-/// One more sentence for the failures that users meet most.
-fn remedy_for(source: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind as Kind;
-    match source.kind() {
-        Kind::NotFound => ". Check the name and that the folder exists.",
-        Kind::PermissionDenied => ". Check the permissions, or choose another folder.",
-        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
-            ". Free some space, or choose a folder on another disk; nothing half-written was left behind."
+/// Constructors for problems with parameters; [`with_remedy`](Error::with_remedy) adds what to do about them.
+impl Error {
+    /// The value of a parameter is not one of the possible ones: "alpha must be `expected`, not `found`".
+    pub fn out_of_range(name: &'static str, found: impl ToString, expected: impl Into<Template>) -> Error {
+        Error::problem(name, Problem::OutOfRange { found: found.to_string(), expected: expected.into() })
+    }
+
+    /// The value of a parameter cannot be parsed: "invalid value "`found`" for glob: expected `expected`".
+    pub fn parse(name: &'static str, found: impl ToString, expected: impl Into<Template>) -> Error {
+        Error::problem(name, Problem::Parse { found: found.to_string(), expected: expected.into() })
+    }
+
+    /// A parameter is not given although it has no default: "text_column is missing: expected `expected`".
+    pub fn missing(name: &'static str, expected: impl Into<Template>) -> Error {
+        Error::problem(name, Problem::Missing { expected: expected.into() })
+    }
+
+    /// A parameter excludes another one: "optimize cannot be combined with `with`".
+    pub fn conflict(name: &'static str, with: impl Into<Template>) -> Error {
+        Error::problem(name, Problem::Conflict { with: with.into() })
+    }
+
+    /// A parameter has a meaning only with certain others: "kappa is only valid with `with`".
+    pub fn only_with(name: &'static str, with: impl IntoIterator<Item: Into<Template>>) -> Error {
+        Error::problem(name, Problem::OnlyWith { with: with.into_iter().map(Into::into).collect() })
+    }
+
+    /// A parameter needs another one: "burn_in requires `other`".
+    pub fn requires(name: &'static str, other: impl Into<Template>) -> Error {
+        Error::problem(name, Problem::Requires { other: other.into() })
+    }
+
+    /// A parameter does not work with this input or on this machine: "threads is not supported: `reason`".
+    pub fn unsupported(name: &'static str, reason: impl Into<Template>) -> Error {
+        Error::problem(name, Problem::Unsupported { value: None, reason: reason.into() })
+    }
+
+    /// A value of a parameter does not work with this input or on this machine: "algorithm=gibbs is not supported: `reason`".
+    pub fn unsupported_value(name: &'static str, value: impl ToString, reason: impl Into<Template>) -> Error {
+        Error::problem(name, Problem::Unsupported { value: Some(value.to_string()), reason: reason.into() })
+    }
+
+    fn problem(name: &'static str, problem: Problem) -> Error {
+        Error::Parameter { name, problem, remedy: Remedy::default() }
+    }
+
+    /// The same error with another remedy; unchanged where the kind of error has none of its own.
+    #[must_use]
+    pub fn with_remedy(mut self, with: impl Into<Remedy>) -> Error {
+        if let Error::Input { remedy, .. }
+        | Error::Parameter { remedy, .. }
+        | Error::Memory { remedy, .. }
+        | Error::Allocation { remedy, .. }
+        | Error::Numeric { remedy, .. } = &mut self
+        {
+            *remedy = with.into();
         }
-        Kind::ReadOnlyFilesystem => ". Choose a folder that can be written to.",
-        Kind::AlreadyExists | Kind::NotADirectory => ". There is a file of that name: choose another folder.",
-        Kind::IsADirectory => ". This is a folder: name a file.",
-        _ => "",
+        self
     }
 }
 
 impl Error {
+    /// The message, with parameters spelled the caller's way.
+    pub fn describe(&self, spelling: ParameterSpelling<'_>) -> String {
+        let what = self.what(spelling);
+        match self.remedy() {
+            None => what,
+            Some(remedy) => {
+                let between = if remedy.is_sentence() { ". " } else { "; " };
+                format!("{what}{between}{}", remedy.render(spelling))
+            }
+        }
+    }
+
+    /// The parameter that is wrong, where the error is about one.
+    pub fn parameter(&self) -> Option<&str> {
+        match self {
+            Error::Parameter { name, .. } => Some(name),
+            Error::Memory { .. } => Some("memory"),
+            Error::CheckpointMismatch { setting, .. } => setting.as_parameter(),
+            _ => None,
+        }
+    }
+
+    /// What the user can do about it, where that is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        let remedy = match self {
+            Error::Io { source, .. } => Remedy::from(remedy_for_io(source)),
+            Error::Input { remedy, .. }
+            | Error::WrongKind { hint: remedy, .. }
+            | Error::Parameter { remedy, .. }
+            | Error::Memory { remedy, .. }
+            | Error::Allocation { remedy, .. }
+            | Error::Numeric { remedy, .. } => remedy.clone(),
+            Error::Damaged { kind: "checkpoint", .. } => {
+                "restore it from a copy, or discard it with {restart}".into()
+            }
+            Error::Damaged { .. } => "restore it from a copy, or create it again".into(),
+            Error::Version { kind: "checkpoint", .. } => {
+                "resume with the version of tinylda that wrote it, or discard it with {restart}".into()
+            }
+            Error::Version { .. } => "upgrade tinylda, or create the file again with this version".into(),
+            Error::CheckpointMismatch { .. } => {
+                "resume with the same settings, discard the checkpoint with {restart}, or choose another \
+                 folder with {checkpoint}"
+                    .into()
+            }
+            Error::CheckpointExists { .. } => {
+                "continue it with {resume}, or discard it with {restart}".into()
+            }
+            Error::FolderInUse { .. } => {
+                "wait until it ends, or choose another {output} and another {checkpoint} folder".into()
+            }
+            Error::Interrupted | Error::Stopped { .. } => Remedy::default(),
+        };
+        Some(remedy).filter(|remedy| !remedy.is_empty())
+    }
+
+    /// The message without the remedy.
+    fn what(&self, spelling: ParameterSpelling<'_>) -> String {
+        match self {
+            Error::Io { path, action, source } => format!("cannot {action} {}: {source}", path.display()),
+            Error::Input { path, position, found, expected, .. } => {
+                format!("{}{position}: expected {}, found {found}", path.display(), expected.render(spelling))
+            }
+            Error::Damaged { path, kind, position, found } => {
+                format!("{}{position}: the {kind} file is damaged: {found}", path.display())
+            }
+            Error::WrongKind { path, kind, .. } => format!("{} is not a tinylda {kind} file", path.display()),
+            Error::Version { path, kind, found, supported } => {
+                let path = path.display();
+                format!(
+                    "{path}: {kind} format version {found} is not supported, only up to version {supported}"
+                )
+            }
+            Error::Parameter { name, problem, .. } => problem.describe(name, spelling),
+            Error::Memory { need, have, .. } => {
+                let (need, have) = (human_bytes(*need), human_bytes(*have));
+                format!("not enough memory: about {need} needed, {have} available")
+            }
+            Error::Allocation { bytes, .. } => format!("cannot allocate {} of memory", human_bytes(*bytes)),
+            Error::Numeric { document, phase, found, .. } => {
+                format!("document {document}: numeric overflow in {phase} ({found})")
+            }
+            Error::Interrupted => "interrupted, nothing was written".to_owned(),
+            Error::Stopped { path, passes } => {
+                let plural = if *passes == 1 { "" } else { "es" };
+                format!("stopped after {passes} pass{plural}, with a checkpoint in {}", path.display())
+            }
+            Error::CheckpointMismatch { path, setting, found, wanted } => {
+                let (found, wanted) = (found.as_deref(), wanted.as_deref());
+                let set = |value| with_value(setting, value, spelling);
+                let before = if found.is_some() { "with" } else { "without" };
+                let now = if wanted.is_some() { "this run uses" } else { "this run does not use" };
+                let path = path.display();
+                format!("{path}: the checkpoint was created {before} {}, {now} {}", set(found), set(wanted))
+            }
+            Error::CheckpointExists { path } => {
+                format!("{}: the folder has the checkpoint of an unfinished training", path.display())
+            }
+            Error::FolderInUse { path } => {
+                format!("{}: another training is using this folder", path.display())
+            }
+        }
+    }
+
     /// An error of the operating system on `path`, as a function for `map_err`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
         let path = path.to_path_buf();
@@ -226,18 +426,52 @@ impl Error {
     }
 
     /// A damaged corpus file.
-    pub(crate) fn damaged_corpus(path: &Path, place: Place, found: impl Into<String>) -> Error {
-        Error::Damaged { path: path.to_path_buf(), kind: "corpus", place, found: found.into() }
+    pub(crate) fn damaged_corpus(path: &Path, position: Position, found: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_path_buf(), kind: "corpus", position, found: found.into() }
     }
 
     /// A damaged file of a checkpoint.
-    pub(crate) fn damaged_checkpoint(path: &Path, place: Place, found: impl Into<String>) -> Error {
-        Error::Damaged { path: path.to_path_buf(), kind: "checkpoint", place, found: found.into() }
+    pub(crate) fn damaged_checkpoint(path: &Path, position: Position, found: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_path_buf(), kind: "checkpoint", position, found: found.into() }
     }
 
     /// A damaged model file.
-    pub(crate) fn damaged_model(path: &Path, place: Place, found: impl Into<String>) -> Error {
-        Error::Damaged { path: path.to_path_buf(), kind: "model", place, found: found.into() }
+    pub(crate) fn damaged_model(path: &Path, position: Position, found: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_path_buf(), kind: "model", position, found: found.into() }
+    }
+}
+
+/// A setting with its value; alone where there is none.
+fn with_value(setting: &Template, value: Option<&str>, spelling: ParameterSpelling<'_>) -> String {
+    match (setting.as_parameter(), value) {
+        (Some(name), value) => spelling(name, value),
+        (None, Some(value)) => format!("{} {value}", setting.render(spelling)),
+        (None, None) => setting.render(spelling),
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn one_of(all: &[String]) -> String {
+    match all {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// What to do about the most frequent failures of the system.
+fn remedy_for_io(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind as Kind;
+    match source.kind() {
+        Kind::NotFound => "check the name and that the folder exists",
+        Kind::PermissionDenied => "check the permissions, or choose another folder",
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
+            "free some space, or choose a folder on another disk; no incomplete file was left behind"
+        }
+        Kind::ReadOnlyFilesystem => "choose a folder that can be written to",
+        Kind::AlreadyExists | Kind::NotADirectory => "a file of that name exists, choose another folder",
+        Kind::IsADirectory => "this is a folder, name a file",
+        _ => "",
     }
 }
 
@@ -245,17 +479,117 @@ thread_local! {
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread is caught now, and becomes an [`Error`]: a panic hook may ask, and keep silent. The library sets no hook
-/// of its own, since a process has only one.
+/// Whether a panic of this thread would be caught now and become an [`Error`]. A panic hook may ask, and keep silent. The library
+/// sets no hook of its own, since a process has only one.
 pub fn panic_is_caught() -> bool {
     CAUGHT.get()
 }
 
-/// Calls what may panic, since it is not ours; nothing where it does. What it has changed must not be used then.
+/// Calls foreign code that may panic; returns `None` where it does. Values that the code was changing
+/// must not be used then.
 #[cfg(feature = "parquet")]
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     let before = CAUGHT.replace(true);
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
     CAUGHT.set(before);
     result.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The spelling of another caller.
+    fn option(name: &str, value: Option<&str>) -> String {
+        let option = format!("/{name}");
+        value.map_or(option.clone(), |value| format!("{option}:{value}"))
+    }
+
+    #[test]
+    fn every_kind_of_problem_has_its_own_message() {
+        let algorithms = ["{algorithm=vb}", "{algorithm=ovb}"];
+        for (error, text) in [
+            (Error::out_of_range("topics", 0, "at least 1"), "/topics must be at least 1, not 0"),
+            (
+                Error::parse("glob", "[", "a pattern such as *.txt"),
+                "invalid value \"[\" for /glob: expected a pattern such as *.txt",
+            ),
+            (
+                Error::missing("text_column", "the name of a column"),
+                "/text_column is missing: expected the name of a column",
+            ),
+            (Error::conflict("resume", "{restart}"), "/resume cannot be combined with /restart"),
+            (Error::only_with("kappa", [algorithms[1]]), "/kappa is only valid with /algorithm:ovb"),
+            (
+                Error::only_with("inner", algorithms),
+                "/inner is only valid with /algorithm:vb or /algorithm:ovb",
+            ),
+            (Error::requires("burn_in", "{samples}"), "/burn_in requires /samples"),
+            (Error::unsupported("threads", "no thread"), "/threads is not supported: no thread"),
+            (
+                Error::unsupported_value("instructions", "avx2", "the processor lacks them"),
+                "/instructions:avx2 is not supported: the processor lacks them",
+            ),
+        ] {
+            assert_eq!(error.describe(&option), text);
+            assert!(error.parameter().is_some() && error.remedy().is_none());
+        }
+    }
+
+    #[test]
+    fn the_remedy_comes_last() {
+        let error = Error::out_of_range("burn_in", 9, "less than {passes}").with_remedy("use {burn_in=4}");
+        assert_eq!(error.to_string(), "`burn_in` must be less than `passes`, not 9; use `burn_in=4`");
+        assert_eq!(error.describe(&option), "/burn_in must be less than /passes, not 9; use /burn_in:4");
+        let remedy = error.remedy().unwrap();
+        assert_eq!(remedy.suggestions().collect::<Vec<_>>(), [("burn_in", Some("4"))]);
+        let error = Error::requires("a", "{b}").with_remedy("Two sentences. Here.");
+        assert_eq!(error.to_string(), "`a` requires `b`. Two sentences. Here.");
+    }
+
+    #[test]
+    fn user_data_is_no_template() {
+        let error = Error::out_of_range("layer", "{memory}", Template::from("one of ").text("{seed}"));
+        assert_eq!(error.describe(&option), "/layer must be one of {seed}, not {memory}");
+        let error = Error::Input {
+            path: "{memory}".into(),
+            position: Position::Line(3),
+            found: "{seed}".into(),
+            expected: "a number".into(),
+            remedy: "use {format=text}".into(),
+        };
+        let text = "{memory}, line 3: expected a number, found {seed}; use /format:text";
+        assert_eq!(error.describe(&option), text);
+    }
+
+    #[test]
+    fn a_checkpoint_that_differs_shows_both_values() {
+        let error = |setting: &str, found: Option<&str>, wanted: Option<&str>| Error::CheckpointMismatch {
+            path: "m".into(),
+            setting: setting.into(),
+            found: found.map(str::to_owned),
+            wanted: wanted.map(str::to_owned),
+        };
+        let differs = error("{seed}", Some("1"), Some("2"));
+        let text = differs.describe(&option);
+        assert!(text.starts_with("m: the checkpoint was created with /seed:1, this run uses /seed:2; "));
+        assert!(text.contains("/restart") && text.contains("/checkpoint"), "{text}");
+        assert_eq!(differs.parameter(), Some("seed"));
+        let text = error("{seeds} checksum", None, Some("3f")).describe(&option);
+        assert!(
+            text.contains("created without /seeds checksum, this run uses /seeds checksum 3f;"),
+            "{text}"
+        );
+        let text = error("{optimize}", Some("true"), None).describe(&option);
+        assert!(text.contains("created with /optimize:true, this run does not use /optimize;"), "{text}");
+    }
+
+    #[test]
+    fn messages_about_memory_name_both_sizes() {
+        let error = Error::Memory { need: 3 << 20, have: 1 << 20, remedy: "use {memory=3MiB}".into() };
+        let text = "not enough memory: about 3.0 MiB needed, 1.0 MiB available; use /memory:3MiB";
+        assert_eq!(error.describe(&option), text);
+        let error = Error::Allocation { bytes: 1 << 30, remedy: Remedy::default() };
+        assert_eq!(error.to_string(), "cannot allocate 1.0 GiB of memory");
+    }
 }

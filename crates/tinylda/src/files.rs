@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// What temporary names begin and end with.
 const PREFIX: &str = ".tinylda-";
@@ -187,10 +187,10 @@ pub(crate) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
 pub(crate) fn not_regular(path: &Path, kind: &str) -> Error {
     Error::Input {
         path: path.to_path_buf(),
-        place: Place::Whole,
+        position: Position::Whole,
         found: "a pipe".into(),
-        expected: format!("a {kind} in a regular file"),
-        remedy: format!("save the {kind} to a file first"),
+        expected: format!("a {kind} in a regular file").into(),
+        remedy: format!("save the {kind} to a file first").into(),
     }
 }
 

@@ -27,50 +27,44 @@
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp))]
 
-mod algo;
-mod checkpoint;
+mod algorithms;
 pub mod corpus;
-mod counts;
-mod engine;
-mod error;
+pub mod error;
 pub mod eval;
 pub mod export;
 mod features;
 mod files;
+mod format;
 mod infer;
-mod kernel;
 mod memory;
-mod messages;
 pub mod model;
 mod npy;
 mod numbers;
-mod phases;
-mod plan;
 mod priors;
 mod random;
 pub mod report;
-mod seeds;
+mod sections;
+pub mod settings;
+mod simd;
 mod store;
 pub mod table;
 mod threads;
 mod topics;
 mod train;
 
-pub use algo::{Active, Algorithm};
-pub use checkpoint::has_checkpoint;
+pub use algorithms::tbp::seed_words::Seeds;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
-pub use error::{Error, Place, Result, panic_is_caught};
+pub use error::{Error, Position, Result, panic_is_caught};
 pub use files::{check_writable, same_file, write_file};
+pub use format::{grouped, human_bytes};
 pub use infer::{
     Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,
     Similar, Typical, Unknown, find_document, names_of,
 };
-pub use kernel::Instructions;
 pub use memory::one_heap;
 pub use model::Model;
-pub use plan::{Plan, grouped, human_bytes};
-pub use seeds::{DEFAULT_SEED_WEIGHT, Seeds};
-pub use train::{
-    DEFAULT_BETA, DEFAULT_PASSES, DEFAULT_TOLERANCE, DEFAULT_TOLERANCE_TBP, Event, LEAST_PASSES, PassReport,
-    Progress, Resume, Stop, Summary, Trained, Trainer,
-};
+pub use settings::{Active, Algorithm, Settings};
+pub use simd::Instructions;
+pub use train::checkpoint::has_checkpoint;
+pub use train::plan::Plan;
+pub use train::{Event, PassReport, Progress, Resume, Stop, Summary, Trained, Trainer};

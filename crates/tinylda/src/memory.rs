@@ -2,17 +2,17 @@
 
 use crate::error::{Error, Result};
 
+/// One part in so many of a memory ceiling is left free: what the allocator needs besides cannot be counted.
+pub(crate) const SLACK: u64 = 32;
+
 /// A vector with room for so many; a refusal of the system is an error and not the end of the process.
 pub(crate) fn room<T>(length: u64) -> Result<Vec<T>> {
     let mut room = Vec::new();
     let fits = usize::try_from(length).is_ok_and(|length| room.try_reserve_exact(length).is_ok());
     if !fits {
-        return Err(Error::Memory {
-            need: length.saturating_mul(size_of::<T>() as u64),
-            have: 0,
-            remedy:
-                "The system gave no more memory: choose fewer topics (-k), or a smaller corpus or vocabulary."
-                    .into(),
+        return Err(Error::Allocation {
+            bytes: length.saturating_mul(size_of::<T>() as u64),
+            remedy: "reduce {topics}, or use a smaller corpus or vocabulary".into(),
         });
     }
     Ok(room)

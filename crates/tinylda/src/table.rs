@@ -202,12 +202,8 @@ impl Table {
     ) -> Result<Table> {
         check(format, columns)?;
         if format == TableFormat::Npy {
-            return Err(Error::Setting {
-                option: "-o",
-                found: "a stream for a numpy array".into(),
-                expected: "a file".into(),
-                remedy: "Name a file, or write TSV or JSON lines to the stream.".into(),
-            });
+            return Err(Error::out_of_range("output", "a stream", "a file for a NumPy array")
+                .with_remedy("write to a file, or write TSV or JSON lines"));
         }
         Table::begin(Sink::Stream(out), name, format, columns)
     }
@@ -394,38 +390,30 @@ impl Table {
             Some((cell, column)) => format!("{cell:?} in the column {:?}", column.name),
             None => format!("{} cells", cells.len()),
         };
-        Err(Error::Setting {
-            option: "row",
-            found: format!("row {} with {found}", self.rows + 1),
-            expected: format!("a cell of its kind for each of {} columns", self.columns.len()),
-            remedy: "Give the row as the columns were declared.".into(),
-        })
+        let found = format!("{found} (row {})", self.rows + 1);
+        let expected = format!("one cell of the right type for each of {} columns", self.columns.len());
+        Err(Error::out_of_range("row", found, expected))
     }
 }
 
 /// Whether a table of these columns can be written so.
 fn check(format: TableFormat, columns: &[Column]) -> Result<()> {
-    let wrong = |found: String, expected: &str, remedy: &str| {
-        Err(Error::Setting { option: "columns", found, expected: expected.into(), remedy: remedy.into() })
-    };
     let Some(first) = columns.first() else {
-        return wrong("none".into(), "at least one column", "Name what the table is to hold.");
+        return Err(Error::missing("columns", "at least one column"));
     };
     let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     names.sort_unstable();
     if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return wrong(format!("{twice:?} twice"), "names that differ", "Rename one of the two.");
+        return Err(Error::out_of_range("columns", format!("{twice:?} twice"), "a list of different names"));
     }
     if format == TableFormat::Npy {
         let other = columns.iter().find(|c| {
             c.kind == ColumnKind::Text || c.kind != first.kind || c.optional && c.kind == ColumnKind::Whole
         });
         if let Some(column) = other {
-            return wrong(
-                format!("{:?} in a numpy array", column.name),
-                "columns of numbers, all of one kind",
-                "Write Parquet, TSV or JSON lines, which hold texts and numbers side by side.",
-            );
+            let found = format!("{:?} too", column.name);
+            return Err(Error::out_of_range("columns", found, "numbers of one type for a NumPy array")
+                .with_remedy("write Parquet, TSV or JSON lines, which can contain texts and numbers"));
         }
     }
     Ok(())

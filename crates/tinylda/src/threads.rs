@@ -1,26 +1,29 @@
-//! The threads that a training runs on: how many there are, how they share work, and what keeps them awake between two shares.
+//! The worker threads of a training: how many there are, how they share work, and how they stay awake between two phases.
+//!
+//! The training loop runs on the caller's thread, which is worker 0; [`Threads`] owns the others. It is passed explicitly to
+//! whatever runs in parallel. This module knows nothing of what the work is.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Template};
 
-/// How many threads are started where so many are asked for: no more than a few for each core, which others would only take from each
-/// other.
+/// Returns how many threads are started when `asked` are asked for: at most a few per core, since more would only compete.
 pub(crate) fn started(asked: usize) -> usize {
     asked.clamp(1, (4 * cores()).max(64))
 }
 
-/// Threads to work on. The result does not depend on how many there are.
+/// Starts a thread pool for work that does not run on the caller's thread.
 pub(crate) fn pool(asked: usize) -> Result<rayon::ThreadPool> {
-    let threads = started(asked);
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| Error::Setting {
-        option: "--threads",
-        found: threads.to_string(),
-        expected: "threads that the system can start".into(),
-        remedy: format!("Choose fewer ({e})."),
+    build(started(asked))
+}
+
+fn build(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| {
+        let reason = Template::from("the system cannot start them: ").text(e.to_string());
+        Error::unsupported_value("threads", threads, reason).with_remedy("choose fewer")
     })
 }
 
@@ -28,73 +31,110 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What only one thread at a time has.
+/// Locks a mutex; a panic of another thread that held it does not matter here.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The threads of the pool that this is called from.
+/// The workers of a training: the caller's thread and, where more than one are wanted, the threads of a pool.
 ///
-/// One that falls asleep takes longer to wake than what lies between two shares of work. So it stays awake for a while, where each
-/// thread has a core to itself: else they would take it from each other.
+/// A thread that falls asleep takes longer to wake up than the time between two phases. Where every worker has a core to
+/// itself, workers therefore spin for a short while before they sleep.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    /// Which share of work this is.
-    share: Arc<AtomicU64>,
+    /// All workers but the caller's thread.
+    pool: Option<rayon::ThreadPool>,
+    count: usize,
+    /// Number of the current phase; workers that spin look for its change.
+    phase: Arc<AtomicU64>,
     cores: usize,
 }
 
-impl Default for Threads {
-    fn default() -> Threads {
-        Threads { share: Arc::default(), cores: cores() }
-    }
-}
-
 impl Threads {
-    /// `each(own, task)` for tasks of so much work, with what `ready(thread)` has made on every thread. The next thread that is free
-    /// takes the next task, the longest first: so they come to the end together.
+    /// Starts the workers; see [`started`] for how many.
+    pub(crate) fn new(asked: usize) -> Result<Threads> {
+        let count = started(asked);
+        let pool = if count > 1 { Some(build(count - 1)?) } else { None };
+        Ok(Threads { pool, count, phase: Arc::default(), cores: cores() })
+    }
+
+    /// Number of workers, the caller's thread included.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Runs `each` on every task, longest first, so that workers finish at about the same time. `init(worker)` creates the
+    /// per-worker state; it is called on every worker, with or without tasks.
     pub(crate) fn share<S, T: Send>(
         &self,
         mut tasks: Vec<(u64, T)>,
-        ready: impl Fn(usize) -> S + Sync,
+        init: impl Fn(usize) -> S + Sync,
         each: impl Fn(&mut S, T) + Sync,
     ) {
         tasks.sort_by_key(|&(work, _)| Reverse(work));
+        let Some(pool) = &self.pool else {
+            let mut state = init(0);
+            tasks.into_iter().for_each(|(_, task)| each(&mut state, task));
+            return;
+        };
         let tasks: Vec<Mutex<Option<T>>> =
             tasks.into_iter().map(|(_, task)| Mutex::new(Some(task))).collect();
         let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        self.share.fetch_add(1, Ordering::Relaxed);
-        rayon::broadcast(|thread| {
-            let mut own = ready(thread.index());
+        self.phase.fetch_add(1, Ordering::Relaxed);
+        let run = |worker: usize| {
+            let mut state = init(worker);
             while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if let Some(task) = locked(task).take() {
-                    each(&mut own, task);
+                    each(&mut state, task);
                 }
             }
-            drop(own);
+            drop(state);
             ended.fetch_add(1, Ordering::Relaxed);
-            if self.may_stay() {
-                stay(|| ended.load(Ordering::Relaxed) < thread.num_threads());
+            if self.may_spin() {
+                spin_while(|| ended.load(Ordering::Relaxed) < self.count);
             }
+        };
+        pool.in_place_scope(|scope| {
+            scope.spawn_broadcast(|_, context| run(context.index() + 1));
+            run(0);
         });
-        if self.may_stay() {
-            let share = Arc::clone(&self.share);
-            let now = share.load(Ordering::Relaxed);
-            rayon::spawn_broadcast(move |_| stay(|| share.load(Ordering::Relaxed) == now));
+        if self.may_spin() {
+            let phase = Arc::clone(&self.phase);
+            let now = phase.load(Ordering::Relaxed);
+            pool.spawn_broadcast(move |_| spin_while(|| phase.load(Ordering::Relaxed) == now));
         }
     }
 
-    fn may_stay(&self) -> bool {
-        (2..=self.cores).contains(&rayon::current_num_threads())
+    /// Maps tasks to results, in the order of the tasks. `init` creates the per-worker state.
+    pub(crate) fn map<S, T: Send, R: Send>(
+        &self,
+        tasks: Vec<T>,
+        init: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, T) -> R + Sync,
+    ) -> Vec<R> {
+        let mut results: Vec<Option<R>> = tasks.iter().map(|_| None).collect();
+        let work = tasks.into_iter().zip(&mut results).map(|task| (0, task)).collect();
+        self.share(work, |_| init(), |state, (task, result)| *result = Some(each(state, task)));
+        results.into_iter().flatten().collect()
+    }
+
+    /// Runs `each` on every task.
+    pub(crate) fn for_each<T: Send>(&self, tasks: Vec<T>, each: impl Fn(T) + Sync) {
+        self.share(tasks.into_iter().map(|task| (0, task)).collect(), |_| (), |(), task| each(task));
+    }
+
+    /// Whether every worker has a core to itself.
+    fn may_spin(&self) -> bool {
+        (2..=self.cores).contains(&self.count)
     }
 }
 
-/// Stays awake as long as this holds, within bounds.
-fn stay(holds: impl Fn() -> bool) {
-    const LONG: Duration = Duration::from_micros(300);
+/// Keeps the thread awake while the condition holds, for a bounded time.
+fn spin_while(holds: impl Fn() -> bool) {
+    const LIMIT: Duration = Duration::from_micros(300);
     let began = Instant::now();
-    while holds() && began.elapsed() < LONG {
-        // Whoever has something to do goes first.
+    while holds() && began.elapsed() < LIMIT {
+        // Threads with work to do go first.
         std::thread::yield_now();
     }
 }
@@ -105,26 +145,24 @@ mod tests {
     use crate::{Algorithm, Trainer};
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Every task once, the longest first; every thread makes ready, with or without tasks.
+    /// Every task runs once, the longest first; every worker creates its state, with or without tasks.
     #[test]
     fn tasks_are_shared() {
         for (threads, tasks) in [(1, 0), (1, 7), (2, 1), (2, 100), (3, 2), (16, 5), (16, 100)] {
             let (made_ready, turn) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let mut turns = vec![usize::MAX; tasks];
-            pool(threads).unwrap().install(|| {
-                let list = turns.iter_mut().enumerate().map(|(i, turn)| ((i * 37 % 101) as u64, turn));
-                Threads::default().share(
-                    list.collect(),
-                    |thread| {
-                        made_ready.fetch_add(1, Relaxed);
-                        thread
-                    },
-                    |own, task| {
-                        assert!(*own < threads);
-                        *task = turn.fetch_add(1, Relaxed);
-                    },
-                );
-            });
+            let list = turns.iter_mut().enumerate().map(|(i, turn)| ((i * 37 % 101) as u64, turn));
+            Threads::new(threads).unwrap().share(
+                list.collect(),
+                |thread| {
+                    made_ready.fetch_add(1, Relaxed);
+                    thread
+                },
+                |own, task| {
+                    assert!(*own < threads);
+                    *task = turn.fetch_add(1, Relaxed);
+                },
+            );
             assert_eq!(made_ready.into_inner(), threads);
             assert_eq!(turn.into_inner(), tasks);
             let mut work: Vec<u64> = (0..tasks).map(|i| (i * 37 % 101) as u64).collect();
@@ -141,11 +179,19 @@ mod tests {
     }
 
     #[test]
+    fn results_come_in_the_order_of_tasks() {
+        for threads in [1, 2, 5] {
+            let squares = Threads::new(threads).unwrap().map((0..100).collect(), || (), |(), n: u32| n * n);
+            assert!(squares.into_iter().eq((0..100).map(|n| n * n)));
+        }
+    }
+
+    #[test]
     fn no_more_threads_than_cores_can_serve() {
         assert_eq!(pool(0).unwrap().current_num_threads(), 1);
         let most = (4 * cores()).max(64);
-        assert_eq!(pool(usize::MAX).unwrap().current_num_threads(), most);
-        // And they are what is said and planned.
+        assert_eq!(Threads::new(usize::MAX).unwrap().count(), most);
+        // As many are planned for and reported as are started.
         let trainer = Trainer::new(3).threads(usize::MAX);
         assert_eq!(trainer.threads_used(), most);
         assert_eq!(trainer.algorithm(Algorithm::Atbp).threads_used(), 1);

@@ -8,10 +8,10 @@
 //! p(w|k) = (phi[w,k]+beta) / (lambda[k]+W*beta)
 //! ```
 
-use crate::checkpoint::{In, Out};
 use crate::error::Result;
-use crate::kernel::{LANES, Lanes, flat, flat_mut};
 use crate::memory;
+use crate::sections::{SectionReader, SectionWriter};
+use crate::simd::{LANES, Lanes, flat, flat_mut};
 
 /// Rows of K numbers, padded to whole [`Lanes`].
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,6 +45,11 @@ impl Matrix {
             fill(r, flat_mut(&mut data[start..]))?;
         }
         Ok(Matrix { stride, data })
+    }
+
+    /// Whether it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.data.is_empty()
     }
 
     #[inline]
@@ -84,11 +89,11 @@ impl Matrix {
             .collect()
     }
 
-    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+    pub(crate) fn save(&self, out: &mut SectionWriter) -> Result<()> {
         out.numbers(flat(&self.data))
     }
 
-    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+    pub(crate) fn restore(&mut self, from: &mut SectionReader) -> Result<()> {
         from.begin((self.data.len() * LANES) as u64)?;
         from.more(flat_mut(&mut self.data))
     }
@@ -187,12 +192,12 @@ impl Topics {
     }
 
     /// What changes in training.
-    pub(crate) fn save(&self, out: &mut Out) -> Result<()> {
+    pub(crate) fn save(&self, out: &mut SectionWriter) -> Result<()> {
         out.numbers(&self.lambda)?;
         self.phi.save(out)
     }
 
-    pub(crate) fn restore(&mut self, from: &mut In) -> Result<()> {
+    pub(crate) fn restore(&mut self, from: &mut SectionReader) -> Result<()> {
         from.numbers(self.lambda.len(), &mut self.lambda)?;
         self.phi.restore(from)
     }

@@ -135,7 +135,7 @@ fn what_makes_no_sense_is_refused() {
     let bare = write_corpus(&folder.path().join("bare.tlc"), 2, &[vec![(0, 5), (1, 5)]]);
     let refused = |trainer: Trainer, corpus: &Corpus, parts: &[&str]| {
         let error = trainer.check(corpus).unwrap_err();
-        assert!(matches!(error, Error::Setting { .. } | Error::Input { .. }));
+        assert!(matches!(error, Error::Parameter { .. } | Error::Input { .. }));
         for part in parts {
             assert!(error.to_string().contains(part), "{part:?} is missing in: {error}");
         }

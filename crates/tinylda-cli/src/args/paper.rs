@@ -31,7 +31,7 @@ pub(crate) struct Paper {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) passes: Option<u32>,
     /// Stop when a pass changes the training perplexity by less than this; tbp stops by its own rule
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = tinylda::DEFAULT_TOLERANCE)]
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = tinylda::settings::TOLERANCE)]
     pub(crate) tol: f64,
     /// The same seed gives the same halves and the same topics
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]

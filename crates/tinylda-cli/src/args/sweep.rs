@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tinylda::eval::Measure;
 
-use super::{How, Words, share};
+use super::{TrainingArgs, Words, share};
 
 /// One measure by its name.
 fn one_measure() -> impl TypedValueParser<Value = Measure> {
@@ -54,7 +54,7 @@ pub(crate) struct Sweep {
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) training: TrainingArgs,
     /// The folder for results, figure, report and models [default: the corpus's name and .sweep]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

@@ -3,53 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use tinylda::Algorithm;
+use clap::Args;
+use tinylda::{Algorithm, Settings};
 
-use super::{Size, Words, algorithm, not_negative, positive, size};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Digamma {
-    /// A document's topics, as in the paper
-    Theta,
-    /// And the words of topics, as in Blei's and Hoffman's variational Bayes
-    Both,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Exclude {
-    /// The word's own message, as belief propagation has it
-    Own,
-    /// Nothing, as the paper's TBP has it
-    None,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Theta {
-    /// Its messages
-    Keep,
-    /// Nothing: it begins anew each time
-    Recompute,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Instructions {
-    Plain,
-    Avx2,
-    Avx512,
-}
-
-/// How many topics a document may use.
-fn active(text: &str) -> Result<tinylda::Active, String> {
-    match text {
-        "auto" => Ok(tinylda::Active::Auto),
-        "all" => Ok(tinylda::Active::All),
-        number => match number.parse() {
-            Ok(n) if n > 0 => Ok(tinylda::Active::AtMost(n)),
-            _ => Err("expected auto, all or a whole number from 1".into()),
-        },
-    }
-}
+use super::settings::SettingArgs;
+use super::{Size, Words, positive, size};
 
 /// 30s, 10m, 2h, 0.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -65,74 +23,39 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
-/// How topics are found: what every command that trains can be told.
+/// How a model is trained: what every command that trains can be told.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct How {
-    /// How topics are found
-    #[arg(long, value_parser = algorithm(), default_value = "tbp")]
-    pub(crate) algorithm: Algorithm,
-    /// Dirichlet parameter of a document's topics, per topic [default: 2/K]
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, conflicts_with = "alpha_sum")]
-    pub(crate) alpha: Option<f64>,
-    /// The same as a sum over topics, as MALLET has it: alpha is this divided by K
-    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
+pub(crate) struct TrainingArgs {
+    #[command(flatten)]
+    pub(crate) given: SettingArgs,
+    /// The same as --alpha as a sum over topics, as MALLET has it: alpha is this divided by K
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = positive, conflicts_with = "alpha")]
     pub(crate) alpha_sum: Option<f64>,
-    /// Dirichlet parameter of a topic's words, per word
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = tinylda::DEFAULT_BETA)]
-    pub(crate) beta: f64,
-    /// Learn alpha (one for each topic) and beta from the documents; --alpha and --beta are where they begin
-    #[arg(long)]
-    pub(crate) optimize: bool,
-    /// The most passes over the corpus
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), default_value_t = tinylda::DEFAULT_PASSES)]
-    pub(crate) passes: u32,
-    /// Stop when a pass changes the training perplexity by less than this (not before pass 10); 0: never [default: a
-    /// twenty-thousandth of it with tbp, else 1]
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative)]
-    pub(crate) tol: Option<f64>,
-    /// How many threads; the result does not depend on it. atbp and abp use one, by their definition [default: all cores]
+    /// Number of threads; the result does not depend on it. atbp and abp use one, by their definition [default: all cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// tbp: what is taken out of the messages to a document [default: own]
-    #[arg(long, value_enum)]
-    pub(crate) exclude: Option<Exclude>,
-    /// tbp: how many topics a document may use: auto, all or a number [default: auto]
-    #[arg(long, value_name = "auto|all|N", value_parser = active)]
-    pub(crate) active: Option<tinylda::Active>,
-    /// vb, ovb: how often a document is renewed at the most before the topics learn from it [default: 1; 100 with ovb and --digamma both]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) inner: Option<u32>,
-    /// vb: what is weighed by the digamma function: a document's topics, or those and the topics' words [default: theta]
-    #[arg(long, value_enum)]
-    pub(crate) digamma: Option<Digamma>,
-    /// ovb: documents of a batch [default: 1024]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) batch: Option<u64>,
-    /// ovb: the learning rate is (tau0 + batches)^-kappa [default: 1024]
-    #[arg(long, value_parser = not_negative)]
-    pub(crate) tau0: Option<f64>,
-    /// ovb: see --tau0 [default: 0.5]
-    #[arg(long, value_parser = not_negative)]
-    pub(crate) kappa: Option<f64>,
-    /// gibbs: passes before the first sample [default: half of --passes]
-    #[arg(long, value_name = "N")]
-    pub(crate) burn_in: Option<u32>,
-    /// gibbs: the topics are the mean of so many samples, taken evenly after the burn-in; more than one makes all passes
-    /// [default: 1, the last]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) samples: Option<u32>,
-    /// Use these instructions in place of the best that the processor has; the result does not depend on them
-    #[arg(long, value_enum, hide = true)]
-    pub(crate) instructions: Option<Instructions>,
-    /// The most memory to use, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
+    /// Memory limit, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<Size>,
-    /// tbp: what is kept of documents between two passes; recompute needs little disk, and costs accuracy [default: keep]
-    #[arg(long, value_enum)]
-    pub(crate) theta: Option<Theta>,
-    /// Write a checkpoint so often, such as 30s, 10m or 2h; 0: only when stopped
+    /// Time between two checkpoints, such as 30s, 10m or 2h; 0 writes one only when stopped
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
     pub(crate) checkpoint_every: Duration,
+}
+
+impl TrainingArgs {
+    /// The algorithm to train with.
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        self.given.0.algorithm.unwrap_or_default()
+    }
+
+    /// The settings of a training of so many topics.
+    pub(crate) fn settings(&self, topics: u32, seed: u64) -> Settings {
+        let mut settings = self.given.0.clone();
+        settings.topics = Some(topics);
+        settings.seed = Some(seed);
+        settings.alpha = settings.alpha.or(self.alpha_sum.map(|sum| sum / f64::from(topics)));
+        settings
+    }
 }
 
 /// Find topics in a corpus
@@ -162,7 +85,7 @@ pub(crate) struct Train {
     #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = super::topics)]
     pub(crate) topics: u32,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) training: TrainingArgs,
     /// tbp: seed words of topics, a line for each: `topic: word word …`, topics as numbers from 0 or as names. The words keep
     /// drawing their topic in every pass
     #[arg(long, value_name = "FILE")]

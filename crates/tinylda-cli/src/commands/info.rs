@@ -97,7 +97,7 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
 
 fn model(path: &Path, json: bool) -> anyhow::Result<()> {
     let model = Model::load(path)?;
-    let s = model.settings();
+    let s = model.training();
     let alpha_sum: f64 = model.alpha().iter().map(|&a| f64::from(a)).sum();
     let (least, most) = model.alpha().iter().fold((f32::MAX, f32::MIN), |(l, m), &a| (l.min(a), m.max(a)));
     let bytes = std::fs::metadata(path)?.len();
@@ -110,7 +110,7 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         "alpha_sum": alpha_sum,
         "beta": plain(model.beta()),
         "algorithm": s.algorithm,
-        "exclude": s.exclude,
+        "settings": s.settings,
         "seed": s.seed,
         "passes": s.passes,
         "tolerance": s.tolerance,
@@ -126,18 +126,16 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
     } else {
         format!("{least} to {most} per topic")
     };
+    let given: Vec<String> =
+        s.settings.given().into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     let lines = table(&[
         ("model", shown(path)),
         ("topics", grouped(u64::from(model.topics()))),
         ("words", grouped(u64::from(model.words()))),
         ("alpha", format!("{alpha}, {alpha_sum:.4} in all")),
         ("beta", model.beta().to_string()),
-        (
-            "algorithm",
-            s.exclude
-                .as_ref()
-                .map_or_else(|| s.algorithm.clone(), |e| format!("{}, exclude {e}", s.algorithm)),
-        ),
+        ("algorithm", s.algorithm.clone()),
+        ("settings", given.join(", ")),
         ("seed", s.seed.to_string()),
         ("passes", s.passes.to_string()),
         ("training perplexity", format!("{:.2}", s.train_perplexity)),

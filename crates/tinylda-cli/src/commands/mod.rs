@@ -49,7 +49,7 @@ fn to_stdout(text: &str) -> anyhow::Result<()> {
 
 /// Wrong usage: exit code 2.
 pub(crate) fn usage(option: &'static str, found: String, expected: &str, remedy: &str) -> anyhow::Error {
-    tinylda::Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() }.into()
+    anyhow::anyhow!("{option} is {found}; expected {expected}. {remedy}")
 }
 
 /// Refuses an output that would replace one of the inputs, or that is `-` where no stream makes sense.

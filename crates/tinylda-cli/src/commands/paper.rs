@@ -57,7 +57,7 @@ impl Setup {
             }
         }
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let passes = a.passes.unwrap_or(if a.quick { 30 } else { tinylda::DEFAULT_PASSES });
+        let passes = a.passes.unwrap_or(if a.quick { 30 } else { 500 });
         Ok(Setup {
             out: a.output.clone(),
             topics,
@@ -93,6 +93,11 @@ impl Setup {
         let found = self.topics.iter().copied().find(|&k| k == 100);
         found.or_else(|| self.topics.first().copied()).unwrap_or(1)
     }
+}
+
+/// The default of beta.
+fn beta() -> f64 {
+    tinylda::settings::Setting::default_number("beta").unwrap_or(0.01)
 }
 
 /// All that there is to show.

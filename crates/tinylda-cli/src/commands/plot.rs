@@ -119,13 +119,13 @@ fn topics(model: &Model, chosen: &[u32], words: usize, heading: &str) -> Drawing
 }
 
 fn perplexity(model: &Model, heading: &str) -> Drawing {
-    let settings = model.settings();
-    let points = settings.history.iter().map(|&(pass, perplexity)| (f64::from(pass), perplexity)).collect();
+    let training = model.training();
+    let points = training.history.iter().map(|&(pass, perplexity)| (f64::from(pass), perplexity)).collect();
     let panel = Panel {
         title: format!("{} topics", model.topics()),
         x: Axis::new("passes", false),
         y: Axis::new("training perplexity", false),
-        series: vec![Series { name: settings.algorithm.clone(), points }],
+        series: vec![Series { name: training.algorithm.clone(), points }],
     };
     Figure { title: heading.into(), columns: 1, panels: vec![panel] }.draw()
 }

@@ -176,7 +176,7 @@ fn base64(bytes: &[u8]) -> String {
 
 /// What was modelled: the corpus's name without its endings.
 pub(super) fn title(model: &Model) -> String {
-    let mut name = model.settings().corpus.file.as_str();
+    let mut name = model.training().corpus.file.as_str();
     for ending in [".tlc", ".input", ".stdin", ".model"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
@@ -185,18 +185,19 @@ pub(super) fn title(model: &Model) -> String {
 
 /// The command that makes such a model, from what the model keeps.
 fn command(model: &Model, path: &Path) -> String {
-    let settings = model.settings();
-    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), settings.corpus.file.clone()];
+    let training = model.training();
+    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), training.corpus.file.clone()];
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     option("-k", model.topics().to_string());
-    if settings.algorithm != "tbp" {
-        option("--algorithm", settings.algorithm.clone());
-    }
-    option("--seed", settings.seed.to_string());
-    option("--passes", settings.passes.to_string());
+    option("--seed", training.seed.to_string());
+    option("--passes", training.passes.to_string());
     option("-o", path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    if settings.optimize {
-        words.push("--optimize".into());
+    for (name, value) in training.settings.given() {
+        match (name, value.as_str()) {
+            ("topics" | "seed" | "passes", _) | (_, "false") => {}
+            (_, "true") => words.push(args::flag(name)),
+            _ => words.extend([args::flag(name), value]),
+        }
     }
     super::train::shell(&words)
 }
@@ -226,7 +227,7 @@ pub(super) fn passes(log: &Path, model: &Model) -> anyhow::Result<Vec<Pass>> {
     found.reverse();
     found.dedup_by_key(|pass| pass.pass);
     found.reverse();
-    let history = &model.settings().history;
+    let history = &model.training().history;
     let alike = |(pass, &(number, perplexity)): (&Pass, &(u32, f64))| {
         pass.pass == number && (pass.perplexity - perplexity).abs() <= 1e-6 * perplexity.abs()
     };

@@ -40,7 +40,6 @@ struct Setup<'a> {
 }
 
 pub(crate) fn run(a: &args::Sweep, ui: Ui) -> anyhow::Result<()> {
-    how::check(&a.how)?;
     let out = a.output.clone().unwrap_or_else(|| default_folder(&a.corpus));
     if out.exists() && !out.is_dir() {
         let found = format!("{}, which is a file", out.display());
@@ -89,7 +88,7 @@ fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
     for folder in [&parts, &out.join("runs"), &out.join("models")] {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    let memory = ceiling(a.how.memory)?;
+    let memory = ceiling(a.training.memory)?;
     // Other data must not take the place of a corpus that belongs to results.
     let (new, kept) = (out.join("corpus.new.tlc"), out.join("corpus.tlc"));
     let opening = super::input::Opening {
@@ -99,7 +98,7 @@ fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
         model: None,
         beside: &new,
         keep: true,
-        threads: usize::from(a.how.threads.unwrap_or(0)),
+        threads: usize::from(a.training.threads.unwrap_or(0)),
         memory,
     };
     let opened = opening.open(DetectedInput::open(&a.corpus)?, ui)?;
@@ -121,38 +120,22 @@ fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
     let files = (&*parts.join("train.tlc"), &*parts.join("test.tlc"));
     let (train, test) = experiment::parts(&corpus, a.test, a.seed, files, true, ui)?;
     let train = train.context("the training part is gone")?;
-    Ok(Setup { a, out, settings, threads: how::threads(&a.how), memory, corpus, train, test })
+    Ok(Setup { a, out, settings, threads: how::threads(&a.training), memory, corpus, train, test })
 }
 
 /// All that decides about a result, so that what is in the folder can be compared. Threads, memory and instructions do not.
 fn settings(a: &args::Sweep, fingerprint: &str) -> Settings {
-    let h = &a.how;
-    let name = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
-    let list = [
-        ("the version of tinylda", json!(env!("CARGO_PKG_VERSION"))),
-        ("the documents", json!(fingerprint)),
-        ("--test", json!(a.test)),
-        ("--top", json!(a.top)),
-        ("--seed", json!(a.seed)),
-        ("--algorithm", json!(h.algorithm.name())),
-        ("--alpha", json!(h.alpha)),
-        ("--alpha-sum", json!(h.alpha_sum)),
-        ("--beta", json!(h.beta)),
-        ("--optimize", json!(h.optimize)),
-        ("--passes", json!(h.passes)),
-        ("--tol", json!(h.tol)),
-        ("--exclude", json!(h.exclude.map(|v| name(&v)))),
-        ("--active", json!(h.active.map(|v| name(&v)))),
-        ("--theta", json!(h.theta.map(|v| name(&v)))),
-        ("--inner", json!(h.inner)),
-        ("--digamma", json!(h.digamma.map(|v| name(&v)))),
-        ("--batch", json!(h.batch)),
-        ("--tau0", json!(h.tau0)),
-        ("--kappa", json!(h.kappa)),
-        ("--burn-in", json!(h.burn_in)),
-        ("--samples", json!(h.samples)),
+    let mut list = vec![
+        ("the version of tinylda".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
+        ("the documents".to_owned(), json!(fingerprint)),
+        ("--test".to_owned(), json!(a.test)),
+        ("--top".to_owned(), json!(a.top)),
+        ("--seed".to_owned(), json!(a.seed)),
+        ("--alpha-sum".to_owned(), json!(a.training.alpha_sum)),
     ];
-    list.into_iter().map(|(option, value)| (option.to_owned(), value)).collect()
+    let given = a.training.given.0.given();
+    list.extend(given.into_iter().map(|(name, value)| (args::flag(name), json!(value))));
+    list.into_iter().collect()
 }
 
 /// Results of other settings cannot stand beside these in one table.

@@ -100,7 +100,7 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         _ => format!("{} passes", summary.passes),
     };
     let value = json!({
-        "algorithm": a.how.algorithm.name(),
+        "algorithm": a.training.algorithm().name(),
         "topics": a.topics,
         "passes": summary.passes,
         "converged": summary.stop == Stop::Converged,
@@ -150,10 +150,10 @@ fn report(
     let making = super::report::Making {
         title: super::report::title(&model),
         command: shell(&command),
-        passes: model.settings().history.iter().map(pass).collect(),
-        memory: plan.ceiling.filter(|_| a.how.memory.is_some()),
+        passes: model.training().history.iter().map(pass).collect(),
+        memory: plan.ceiling.filter(|_| a.training.memory.is_some()),
         texts: true,
-        threads: super::infer::threads(a.how.threads),
+        threads: super::infer::threads(a.training.threads),
     };
     making
         .write(&model, Some(corpus), output, ui)
@@ -199,8 +199,8 @@ fn from_data(a: &args::Train, input: DetectedInput, ui: Ui) -> anyhow::Result<()
         model: None,
         beside: &beside,
         keep: a.keep_corpus.is_some(),
-        threads: usize::from(a.how.threads.unwrap_or(0)),
-        memory: ceiling(a.how.memory)?,
+        threads: usize::from(a.training.threads.unwrap_or(0)),
+        memory: ceiling(a.training.memory)?,
     };
     let opened = opening.open(input, ui)?;
     if let Some(done) = &opened.imported {
@@ -241,13 +241,13 @@ fn announce(a: &args::Train, corpus: &Corpus, plan: &Plan, ui: Ui) {
     ui.say(&format!(
         "training {} topics with {} on {}: {} documents, {} non-zeros",
         a.topics,
-        a.how.algorithm.name(),
+        a.training.algorithm().name(),
         a.corpus.display(),
         grouped(shape.documents),
         grouped(shape.nonzeros)
     ));
-    if !a.how.algorithm.threads() && a.how.threads.is_some_and(|n| n > 1) {
-        let name = a.how.algorithm.name();
+    if !a.training.algorithm().threads() && a.training.threads.is_some_and(|n| n > 1) {
+        let name = a.training.algorithm().name();
         ui.say(&format!(
             "{name} changes the topics at every word, so it works on one thread by its definition"
         ));
@@ -374,7 +374,7 @@ fn with_more(path: &Path, more: &str) -> PathBuf {
 }
 
 fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
-    let mut trainer = how::trainer(&a.how, a.topics, a.seed);
+    let mut trainer = how::trainer(&a.training, a.topics, a.seed);
     if let Some(seeds) = seeds {
         trainer = trainer.seeds(seeds);
     }
@@ -387,7 +387,7 @@ fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
     if let Some(path) = &a.order {
         trainer = trainer.order(numbers(path)?);
     }
-    if let Some(bytes) = ceiling(a.how.memory)? {
+    if let Some(bytes) = ceiling(a.training.memory)? {
         trainer = trainer.memory(bytes);
     }
     if let Some(folder) = &a.scratch {
@@ -396,7 +396,7 @@ fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
     if !a.snapshots.is_empty() {
         trainer = trainer.snapshots(a.snapshots.clone(), with_more(a.output(), ".snapshots"));
     }
-    let every = Some(a.how.checkpoint_every).filter(|every| !every.is_zero());
+    let every = Some(a.training.checkpoint_every).filter(|every| !every.is_zero());
     let resume = match (a.resume, a.restart) {
         (true, _) => Resume::Yes,
         (_, true) => Resume::Restart,
@@ -424,7 +424,7 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
 /// One line on how far it is: documents of the pass, the disk's part where it has one, memory against the ceiling.
 fn show(bar: &Bar, p: &Progress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
-    let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_in_all))];
+    let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_total))];
     if p.disk > 0 {
         let rate = (p.read + p.written) as f64 / 1e6 / bar.seconds().max(1e-3);
         parts.push(format!("{rate:.0} MB/s"));

@@ -78,12 +78,7 @@ type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 /// Writes the corpus in another format to a file, which appears when it is whole.
 pub fn convert(corpus: &Corpus, path: &Path, format: CorpusFormat, progress: Progress<'_>) -> Result<()> {
     if same_file(corpus.path(), path) {
-        return Err(Error::Setting {
-            option: "OUTPUT",
-            found: format!("the corpus {} itself", path.display()),
-            expected: "another file".into(),
-            remedy: "Choose another name.".into(),
-        });
+        return Err(Error::out_of_range("output", path.display(), "another file than the corpus"));
     }
     match format {
         #[cfg(feature = "npz")]
@@ -132,12 +127,9 @@ pub fn write_text(
             pairs(text, document, 0);
         },
         CorpusFormat::Npz | CorpusFormat::Parquet => {
-            return Err(Error::Setting {
-                option: "OUTPUT",
-                found: format!("a stream for {}", format.name()),
-                expected: "a file".into(),
-                remedy: "Name a file, or choose a format that is text.".into(),
-            });
+            let expected = format!("a file for {}", format.name());
+            return Err(Error::out_of_range("output", "a stream", expected)
+                .with_remedy("write to a file, or choose a text format"));
         }
     };
     blocks(corpus, progress, &mut |block, _| {
@@ -217,7 +209,7 @@ fn put_lines<'a>(out: &mut AtomicFile, lines: impl Iterator<Item = &'a str>) -> 
     Ok(())
 }
 
-/// Writes the words, one per line, as `import --vocab` reads them. False where the corpus has none.
+/// Writes the words, one per line, as the import reads a vocabulary. False where the corpus has none.
 pub fn save_vocabulary(corpus: &Corpus, path: &Path) -> Result<bool> {
     let Some(vocabulary) = corpus.vocabulary()? else { return Ok(false) };
     let mut out = AtomicFile::create(path)?;
@@ -226,7 +218,7 @@ pub fn save_vocabulary(corpus: &Corpus, path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes the documents' names, one per line, as `import --names` reads them. False where the corpus has none.
+/// Writes the documents' names, one per line, as the import reads names. False where the corpus has none.
 pub fn save_names(corpus: &Corpus, path: &Path) -> Result<bool> {
     if !corpus.has_names() {
         return Ok(false);

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::Shape;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result, Template};
 use crate::files::read_at;
 
 /// The first eight bytes. Like PNG's, they show at once when a transfer has changed line ends or the eighth bit.
@@ -172,12 +172,12 @@ fn read_header(file: &File, path: &Path, length: u64) -> Result<u32> {
         });
     }
     if length < HEADER_BYTES + FOOTER_BYTES {
-        return Err(damaged(Place::Byte(length), "it ends inside its header"));
+        return Err(damaged(Position::Byte(length), "it ends inside its header"));
     }
     let mut c = Cursor(&h[8..]);
     let (version, crc) = (c.u32(), c.u32());
     if crc != crc32fast::hash(&h[..12]) {
-        return Err(damaged(Place::Byte(8), "the header's checksum is wrong"));
+        return Err(damaged(Position::Byte(8), "the header's checksum is wrong"));
     }
     if version == 0 || version > VERSION {
         return Err(Error::Version {
@@ -199,7 +199,10 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let mut f = [0; FOOTER_BYTES as usize];
     read_at(file, &mut f, footer_offset).map_err(Error::io("read", path))?;
     if f[72..] != END_MAGIC {
-        return Err(damaged(Place::Byte(length), "its end is missing, so it was cut short or not finished"));
+        return Err(damaged(
+            Position::Byte(length),
+            "its end is missing, so it was cut short or not finished",
+        ));
     }
     let mut c = Cursor(&f);
     let (documents, nonzeros, tokens, blocks, vocabulary_bytes) =
@@ -207,7 +210,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let (words, flags, words_crc, vocabulary_crc, index_crc) = (c.u32(), c.u32(), c.u32(), c.u32(), c.u32());
     let (about_bytes, about_crc, fingerprint) = (c.u32(), c.u32(), c.u32());
     if fingerprint != crc32fast::hash(&f[..68]) {
-        return Err(damaged(Place::Byte(footer_offset), "the footer's checksum is wrong"));
+        return Err(damaged(Position::Byte(footer_offset), "the footer's checksum is wrong"));
     }
     let parts = Parts {
         names: flags & 2 != 0,
@@ -222,10 +225,10 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         || (flags & 1 == 0 && vocabulary_bytes != 0)
         || words == u32::MAX
     {
-        return Err(damaged(Place::Byte(footer_offset), "the footer has unknown flags or too many words"));
+        return Err(damaged(Position::Byte(footer_offset), "the footer has unknown flags or too many words"));
     }
     let bad_sizes =
-        || damaged(Place::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
+        || damaged(Position::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
     let index_bytes = blocks.checked_mul(entry_bytes(version)).ok_or_else(bad_sizes)?;
     let index_offset = footer_offset.checked_sub(index_bytes).ok_or_else(bad_sizes)?;
     let about_offset = index_offset.checked_sub(u64::from(about_bytes)).ok_or_else(bad_sizes)?;
@@ -235,7 +238,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let mut index = vec![0; usize::try_from(index_bytes).map_err(|_| bad_sizes())?];
     read_at(file, &mut index, index_offset).map_err(Error::io("read", path))?;
     if index_crc != crc32fast::hash(&index) {
-        return Err(damaged(Place::Byte(index_offset), "the index's checksum is wrong"));
+        return Err(damaged(Position::Byte(index_offset), "the index's checksum is wrong"));
     }
     let mut c = Cursor(&index);
     let more = |c: &mut Cursor<'_>| if version > 1 { c.u32() } else { 0 };
@@ -266,7 +269,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
             || !fits(parts.places, e.places_bytes)
         {
             return Err(damaged(
-                Place::Byte(index_offset),
+                Position::Byte(index_offset),
                 "the blocks of the index do not follow one another",
             ));
         }
@@ -276,7 +279,10 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         sum = sum.saturating_add(e.tokens);
     }
     if (at, first, nnz, sum) != (words_offset, documents, nonzeros, tokens) {
-        return Err(damaged(Place::Byte(index_offset), "the index does not add up to the footer's totals"));
+        return Err(damaged(
+            Position::Byte(index_offset),
+            "the index does not add up to the footer's totals",
+        ));
     }
     Ok(Directory {
         shape: Shape { documents, words, nonzeros, tokens },
@@ -294,7 +300,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
 }
 
 /// A word on what else the file may be, from its first bytes.
-fn kind_hint(start: &[u8], length: u64) -> String {
+fn kind_hint(start: &[u8], length: u64) -> Template {
     let text = || {
         start
             .iter()
@@ -302,17 +308,17 @@ fn kind_hint(start: &[u8], length: u64) -> String {
     };
     let json = start.len() > 8 && start[8] == b'{';
     if length == 0 {
-        ": it is empty. Make it again."
+        "it is empty, create it again"
     } else if json {
-        ": it looks like a model. Give a corpus made by `tinylda import`."
+        "it looks like a model"
     } else if start.starts_with(&[0x1f, 0x8b])
         || start.starts_with(b"\xfd7zXZ")
         || start.starts_with(b"BZh")
         || text()
     {
-        ": it looks like data to import. Run `tinylda import` on it first."
+        "it looks like data, import it first"
     } else {
-        ". Give a file made by `tinylda import`, `split` or `synth`."
+        ""
     }
     .into()
 }

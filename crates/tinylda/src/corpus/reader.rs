@@ -9,7 +9,7 @@ use super::format::{self, Directory, Entry};
 use super::pack::unpack_strings;
 use super::place::{self, TextPlace};
 use super::{Shape, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{open_regular, read_at};
 
 /// An open corpus file.
@@ -109,14 +109,14 @@ impl Corpus {
 
     fn section(&self, bytes: u64, offset: u64, crc: u32, what: &str) -> Result<Vec<u8>> {
         let length = usize::try_from(bytes).map_err(|_| {
-            Error::damaged_corpus(&self.path, Place::Byte(offset), format!("{what} is too long"))
+            Error::damaged_corpus(&self.path, Position::Byte(offset), format!("{what} is too long"))
         })?;
         let mut buffer = vec![0; length];
         read_at(&self.file, &mut buffer, offset).map_err(Error::io("read", &self.path))?;
         if crc32fast::hash(&buffer) != crc {
             return Err(Error::damaged_corpus(
                 &self.path,
-                Place::Byte(offset),
+                Position::Byte(offset),
                 format!("the checksum of {what} is wrong"),
             ));
         }
@@ -132,7 +132,7 @@ impl Corpus {
         let offset = d.words_offset + 16 * u64::from(d.shape.words);
         let bytes = self.section(d.vocabulary_bytes, offset, d.vocabulary_crc, "the vocabulary")?;
         let (text, ends) = unpack_strings(&bytes, d.shape.words as usize).ok_or_else(|| {
-            Error::damaged_corpus(&self.path, Place::Byte(offset), "the vocabulary cannot be read")
+            Error::damaged_corpus(&self.path, Position::Byte(offset), "the vocabulary cannot be read")
         })?;
         Ok(Some(Vocabulary::from_parts(text.into(), ends)))
     }
@@ -147,7 +147,7 @@ impl Corpus {
         let bytes = self.section(u64::from(d.about_bytes), offset, d.about_crc, "how it was made")?;
         serde_json::from_slice(&bytes).map_err(|e| {
             let found = format!("how it was made cannot be read ({e})");
-            Error::damaged_corpus(&self.path, Place::Byte(offset), found)
+            Error::damaged_corpus(&self.path, Position::Byte(offset), found)
         })
     }
 
@@ -162,7 +162,7 @@ impl Corpus {
         if tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) != d.shape.tokens {
             return Err(Error::damaged_corpus(
                 &self.path,
-                Place::Byte(d.words_offset),
+                Position::Byte(d.words_offset),
                 "the word totals do not add up to the tokens",
             ));
         }
@@ -199,14 +199,14 @@ impl<'a> BlockReader<'a> {
         self.buffer.resize(bytes as usize, 0);
         read_at(self.file, &mut self.buffer, offset).map_err(|e| match e.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                Error::damaged_corpus(self.path, Place::Byte(offset), "it is cut short")
+                Error::damaged_corpus(self.path, Position::Byte(offset), "it is cut short")
             }
             _ => Error::io("read", self.path)(e),
         })?;
         if crc32fast::hash(&self.buffer) != crc {
             return Err(Error::damaged_corpus(
                 self.path,
-                Place::Byte(offset),
+                Position::Byte(offset),
                 format!("the checksum of {what} is wrong"),
             ));
         }
@@ -219,7 +219,7 @@ impl<'a> BlockReader<'a> {
         self.load(e.offset, e.bytes, e.crc, &format!("block {i}"))?;
         decode(&self.buffer, e.documents as usize, e.nonzeros as usize, Some(e.tokens), self.words, block)
             .map_err(|found| {
-                Error::damaged_corpus(self.path, Place::Byte(e.offset), format!("block {i}: {found}"))
+                Error::damaged_corpus(self.path, Position::Byte(e.offset), format!("block {i}: {found}"))
             })?;
         block.first_document = e.first_document;
         Ok(())
@@ -248,7 +248,7 @@ impl<'a> BlockReader<'a> {
         self.load(offset, e.places_bytes, e.places_crc, &format!("the places of block {i}"))?;
         place::unpack_places(&self.buffer, e.documents as usize).ok_or_else(|| {
             let found = format!("the places of block {i} cannot be read");
-            Error::damaged_corpus(self.path, Place::Byte(offset), found)
+            Error::damaged_corpus(self.path, Position::Byte(offset), found)
         })
     }
 
@@ -260,7 +260,7 @@ impl<'a> BlockReader<'a> {
         let (text, ends) =
             unpack_strings(&self.buffer, self.entries[i].documents as usize).ok_or_else(|| {
                 let found = format!("the {what} of block {i} cannot be read");
-                Error::damaged_corpus(self.path, Place::Byte(offset), found)
+                Error::damaged_corpus(self.path, Position::Byte(offset), found)
             })?;
         Ok(Vocabulary::from_parts(text.into(), ends))
     }

@@ -28,30 +28,20 @@ pub fn split(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Split> {
     if !(share > 0.0 && share < 1.0) {
-        return Err(Error::Setting {
-            option: "--test",
-            found: share.to_string(),
-            expected: "a share above 0 and below 1".into(),
-            remedy: "For instance 0.5 for half of the documents.".into(),
-        });
+        return Err(Error::out_of_range("test", share, "a share above 0 and below 1")
+            .with_remedy("for instance 0.5 for half of the documents"));
     }
     if same_file(train, test) || same_file(corpus.path(), train) || same_file(corpus.path(), test) {
-        return Err(Error::Setting {
-            option: "-o",
-            found: format!("{} and {}", train.display(), test.display()),
-            expected: "two files that differ from each other and from the input".into(),
-            remedy: "Choose other names.".into(),
-        });
+        let found = format!("{} and {}", train.display(), test.display());
+        let expected = "two files that differ from each other and from the input";
+        return Err(Error::out_of_range("output", found, expected));
     }
     let shape = corpus.shape();
     let mut needed = (share * shape.documents as f64).round() as u64;
     if needed == 0 || needed == shape.documents {
-        return Err(Error::Setting {
-            option: "--test",
-            found: format!("{share} of {} documents", shape.documents),
-            expected: "at least one document in each part".into(),
-            remedy: "Choose another share, or a larger corpus.".into(),
-        });
+        let found = format!("{share} of {} documents", shape.documents);
+        return Err(Error::out_of_range("test", found, "a share with at least one document in each part")
+            .with_remedy("choose another share, or a larger corpus"));
     }
     let vocabulary = corpus.vocabulary()?;
     let about = corpus.about()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::{Block, Corpus, Shape, WordTotals};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// Lengths of documents, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +62,7 @@ impl Statistics {
         if corpus.word_totals()? != found {
             return Err(Error::damaged_corpus(
                 corpus.path(),
-                Place::Whole,
+                Position::Whole,
                 "the word totals are not those of the documents",
             ));
         }

@@ -149,43 +149,36 @@ pub struct Synthetic {
 impl Synth {
     fn check(&self) -> Result<()> {
         let positive = [
-            ("--mean-length", self.mean_length),
-            ("--length-shape", self.length_shape),
-            ("--alpha", self.alpha),
-            ("--concentration", self.concentration),
+            ("mean_length", self.mean_length),
+            ("length_shape", self.length_shape),
+            ("alpha", self.alpha),
+            ("concentration", self.concentration),
         ];
-        let bad = |option, found: String, expected: &str| {
-            Err(Error::Setting {
-                option,
-                found,
-                expected: expected.into(),
-                remedy: "Give another value.".into(),
-            })
-        };
-        for (option, value) in positive {
+        for (name, value) in positive {
             if !(value > 0.0 && value < 1e9) {
-                return bad(option, value.to_string(), "a number above 0 and below 1000000000");
+                return Err(Error::out_of_range(name, value, "a number above 0 and below 1e9"));
             }
         }
         if self.mean_length < 1.0 {
-            return bad("--mean-length", self.mean_length.to_string(), "at least 1");
+            return Err(Error::out_of_range("mean_length", self.mean_length, "at least 1"));
         }
-        for (option, value) in [("--zipf-exponent", self.zipf_exponent), ("--zipf-shift", self.zipf_shift)] {
+        for (name, value) in [("zipf_exponent", self.zipf_exponent), ("zipf_shift", self.zipf_shift)] {
             if !(0.0..1e9).contains(&value) {
-                return bad(option, value.to_string(), "a number from 0");
+                return Err(Error::out_of_range(name, value, "a number from 0 to below 1e9"));
             }
         }
-        for (option, value) in [("--smooth", self.smooth), ("--burst", self.burst)] {
+        for (name, value) in [("smooth", self.smooth), ("burst", self.burst)] {
             if !(0.0..1.0).contains(&value) {
-                return bad(option, value.to_string(), "a share from 0 to below 1");
+                return Err(Error::out_of_range(name, value, "a share from 0 to below 1"));
             }
         }
-        for (option, value) in
-            [("-D", self.documents), ("-W", u64::from(self.words)), ("-K", u64::from(self.topics))]
-        {
-            if value == 0 || (option == "-W" && value >= u64::from(u32::MAX)) {
-                return bad(option, value.to_string(), "at least 1, and fewer than 4294967295 words");
+        for (name, value) in [("documents", self.documents), ("topics", u64::from(self.topics))] {
+            if value == 0 {
+                return Err(Error::out_of_range(name, value, "at least 1"));
             }
+        }
+        if self.words == 0 || self.words == u32::MAX {
+            return Err(Error::out_of_range("words", self.words, "a number from 1 to 4294967294"));
         }
         Ok(())
     }
@@ -242,12 +235,8 @@ impl Synth {
             list.iter().all(|&(w, p)| w < self.words && p > 0.0 && p.is_finite()) && !list.is_empty()
         };
         if !(sound(common) && topics.iter().all(|topic| sound(topic))) {
-            return Err(Error::Setting {
-                option: "topics",
-                found: "a topic without words, or a word without weight".into(),
-                expected: "words below W with weights above 0".into(),
-                remedy: "Give every topic a word.".into(),
-            });
+            let expected = "lists of words below W with weights above 0, at least one word per topic";
+            return Err(Error::out_of_range("topics", "a list that is empty or has others", expected));
         }
         Ok(Synthetic {
             settings,

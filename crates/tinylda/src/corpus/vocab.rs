@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::ingest::input::Input;
 use super::ingest::lines::Lines;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// A list of strings in two allocations: the words of a corpus or model, in the order of their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Vocabulary {
         let mut vocabulary = Vocabulary::new();
         let bad = |line, found: String, expected: &str, remedy: &str| Error::Input {
             path: path.clone(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
             expected: expected.into(),
             remedy: remedy.into(),
@@ -85,7 +85,7 @@ impl Vocabulary {
                     number,
                     "an empty line".into(),
                     "a word",
-                    "Line i of a vocabulary names word i: give every id a line with a word.",
+                    "line i of a vocabulary names word i, so every line must contain a word",
                 ));
             }
             if vocabulary.len() >= u32::MAX as usize {
@@ -93,7 +93,7 @@ impl Vocabulary {
                     number,
                     "a word too many".into(),
                     "at most 4294967295 words",
-                    "Leave rare words out.",
+                    "remove rare words",
                 ));
             }
             vocabulary.push(word);
@@ -101,10 +101,10 @@ impl Vocabulary {
         if vocabulary.is_empty() {
             return Err(Error::Input {
                 path,
-                place: Place::Whole,
+                position: Position::Whole,
                 found: "an empty file".into(),
                 expected: "one word per line".into(),
-                remedy: "Give the vocabulary that belongs to the corpus.".into(),
+                remedy: "use the vocabulary that belongs to the corpus".into(),
             });
         }
         if let Some((first, second)) = vocabulary.first_duplicate() {
@@ -116,7 +116,7 @@ impl Vocabulary {
                     first + 1
                 ),
                 "every word once",
-                "Rename one of the two, or merge their columns before importing.",
+                "rename one of the two, or merge their columns before the import",
             ));
         }
         Ok(vocabulary)

@@ -9,7 +9,7 @@ use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES, Parts};
 use super::pack::pack_strings;
 use super::place::{TextPlace, pack_places};
 use super::{Shape, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::AtomicFile;
 
 /// What is known of a document besides its words.
@@ -99,10 +99,10 @@ impl BlockWriter {
     fn too_long(&self) -> Error {
         Error::Input {
             path: self.path.clone(),
-            place: Place::Whole,
+            position: Position::Whole,
             found: format!("document {} with more than 4 GiB of words", self.documents),
             expected: "documents that fit a block".into(),
-            remedy: "Cut the document into parts.".into(),
+            remedy: "split the document into parts".into(),
         }
     }
 
@@ -211,13 +211,13 @@ impl CorpusWriter {
         if !sound {
             return Err(Error::Input {
                 path: self.blocks.path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!(
                     "document {} with words out of order or without counts",
                     self.blocks.documents() + 1
                 ),
                 expected: "word ids strictly ascending, each with a count of at least 1".into(),
-                remedy: "Sort each document's words and add up duplicates.".into(),
+                remedy: "sort the words of each document and add up duplicates".into(),
             });
         }
         if let Some(&last) = words.last()
@@ -240,11 +240,9 @@ impl CorpusWriter {
     fn grow_totals(&mut self, words: usize) -> Result<()> {
         for totals in [&mut self.word_tokens, &mut self.word_documents] {
             let more = words.saturating_sub(totals.len());
-            totals.try_reserve(more).map_err(|_| Error::Memory {
-                need: 16 * words as u64,
-                have: 0,
-                remedy: "The system gave no more memory for the totals of so many words: number those that occur from 1."
-                    .into(),
+            totals.try_reserve(more).map_err(|_| Error::Allocation {
+                bytes: 16 * words as u64,
+                remedy: "number only the words that occur, starting at 1".into(),
             })?;
             totals.resize(words, 0);
         }
@@ -268,14 +266,14 @@ impl CorpusWriter {
         {
             return Err(Error::Input {
                 path,
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!(
                     "word ids up to {} and a vocabulary of {}",
                     self.word_tokens.len(),
                     vocabulary.map_or(u64::from(words), |v| v.len() as u64)
                 ),
-                expected: format!("{words} words"),
-                remedy: "Give the vocabulary that belongs to this corpus.".into(),
+                expected: format!("{words} words").into(),
+                remedy: "use the vocabulary that belongs to this corpus".into(),
             });
         }
         self.grow_totals(words as usize)?;
@@ -293,10 +291,10 @@ impl CorpusWriter {
         out.put(&self.about)?;
         let about_bytes = u32::try_from(self.about.len()).map_err(|_| Error::Input {
             path,
-            place: Place::Whole,
+            position: Position::Whole,
             found: "more than 4 GiB on how the corpus was made".into(),
             expected: "less".into(),
-            remedy: "Leave something out.".into(),
+            remedy: "shorten it".into(),
         })?;
         let shape = Shape {
             documents,

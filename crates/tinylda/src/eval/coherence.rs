@@ -28,7 +28,7 @@ use crate::corpus::ingest::DetectedInput;
 #[cfg(feature = "text")]
 use crate::corpus::ingest::words::{Cut, Pipeline, Tokenizer};
 use crate::corpus::{Block, Corpus};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::infer::Known;
 use crate::model::Model;
 use crate::threads::pool;
@@ -150,15 +150,12 @@ impl Coherence {
         progress: Progress<'_>,
     ) -> Result<Coherences> {
         if let Some(window) = self.window.filter(|&window| window > 0) {
-            return Err(Error::Setting {
-                option: "--window",
-                found: window.to_string(),
-                expected: format!(
-                    "0, for whole documents: {} has no order of words",
-                    corpus.path().display()
-                ),
-                remedy: "Leave it out, or give the texts themselves with --reference.".into(),
-            });
+            return Err(Error::unsupported_value(
+                "window",
+                window,
+                "a corpus does not record the order of words",
+            )
+            .with_remedy("omit {window}, or give the texts themselves as {reference}"));
         }
         let known = Known::new(model, corpus)?;
         let counting = self.counting(topics, |_| 0)?;
@@ -214,12 +211,10 @@ impl Coherence {
     ) -> Result<Coherences> {
         let path = input.path().to_path_buf();
         let Some(vocabulary) = model.vocabulary() else {
-            return Err(Error::Setting {
-                option: "--reference",
-                found: "a text, for a model whose words have no names".into(),
-                expected: "a corpus file with the model's words, in their order".into(),
-                remedy: "Import the corpus with --vocab and train again.".into(),
-            });
+            let reason = "the model has no vocabulary to compare texts with";
+            return Err(Error::unsupported("reference", reason).with_remedy(
+                "give a corpus with the same words as {reference}, or import with {vocab} and train again",
+            ));
         };
         let counting = self.counting(topics, |measure| self.window_of(measure))?;
         let words = &counting.watched.words;
@@ -294,12 +289,9 @@ impl Coherence {
     fn counting(&self, topics: &[Vec<u32>], window: impl Fn(Measure) -> u32) -> Result<Counting> {
         let watched = Watched::new(topics);
         if watched.counters() > MOST_PAIRS {
-            return Err(Error::Setting {
-                option: "--top",
-                found: format!("so large that {} pairs of words would be counted", watched.counters()),
-                expected: format!("at most {MOST_PAIRS} pairs"),
-                remedy: "20 words of each topic are usual.".into(),
-            });
+            let expected = format!("so small that at most {MOST_PAIRS} pairs of words are counted");
+            return Err(Error::out_of_range("top", format!("for {} pairs", watched.counters()), expected)
+                .with_remedy("20 words per topic are usual"));
         }
         let windows: Vec<u32> = self.measures.iter().map(|&measure| window(measure)).collect();
         let mut sizes = windows.clone();
@@ -311,12 +303,7 @@ impl Coherence {
     fn finish(&self, counting: &Counting, counted: &Counted, path: &Path) -> Result<Coherences> {
         let watched = &counting.watched;
         let Some(any) = counted.counts.first() else {
-            return Err(Error::Setting {
-                option: "--coherence",
-                found: "no measure".into(),
-                expected: "one or more of u_mass, c_uci, c_npmi, c_v".into(),
-                remedy: "Name one, or say all.".into(),
-            });
+            return Err(Error::missing("coherence", "one or more of u_mass, c_uci, c_npmi, c_v"));
         };
         let mut missing = Vec::with_capacity(watched.topics.len());
         let mut places: Vec<Vec<usize>> = Vec::with_capacity(watched.topics.len());
@@ -329,11 +316,11 @@ impl Coherence {
         if (0..watched.words.len() as u32).all(|slot| any.with(slot) == 0) {
             return Err(Error::Input {
                 path: path.to_path_buf(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: "none of the topics' words".into(),
                 expected: "texts in the language of the model, one document per line, or a corpus file"
                     .into(),
-                remedy: "Check that the reference belongs to the model.".into(),
+                remedy: "check that the reference belongs to the model".into(),
             });
         }
         let measures = self.measures.iter().zip(&counting.windows).map(|(&measure, &window)| {

@@ -81,10 +81,10 @@ pub fn predictive_perplexity(
     if result.tokens_scored == 0 {
         return Err(Error::Input {
             path: corpus.path().to_path_buf(),
-            place: crate::error::Place::Whole,
+            position: crate::error::Position::Whole,
             found: "no document with three or more tokens that the model knows".into(),
             expected: "documents that can be split 80/20".into(),
-            remedy: "Use longer documents, or the vocabulary that the model was trained with.".into(),
+            remedy: "use longer documents, or the vocabulary that the model was trained with".into(),
         });
     }
     result.predictive_perplexity = libm::exp(-log_likelihood / result.tokens_scored as f64);

@@ -79,10 +79,10 @@ pub fn save_pyldavis(
     if !begun {
         return Err(Error::Input {
             path: corpus.path().to_path_buf(),
-            place: crate::error::Place::Whole,
+            position: crate::error::Position::Whole,
             found: "no document with a word that the model knows".into(),
             expected: "documents like those that the model was trained on".into(),
-            remedy: "Give the corpus that the model was trained on, or one with the same vocabulary.".into(),
+            remedy: "use the corpus that the model was trained on, or one with the same vocabulary".into(),
         });
     }
     text.extend_from_slice(b"],\n\"vocab\":[");

@@ -1,7 +1,7 @@
 //! The words of a corpus that a model knows: matched by name, or by number where neither has names.
 
 use crate::corpus::{Corpus, Document};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::model::Model;
 
 /// The model's id for each word of a corpus.
@@ -33,12 +33,11 @@ impl Known {
             _ if words == model.words() => Ok(Known { ids: None }),
             _ => Err(Error::Input {
                 path: corpus.path().to_path_buf(),
-                place: Place::Whole,
-                found: format!("{words} words, and no vocabulary in corpus and model to match them by"),
-                expected: format!("{} words, as the model has", model.words()),
-                remedy:
-                    "Import both with --vocab, or split train and test from one corpus with `tinylda split`."
-                        .into(),
+                position: Position::Whole,
+                found: format!("{words} words, and no vocabulary in corpus and model to match them"),
+                expected: format!("{} words, as in the model", model.words()).into(),
+                remedy: "import both with {vocab}, or split one corpus into a training and a test part"
+                    .into(),
             }),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mixture, Mixtures};
 use crate::corpus::{BlockReader, Corpus, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Remedy, Result};
 
 /// A document that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,12 +77,7 @@ impl Typical {
         let count = mixtures.model().topics();
         let topics = if self.topics.is_empty() { (0..count).collect() } else { self.topics.clone() };
         if let Some(&bad) = topics.iter().find(|&&k| k >= count) {
-            return Err(Error::Setting {
-                option: "--topic",
-                found: bad.to_string(),
-                expected: format!("a number from 0 to {}", count - 1),
-                remedy: "`tinylda topics` shows the topics with their numbers.".into(),
-            });
+            return Err(Error::out_of_range("topic", bad, format!("a number from 0 to {}", count - 1)));
         }
         let most = self.top;
         let mut best = vec![Best::default(); topics.len()];
@@ -169,14 +164,15 @@ impl Similar {
 fn no_document(corpus: &Corpus, asked: &str) -> Error {
     Error::Input {
         path: corpus.path().to_path_buf(),
-        place: Place::Whole,
+        position: Position::Whole,
         found: format!("no document {asked:?}"),
         expected: if corpus.has_names() {
             format!("the name of a document, or a number from 1 to {}", corpus.shape().documents)
         } else {
             format!("a number from 1 to {} (the documents have no names)", corpus.shape().documents)
-        },
-        remedy: "`tinylda infer` lists the documents with their numbers and names.".into(),
+        }
+        .into(),
+        remedy: Remedy::default(),
     }
 }
 

@@ -99,20 +99,14 @@ impl Proportions {
         let topics = mixtures.model().topics() as usize;
         let (columns, least) = self.columns(topics);
         if self.format == ProportionsFormat::Npy && columns.is_some() {
-            return Err(Error::Setting {
-                option: "--to",
-                found: "npy, with --top or --min-proportion".into(),
-                expected: "all proportions in an npy file".into(),
-                remedy: "Leave the other option out, or write TSV or JSON lines.".into(),
-            });
+            let name = if self.top.is_some() { "top" } else { "min_proportion" };
+            return Err(Error::conflict(name, "{to=npy}").with_remedy(
+                "an npy file contains all proportions; for the largest, write TSV or JSON lines",
+            ));
         }
         if self.format == ProportionsFormat::Parquet {
-            return Err(Error::Setting {
-                option: "--to",
-                found: "parquet, to a stream".into(),
-                expected: "a file".into(),
-                remedy: "Name a file, or write TSV or JSON lines.".into(),
-            });
+            return Err(Error::unsupported_value("to", "parquet", "it cannot be written to a stream")
+                .with_remedy("write to a file, or write TSV or JSON lines"));
         }
         out.write_all(&self.head(mixtures, columns)).map_err(Error::io("write", path))?;
         let mut told = Inferred::default();

@@ -9,11 +9,11 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, Metadata};
 use serde::Serialize;
 
-use super::{Model, Settings};
+use super::{Model, TrainingRecord};
 use crate::corpus::{MAGIC, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, Summed, open_regular, read_at};
-use crate::kernel::flat_mut;
+use crate::simd::flat_mut;
 use crate::topics::Topics;
 
 const FORMAT: &str = "tinylda-model";
@@ -68,7 +68,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) alpha: &'a [f32],
     pub(crate) beta: f32,
     pub(crate) vocabulary: Option<&'a Vocabulary>,
-    pub(crate) settings: &'a Settings,
+    pub(crate) training: &'a TrainingRecord,
 }
 
 impl Frame<'_> {
@@ -83,7 +83,7 @@ impl Frame<'_> {
         };
         let strings = self.vocabulary.map(Vocabulary::parts);
         let settings =
-            serde_json::to_string(self.settings).map_err(|e| Error::io("write", path)(e.into()))?;
+            serde_json::to_string(self.training).map_err(|e| Error::io("write", path)(e.into()))?;
         let header = Header {
             metadata: HeaderMetadata {
                 crc32: "00000000".into(),
@@ -135,7 +135,7 @@ impl Model {
             alpha: &self.alpha,
             beta: self.beta(),
             vocabulary: self.vocabulary.as_ref(),
-            settings: &self.settings,
+            training: &self.training,
         };
         frame.save(path, |w, row| {
             row.copy_from_slice(self.phi(w));
@@ -163,7 +163,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn damaged(&self, byte: u64, found: impl Into<String>) -> Error {
-        Error::damaged_model(self.path, Place::Byte(byte), found)
+        Error::damaged_model(self.path, Position::Byte(byte), found)
     }
 
     fn bytes(&self, start: u64, end: u64) -> Result<Vec<u8>> {
@@ -176,11 +176,11 @@ impl Reader<'_> {
 
     fn wrong_kind(&self, start: &[u8]) -> Error {
         let hint = if start.starts_with(&MAGIC) {
-            ": it is a corpus. Train a model on it with `tinylda train`."
+            "it is a corpus, train a model on it first"
         } else if self.length == 0 {
-            ": it is empty."
+            "it is empty"
         } else {
-            ". Give a file made by `tinylda train`."
+            ""
         };
         Error::WrongKind { path: self.path.to_path_buf(), kind: "model", hint: hint.into() }
     }
@@ -219,7 +219,7 @@ impl Reader<'_> {
                 supported: VERSION,
             });
         }
-        let settings: Settings = serde_json::from_str(about.get("settings").map_or("", String::as_str))
+        let training: TrainingRecord = serde_json::from_str(about.get("settings").map_or("", String::as_str))
             .map_err(|e| self.damaged(8, format!("its settings cannot be read ({e})")))?;
 
         let tensor = |name: &str, dtype: Dtype, rank: usize| {
@@ -278,7 +278,7 @@ impl Reader<'_> {
         } else {
             None
         };
-        Ok(Model::new(topics, alpha, vocabulary, settings))
+        Ok(Model::new(topics, alpha, vocabulary, training))
     }
 
     fn vocabulary(&self, fits: bool, offsets: &[u8], text: Vec<u8>, at: u64) -> Result<Vocabulary> {

@@ -15,35 +15,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::ingest::words::Pipeline;
 use crate::corpus::{Corpus, Vocabulary, word_name};
-use crate::kernel::flat;
+use crate::settings::{Active, Digamma, DocumentState, Exclude, Settings};
+use crate::simd::flat;
 use crate::topics::Topics;
 
-/// How a model was made. Nothing here depends on the machine or the hour, so the same run gives the same file.
+/// How a model was trained. Nothing here depends on the machine or the time, so the same training gives the same file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+#[serde(from = "StoredRecord")]
+#[non_exhaustive]
+pub struct TrainingRecord {
     /// The algorithm's name.
     pub algorithm: String,
-    /// What `tbp` took out of the messages: `own` or `none`; nothing for the other algorithms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exclude: Option<String>,
-    /// How many topics a document could use with `tbp`, where that was set: `all` or a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub active: Option<String>,
-    /// `both` where `vb` had a posterior of topics, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digamma: Option<String>,
-    /// `recompute` where nothing was kept of documents between two visits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub theta: Option<String>,
-    /// Whether alpha and beta were learned.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub optimize: bool,
+    /// The options that were given.
+    pub settings: Settings,
     /// Names of topics that had seed words, by their numbers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub topic_names: Vec<(u32, String)>,
-    /// How much seed words weighed, where there were any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed_weight: Option<f64>,
     /// The seed.
     pub seed: u64,
     /// Passes done.
@@ -57,8 +44,56 @@ pub struct Settings {
     /// The corpus it was trained on.
     pub corpus: CorpusName,
     /// What text went through to become the corpus's words, where it came from text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Pipeline>,
+}
+
+/// The record as it is in files, those of earlier versions included, which had some options beside the others.
+#[derive(Deserialize)]
+struct StoredRecord {
+    algorithm: String,
+    #[serde(default)]
+    settings: Settings,
+    exclude: Option<Exclude>,
+    active: Option<Active>,
+    digamma: Option<Digamma>,
+    theta: Option<String>,
+    #[serde(default)]
+    optimize: bool,
+    seed_weight: Option<f64>,
+    #[serde(default)]
+    topic_names: Vec<(u32, String)>,
+    seed: u64,
+    passes: u32,
+    tolerance: f64,
+    train_perplexity: f64,
+    history: Vec<(u32, f64)>,
+    corpus: CorpusName,
+    pipeline: Option<Pipeline>,
+}
+
+impl From<StoredRecord> for TrainingRecord {
+    fn from(stored: StoredRecord) -> TrainingRecord {
+        let mut settings = stored.settings;
+        settings.exclude = settings.exclude.or(stored.exclude);
+        settings.active = settings.active.or(stored.active);
+        settings.digamma = settings.digamma.or(stored.digamma);
+        settings.document_state = settings.document_state.or(stored.theta.map(|_| DocumentState::None));
+        settings.optimize = settings.optimize.or(stored.optimize.then_some(true));
+        settings.seed_weight = settings.seed_weight.or(stored.seed_weight);
+        TrainingRecord {
+            algorithm: stored.algorithm,
+            settings,
+            topic_names: stored.topic_names,
+            seed: stored.seed,
+            passes: stored.passes,
+            tolerance: stored.tolerance,
+            train_perplexity: stored.train_perplexity,
+            history: stored.history,
+            corpus: stored.corpus,
+            pipeline: stored.pipeline,
+        }
+    }
 }
 
 /// Which corpus a model comes from.
@@ -99,7 +134,7 @@ pub struct Model {
     pub(crate) topics: Topics,
     pub(crate) alpha: Vec<f32>,
     pub(crate) vocabulary: Option<Vocabulary>,
-    pub(crate) settings: Settings,
+    pub(crate) training: TrainingRecord,
 }
 
 /// A word of a topic.
@@ -116,10 +151,10 @@ impl Model {
         mut topics: Topics,
         alpha: Vec<f32>,
         vocabulary: Option<Vocabulary>,
-        settings: Settings,
+        training: TrainingRecord,
     ) -> Model {
         topics.sum_lambda();
-        Model { topics, alpha, vocabulary, settings }
+        Model { topics, alpha, vocabulary, training }
     }
 
     /// K.
@@ -142,13 +177,13 @@ impl Model {
     pub fn vocabulary(&self) -> Option<&Vocabulary> {
         self.vocabulary.as_ref()
     }
-    /// How it was made.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
+    /// How it was trained.
+    pub fn training(&self) -> &TrainingRecord {
+        &self.training
     }
     /// What text went through to become words, where the model comes from text: new text is to go the same way.
     pub fn pipeline(&self) -> Option<&Pipeline> {
-        self.settings.pipeline.as_ref()
+        self.training.pipeline.as_ref()
     }
     /// phi\[w,:\]: K counts, not normalised.
     pub fn phi(&self, word: u32) -> &[f32] {
@@ -174,7 +209,7 @@ impl Model {
     }
     /// What a topic is called, where it was trained from seed words under a name.
     pub fn topic_name(&self, k: u32) -> Option<&str> {
-        self.settings.topic_names.iter().find(|&&(topic, _)| topic == k).map(|(_, name)| name.as_str())
+        self.training.topic_names.iter().find(|&&(topic, _)| topic == k).map(|(_, name)| name.as_str())
     }
     /// The share of all tokens that belong to topic k.
     pub fn share(&self, k: u32) -> f64 {

@@ -52,20 +52,16 @@ impl Order {
     }
 
     fn check(self) -> Result<()> {
-        let (option, value) = match self {
-            Order::Relevance(lambda) => ("--lambda", lambda),
-            Order::Frex(weight) => ("--weight", weight),
+        let (name, value) = match self {
+            Order::Relevance(lambda) => ("lambda", lambda),
+            Order::Frex(weight) => ("weight", weight),
             Order::Probability | Order::Lift => return Ok(()),
         };
         if (0.0..=1.0).contains(&value) {
             return Ok(());
         }
-        Err(Error::Setting {
-            option,
-            found: value.to_string(),
-            expected: "a number from 0 to 1".into(),
-            remedy: "0.6 is usual for relevance and 0.5 for FREX.".into(),
-        })
+        Err(Error::out_of_range(name, value, "a number from 0 to 1")
+            .with_remedy("0.6 is usual for relevance and 0.5 for FREX"))
     }
 }
 

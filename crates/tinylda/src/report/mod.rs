@@ -26,9 +26,9 @@ use std::ops::ControlFlow;
 use crate::corpus::Corpus;
 use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
+use crate::format::grouped;
 use crate::infer::{Mixtures, names_of};
 use crate::model::{Model, Probabilities};
-use crate::plan::grouped;
 use crate::threads::pool;
 use documents::{Documents, documents};
 use json::Json;
@@ -346,23 +346,23 @@ impl Findings<'_> {
     }
 
     fn run(&self, json: &mut Json, run: &Run) {
-        let settings = self.model.settings();
+        let training = self.model.training();
         json.key("run");
         json.raw("{");
         for (name, text) in
-            [("command", &run.command), ("version", &run.version), ("algorithm", &settings.algorithm)]
+            [("command", &run.command), ("version", &run.version), ("algorithm", &training.algorithm)]
         {
             json.key(name);
             json.text(text);
         }
         json.key("seed");
-        json.raw(&settings.seed.to_string());
+        json.raw(&training.seed.to_string());
         let pairs = |json: &mut Json, name: &str, pairs: Vec<(&'static str, String)>| {
             json.key(name);
             json.list(pairs, |json, (name, value)| json.texts([name, &value]));
         };
         pairs(json, "settings", settings_of(self.model));
-        let trained = &settings.corpus;
+        let trained = &training.corpus;
         let mut corpus = vec![
             ("file", trained.file.clone()),
             ("documents", grouped(trained.documents)),
@@ -375,7 +375,7 @@ impl Findings<'_> {
         }
         pairs(json, "corpus", corpus);
         json.key("passes");
-        let own = settings.history.iter().map(|&(pass, perplexity)| Pass {
+        let own = training.history.iter().map(|&(pass, perplexity)| Pass {
             pass,
             perplexity,
             seconds: None,
@@ -406,7 +406,7 @@ impl Findings<'_> {
 
 /// The model's settings by their names.
 fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
-    let settings = model.settings();
+    let training = model.training();
     let alpha = model.alpha();
     let alike = alpha.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
     let range = |values: &[f32]| {
@@ -418,21 +418,17 @@ fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
         ("topics", grouped(u64::from(model.topics()))),
         ("alpha", if alike { alpha.first().copied().unwrap_or(0.0).to_string() } else { range(alpha) }),
         ("beta", model.beta().to_string()),
-        ("alpha and beta", if settings.optimize { "learned".into() } else { "given".into() }),
-        ("passes", settings.passes.to_string()),
-        ("training perplexity", format!("{:.2}", settings.train_perplexity)),
+        (
+            "alpha and beta",
+            if training.settings.optimize == Some(true) { "learned".into() } else { "given".into() },
+        ),
+        ("passes", training.passes.to_string()),
+        ("training perplexity", format!("{:.2}", training.train_perplexity)),
     ];
-    let more = [
-        ("exclude", &settings.exclude),
-        ("active topics", &settings.active),
-        ("digamma", &settings.digamma),
-        ("theta", &settings.theta),
-    ];
-    list.extend(more.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
-    if let Some(weight) = settings.seed_weight {
-        list.push(("weight of seed words", weight.to_string()));
-    }
-    for (k, name) in &settings.topic_names {
+    // What stands above already is not repeated.
+    let shown = ["algorithm", "topics", "alpha", "beta", "optimize", "seed", "passes"];
+    list.extend(training.settings.given().into_iter().filter(|(name, _)| !shown.contains(name)));
+    for (k, name) in &training.topic_names {
         list.push(("seeded topic", format!("{k}: {}", clipped(name, LONGEST))));
     }
     list
@@ -449,7 +445,7 @@ mod tests {
         let alpha = vec![0.1; topics as usize];
         let mut inner = Topics::new(words, topics, &alpha, beta).unwrap();
         for w in 0..words {
-            let row = crate::kernel::flat_mut(inner.phi.row_mut(w));
+            let row = crate::simd::flat_mut(inner.phi.row_mut(w));
             (0..topics).for_each(|k| row[k as usize] = phi(w, k));
         }
         let settings = Settings {

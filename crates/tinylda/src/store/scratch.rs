@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::read_at;
 
 const PREFIX: &str = "tinylda-messages-";
@@ -33,7 +33,7 @@ pub(super) struct Records {
 impl Records {
     /// Reads a record and checks it.
     pub(super) fn read(&self, at: Location, buffer: &mut Vec<u8>) -> Result<()> {
-        let damaged = |found: &str| Error::damaged_checkpoint(&self.path, Place::Byte(at.offset), found);
+        let damaged = |found: &str| Error::damaged_checkpoint(&self.path, Position::Byte(at.offset), found);
         // Asked before there is room made for it.
         let there = self.file.metadata().map_err(Error::io("read", &self.path))?.len();
         if at.offset.checked_add(at.bytes).is_none_or(|end| end > there) {
@@ -51,7 +51,7 @@ impl Records {
 
     /// A record that is whole, and yet no record.
     pub(super) fn senseless(&self, at: Location) -> Error {
-        Error::damaged_checkpoint(&self.path, Place::Byte(at.offset), "a record does not fit the corpus")
+        Error::damaged_checkpoint(&self.path, Position::Byte(at.offset), "a record does not fit the corpus")
     }
 }
 
@@ -99,7 +99,7 @@ impl Scratch {
             let path = path(folder, number);
             let file = File::open(&path).map_err(|e| match e.kind() {
                 std::io::ErrorKind::NotFound => {
-                    Error::damaged_checkpoint(&path, Place::Whole, "it is not there")
+                    Error::damaged_checkpoint(&path, Position::Whole, "it is not there")
                 }
                 _ => Error::io("open", &path)(e),
             })?;
@@ -121,12 +121,7 @@ impl Scratch {
     /// A new file.
     pub(super) fn begin(&mut self) -> Result<End> {
         let Some(folder) = &self.folder else {
-            return Err(Error::Setting {
-                option: "--scratch",
-                found: "missing".into(),
-                expected: "a folder for what does not fit in memory".into(),
-                remedy: "Give one.".into(),
-            });
+            return Err(Error::missing("scratch", "a folder for data that does not fit in memory"));
         };
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         let number = self.next;

@@ -1,105 +1,135 @@
-//! Whether settings make sense for a corpus, before any work: what is wrong, what would be right, what to do.
+//! Whether the settings of a training make sense for a corpus, before any work.
 
 use super::Trainer;
-use crate::algo::Algorithm;
+use crate::algorithms::piece::StateKind;
+use crate::algorithms::tbp::counts::samples_of;
+use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
+use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::{Corpus, Shape, word_name};
-use crate::counts::draws_of;
-use crate::error::{Error, Result};
-use crate::messages::UNITS;
-use crate::plan::{Classes, Needs};
-use crate::seeds::Seed;
-use crate::store::Keep;
+use crate::error::{Error, Result, Template};
+use crate::settings::{Algorithm, only_with};
 use crate::topics::heavy_words;
+use crate::train::plan::{Classes, Needs};
+
+/// What the settings mean for a corpus.
+#[derive(Debug)]
+pub(super) struct Checked {
+    /// Tokens of every word, those that seed words add included.
+    pub(super) word_tokens: Vec<u64>,
+    /// The seed words by number.
+    pub(super) seeds: Vec<SeedWord>,
+}
 
 impl Trainer {
-    /// Whether these settings make sense for the corpus, and fit the memory: what [`train`](Trainer::train) asks first.
+    /// Checks that these settings make sense for the corpus and fit the memory, as [`train`](Trainer::train) does first.
     pub fn check(&self, corpus: &Corpus) -> Result<()> {
         self.plan(corpus).map(|_| ())
     }
 
-    /// The same without the memory; the tokens of every word come with it, those that seeds add among them, and the seeds.
-    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<(Vec<u64>, Vec<Seed>)> {
+    /// Checks the settings, but not the memory.
+    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<Checked> {
         let shape = corpus.shape();
-        if self.topics == 0 {
-            return bad("-k", "0".into(), "at least 1 topic", "100 is a good first choice.");
-        }
-        if u64::from(self.topics) > shape.tokens {
-            let expected = format!("at most {}, the tokens of the corpus", shape.tokens);
-            return bad(
-                "-k",
-                self.topics.to_string(),
-                &expected,
-                "Choose fewer topics, or check that the corpus is the right one.",
-            );
-        }
-        for (option, value) in [("--alpha", self.alpha_value()), ("--beta", self.beta)] {
-            // Within these the products of the update stay inside the range of 32-bit floats.
-            if !(1e-9..=1e6).contains(&value) {
-                return bad(
-                    option,
-                    format!("{value:?}"),
-                    "a number from 1e-9 to 1000000",
-                    "The paper has alpha = 2/K and beta = 0.01.",
-                );
-            }
-        }
-        let tolerance = self.tolerance_at(1.0);
-        if !(tolerance >= 0.0 && tolerance.is_finite()) {
-            return bad(
-                "--tol",
-                tolerance.to_string(),
-                "a number from 0",
-                "0 means: never stop before the last pass.",
-            );
-        }
-        if self.passes == 0 {
-            return bad("--passes", "0".into(), "at least 1", "200 passes are usually enough.");
-        }
-        self.check_special()?;
-        self.check_optimize()?;
-        self.check_seeds()?;
-        if self.recompute && self.snapshots.is_some() {
-            return bad(
-                "--snapshots",
-                "given with --theta recompute".into(),
-                "only one of the two",
-                "Leave one of them out: what a pass has made is whole only when the next begins.",
-            );
-        }
+        self.settings.check()?;
+        self.check_topics(shape)?;
+        self.check_combinations()?;
         self.check_given(shape)?;
         let mut word_tokens = corpus.word_totals()?.tokens;
-        if let Some(most) = self.algorithm.facts().most_tokens
-            && let Some((w, &n)) = (0u32..).zip(&word_tokens).find(|&(_, &n)| n > most)
+        self.check_corpus(corpus, &word_tokens)?;
+        let seeds = self.seed_words(corpus, &word_tokens)?;
+        for seed in &seeds {
+            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS_PER_TOKEN));
+        }
+        Ok(Checked { word_tokens, seeds })
+    }
+
+    /// Checks the number of topics.
+    fn check_topics(&self, shape: Shape) -> Result<()> {
+        let (topics, algorithm) = (self.settings.topic_count(), self.settings.chosen_algorithm());
+        if topics == 0 {
+            return Err(
+                Error::missing("topics", "the number of topics").with_remedy("100 is a good first choice")
+            );
+        }
+        if u64::from(topics) > shape.tokens {
+            let expected = format!("at most {}, the number of tokens in the corpus", shape.tokens);
+            return Err(Error::out_of_range("topics", topics, expected)
+                .with_remedy("choose fewer, or check that this is the right corpus"));
+        }
+        if let Some(most) = algorithm.capabilities().max_topics.filter(|&most| topics > most) {
+            let expected = format!("at most {most} with {{algorithm={}}}", algorithm.name());
+            return Err(Error::out_of_range("topics", topics, expected)
+                .with_remedy("choose fewer, or use {algorithm=atbp}"));
+        }
+        Ok(())
+    }
+
+    /// Checks settings that depend on each other.
+    fn check_combinations(&self) -> Result<()> {
+        let settings = &self.settings;
+        if let Some(burn_in) = settings.burn_in {
+            if settings.samples.is_none() {
+                return Err(Error::requires("burn_in", "{samples}"));
+            }
+            if burn_in >= settings.max_passes() {
+                return Err(Error::out_of_range("burn_in", burn_in, "less than {passes}")
+                    .with_remedy("half of {passes} is usual"));
+            }
+        }
+        let after = settings.max_passes() - settings.burn_in_passes();
+        if let Some(samples) = settings.samples.filter(|&samples| samples > after.max(1)) {
+            let expected = "at least 1 and at most one for each pass after the burn-in";
+            return Err(
+                Error::out_of_range("samples", samples, expected).with_remedy("10 are usually enough")
+            );
+        }
+        if settings.samples.is_some_and(|n| n > 1) && settings.tolerance.is_some_and(|t| t > 0.0) {
+            return Err(
+                Error::conflict("tolerance", "{samples}").with_remedy("samples are taken over all passes")
+            );
+        }
+        if settings.optimizes() && settings.is_stateless() {
+            return Err(Error::conflict("optimize", "{document_state=none}")
+                .with_remedy("alpha is learned from the state of documents"));
+        }
+        if self.seeds.is_some() && settings.is_stateless() {
+            return Err(Error::conflict("seeds", "{document_state=none}"));
+        }
+        if self.seeds.is_some() && !settings.chosen_algorithm().capabilities().seed_words {
+            return Err(only_with("seeds", &with(|algorithm| algorithm.capabilities().seed_words)));
+        }
+        if settings.is_stateless() && self.snapshots.is_some() {
+            return Err(Error::conflict("snapshots", "{document_state=none}")
+                .with_remedy("without document state a model is complete only when the next pass begins"));
+        }
+        Ok(())
+    }
+
+    /// Checks that the algorithm can count the tokens of this corpus.
+    fn check_corpus(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<()> {
+        let algorithm = self.settings.chosen_algorithm();
+        let capabilities = algorithm.capabilities();
+        if let Some(most) = capabilities.max_word_tokens
+            && let Some((w, &n)) = (0u32..).zip(word_tokens).find(|&(_, &n)| n > most)
         {
             let vocabulary = corpus.vocabulary()?;
             let name = word_name(vocabulary.as_ref(), w);
-            return bad(
-                "--algorithm",
-                format!("{} for a corpus in which the word {name} occurs {n} times", self.algorithm.name()),
-                &format!("words that occur at most {most} times"),
-                "Leave it out of the corpus: a word that common tells topics nothing. Or use --algorithm atbp.",
-            );
+            let reason = Template::from("the word ")
+                .text(name)
+                .text(format!(" occurs {n} times, and at most {most} are possible"));
+            return Err(Error::unsupported_value("algorithm", algorithm.name(), reason)
+                .with_remedy("remove the word from the corpus, or use {algorithm=atbp}"));
         }
-        let labels = self.algorithm.facts().keep == Keep::Labels;
+        let labels = capabilities.state == StateKind::Labels;
         if let Some(i) =
             (0..corpus.blocks()).find(|&i| labels && corpus.block_tokens(i) > u64::from(u32::MAX))
         {
-            return bad(
-                "--algorithm",
-                format!(
-                    "{} for {} tokens in a block of documents",
-                    self.algorithm.name(),
-                    corpus.block_tokens(i)
-                ),
-                "documents with fewer, since every token has a label",
-                "Use --algorithm tbp or atbp.",
-            );
+            let tokens = corpus.block_tokens(i);
+            let reason =
+                format!("a block of documents has {tokens} tokens, and at most {} are possible", u32::MAX);
+            return Err(Error::unsupported_value("algorithm", algorithm.name(), reason)
+                .with_remedy("use {algorithm=tbp} or {algorithm=atbp}"));
         }
-        let seeds = self.sown(corpus, &word_tokens)?;
-        for seed in &seeds {
-            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS));
-        }
-        Ok((word_tokens, seeds))
+        Ok(())
     }
 
     /// What memory and disk are planned for; `model`: it is wanted in memory, and not just in a file.
@@ -138,159 +168,35 @@ impl Trainer {
             heavy: heavy_words(word_tokens).count() as u64,
             snapshots: self.snapshots.is_some(),
             words: Classes::new(word_tokens),
-            draws: word_tokens.iter().map(|&n| draws_of(n)).sum(),
-            algorithm: self.algorithm,
-            active: self.active,
+            samples: word_tokens.iter().map(|&n| samples_of(n)).sum(),
+            algorithm: self.settings.chosen_algorithm(),
+            active: self.settings.active.unwrap_or_default(),
             threads: self.threads_used() as u64,
-            kept: !self.recompute,
+            kept: !self.settings.is_stateless(),
             model,
-            matrices: self.special.matrices(),
-            histograms: if self.optimize { u64::from(self.topics) } else { 0 },
+            matrices: self.settings.more_matrices(),
+            histograms: if self.settings.optimizes() { u64::from(self.settings.topic_count()) } else { 0 },
             // Documents in an order of the user's own are all over the corpus.
             disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
         }
     }
 
-    /// The same of options that only some algorithms have.
-    fn check_special(&self) -> Result<()> {
-        let facts = self.algorithm.facts();
-        for (option, value) in self.special.given() {
-            if !facts.options.contains(&option) {
-                let with: Vec<&str> = Algorithm::ALL
-                    .into_iter()
-                    .filter(|algorithm| algorithm.facts().options.contains(&option))
-                    .map(Algorithm::name)
-                    .collect();
-                return bad(
-                    option,
-                    format!("it with --algorithm {}", facts.name),
-                    &format!("it only with --algorithm {}", with.join(" or ")),
-                    "Leave one of the two out.",
-                );
-            }
-            let (range, expected, remedy) = match option {
-                "--kappa" => (0.0..=1.0, "a number from 0 to 1", "0.5 is the paper's; more forgets less."),
-                "--digamma" => (0.0..=1.0, "theta or both", "theta is the paper's."),
-                "--tau0" => (0.0..=1e12, "a number from 0", "1024 is the paper's."),
-                "--burn-in" => {
-                    (0.0..=f64::from(self.passes - 1), "fewer than --passes", "Half of --passes is usual.")
-                }
-                "--samples" => {
-                    let after = self.passes - self.special.burn_in(self.passes);
-                    (
-                        1.0..=f64::from(after.max(1)),
-                        "at most one for each pass after the burn-in",
-                        "10 are usually enough.",
-                    )
-                }
-                _ => (1.0..=f64::from(u32::MAX), "at least 1", "Leave it out: the default is good."),
-            };
-            if !range.contains(&value) {
-                return bad(option, value.to_string(), expected, remedy);
-            }
-        }
-        if self.special.burn_in.is_some() && self.special.samples.is_none() {
-            let remedy = "Say how many samples to take, or leave it out.";
-            return bad("--burn-in", "given without --samples".into(), "both", remedy);
-        }
-        if self.special.samples.is_some_and(|n| n > 1) && self.tolerance.is_some_and(|t| t > 0.0) {
-            return bad(
-                "--tol",
-                "given with --samples".into(),
-                "one of the two: samples are taken over all passes",
-                "Leave one of them out.",
-            );
-        }
-        if let Some(most) = facts.most_topics.filter(|&most| self.topics > most) {
-            let expected = format!("at most {most} topics with --algorithm {}", facts.name);
-            return bad("-k", self.topics.to_string(), &expected, "Choose fewer, or --algorithm atbp.");
-        }
-        Ok(())
-    }
-
-    /// The same of alpha and beta that are to be learned.
-    fn check_optimize(&self) -> Result<()> {
-        if !self.optimize {
-            return Ok(());
-        }
-        let can = |algorithm: Algorithm| algorithm.facts().learns;
-        if !can(self.algorithm) {
-            let with: Vec<&str> =
-                Algorithm::ALL.into_iter().filter(|&a| can(a)).map(Algorithm::name).collect();
-            return bad(
-                "--optimize",
-                format!("given with --algorithm {}", self.algorithm.name()),
-                &format!("it only with --algorithm {}", with.join(", ")),
-                "Leave one of the two out.",
-            );
-        }
-        if self.recompute {
-            return bad(
-                "--optimize",
-                "given with --theta recompute".into(),
-                "only one of the two",
-                "Leave one of them out: alpha is learned from what is kept of documents.",
-            );
-        }
-        Ok(())
-    }
-
-    /// The same of seeds, without the corpus.
-    fn check_seeds(&self) -> Result<()> {
-        // Within these the numbers of a row stay in range for all but the largest corpora, which are asked one by one.
-        if !(1e-6..=1e6).contains(&self.seed_weight) {
-            return bad(
-                "--seed-weight",
-                format!("{:?}", self.seed_weight),
-                "a number from 0.000001 to 1000000",
-                "1 doubles what a seed word weighs, and is usually enough.",
-            );
-        }
-        if self.seeds.is_some() && (self.recompute || !self.algorithm.small_messages()) {
-            let with = if self.recompute { "--theta recompute" } else { "one of the paper's algorithms" };
-            return bad(
-                "--seeds",
-                format!("given with {with}"),
-                "it only with --algorithm tbp, and messages that are kept",
-                "Leave one of the two out.",
-            );
-        }
-        Ok(())
-    }
-
-    /// The same of a start and an order that were given.
+    /// Checks a start and an order that were given.
     fn check_given(&self, shape: Shape) -> Result<()> {
         if let Some(start) = &self.start {
             if start.len() as u64 != shape.nonzeros {
-                let expected = format!("{}, one for each non-zero of the corpus", shape.nonzeros);
-                return bad(
-                    "--start",
-                    format!("a list of {} topics", start.len()),
-                    &expected,
-                    "Give one topic per line, in the order of the corpus.",
-                );
+                let expected =
+                    format!("a list of {} topics, one for each non-zero of the corpus", shape.nonzeros);
+                return Err(Error::out_of_range("start", format!("a list of {}", start.len()), expected));
             }
-            if let Some(at) = start.iter().position(|&k| k >= self.topics) {
-                let found = format!("topic {} on line {}", start[at], at + 1);
-                return bad(
-                    "--start",
-                    found,
-                    &format!("0 to {}", self.topics - 1),
-                    "Topics are counted from 0 and less than -k.",
-                );
+            if let Some(at) = start.iter().position(|&k| k >= self.settings.topic_count()) {
+                let found = format!("{} in entry {}", start[at], at + 1);
+                let expected = format!("a list of topics from 0 to {}", self.settings.topic_count() - 1);
+                return Err(Error::out_of_range("start", found, expected));
             }
         }
-        let both = self.recompute && self.start.is_some();
-        if self.recompute && (both || !self.algorithm.small_messages()) {
-            let found =
-                if both { "recompute with --start" } else { "recompute with one of the paper's algorithms" };
-            let remedy = "Leave one of the two out.";
-            return bad(
-                "--theta",
-                found.into(),
-                "it only with --algorithm tbp and a start of its own",
-                remedy,
-            );
+        if self.settings.is_stateless() && self.start.is_some() {
+            return Err(Error::conflict("start", "{document_state=none}"));
         }
         if let Some(order) = &self.order {
             let mut seen = vec![false; shape.documents as usize];
@@ -299,28 +205,24 @@ impl Trainer {
                     .iter()
                     .all(|&d| seen.get_mut(d as usize).is_some_and(|s| !std::mem::replace(s, true)));
             if !whole {
-                let expected = format!("every document from 0 to {} once", shape.documents.saturating_sub(1));
-                return bad(
-                    "--order",
-                    format!("a list of {} documents", order.len()),
-                    &expected,
-                    "Give one document number per line.",
-                );
+                let last = shape.documents.saturating_sub(1);
+                let expected = format!("a list with every document from 0 to {last} once");
+                let found = match order.len() as u64 {
+                    n if n == shape.documents => "one with other or repeated documents".to_owned(),
+                    n => format!("a list of {n} documents"),
+                };
+                return Err(Error::out_of_range("order", found, expected));
             }
-            if !self.algorithm.facts().shuffles {
-                return bad(
-                    "--order",
-                    "given".into(),
-                    "it only with an asynchronous algorithm",
-                    "Leave it out: the order makes no difference here.",
-                );
+            if !self.settings.chosen_algorithm().capabilities().shuffles {
+                return Err(only_with("order", &with(|algorithm| algorithm.capabilities().shuffles))
+                    .with_remedy("the order makes no difference to other algorithms"));
             }
         }
         Ok(())
     }
 }
 
-/// The complaint about an option.
-fn bad<T>(option: &'static str, found: String, expected: &str, remedy: &str) -> Result<T> {
-    Err(Error::Setting { option, found, expected: expected.into(), remedy: remedy.into() })
+/// The algorithms that can do something.
+fn with(can: impl Fn(Algorithm) -> bool) -> Vec<Algorithm> {
+    Algorithm::ALL.iter().copied().filter(|&algorithm| can(algorithm)).collect()
 }

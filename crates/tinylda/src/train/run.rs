@@ -1,363 +1,193 @@
-//! The only loop over passes and documents, and its checkpoints. What comes after the last pass is in `end`.
-
-mod end;
-mod learn;
+//! The training loop: passes over the documents, step by step, until all are done, the perplexity has converged or the caller
+//! wants to stop.
+//!
+//! It runs on the caller's thread; only the phases of an update run on other threads. What a training begins with is in
+//! `prepare`, what follows the last pass in `finish`, and everything about clocks, callbacks and other ranks in `verdict`.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use super::start::Position;
-use super::{Event, LEAST_PASSES, PassReport, Progress, Stop, Trainer};
-use crate::algo::document::{DocumentStep, Frozen};
-use crate::algo::schedule::{self, Aim};
-use crate::algo::{Setup, Sweep};
-use crate::checkpoint::{self, Folder};
+use super::checkpoint::Folder;
+use super::plan::Plan;
+use super::position::{PassTiming, Position};
+use super::verdict::{PieceSum, Referee, Verdict};
+use super::{Event, PassReport, Progress, Stop, Trainer};
+use crate::algorithms::{PassKind, Schedule, Updater, WarmUpStage};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::memory;
-use crate::plan::Plan;
 use crate::priors;
-use crate::store::{self, Keep, Order, Room, Store, Traffic, Which};
+use crate::settings::LEAST_PASSES;
+use crate::store::{Order, Selection, Store};
 use crate::topics::Topics;
 
-/// Progress is told not more often than this, in seconds.
-const TELL_EVERY: f64 = 0.05;
-
-/// Checkpoints that free disk are not made more often than this.
+/// Shortest time between two checkpoints that are only written to free disk space.
 const CROWDED: Duration = Duration::from_secs(30);
-
-/// The caller, who is told of everything.
-type Each<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + Send + 'a;
 
 /// A training under way.
 pub(super) struct Training<'a> {
-    trainer: &'a Trainer,
-    corpus: &'a Corpus,
-    kernel: Kernel,
-    topics: Topics,
-    sweep: Box<dyn Sweep>,
-    store: Store<'a>,
-    /// What comes before the first pass: one piece in every so many, and how often.
-    stages: Vec<(u64, u32)>,
-    order: Option<Order>,
-    position: Position,
-    stop: Stop,
-    plan: Plan,
-    folder: Option<Folder>,
-    /// Where files are, where that is not the folder.
-    scratch: Option<PathBuf>,
-    /// Whether it goes on with a checkpoint.
-    resumed: bool,
+    pub(super) trainer: &'a Trainer,
+    pub(super) corpus: &'a Corpus,
+    pub(super) topics: Topics,
+    pub(super) updater: Box<dyn Updater>,
+    pub(super) schedule: Box<dyn Schedule>,
+    pub(super) store: Store<'a>,
+    pub(super) order: Option<Order>,
+    pub(super) position: Position,
+    pub(super) stop: Stop,
+    pub(super) plan: Plan,
+    pub(super) folder: Option<Folder>,
+    /// Where scratch files are.
+    pub(super) scratch: Option<PathBuf>,
+    /// Whether it continues a checkpoint.
+    pub(super) resumed: bool,
     /// Whether the model is wanted in memory.
-    model: bool,
-    clock: Clock,
+    pub(super) model: bool,
 }
 
-/// Time, whole and since the last checkpoint and the last word to the caller.
-struct Clock {
-    began: Instant,
-    /// Seconds that earlier processes have worked.
-    before: f64,
-    saved: Instant,
-    told: f64,
-}
-
-impl Clock {
-    fn seconds(&self) -> f64 {
-        self.before + self.began.elapsed().as_secs_f64()
-    }
-
-    /// Whether it is time to tell the caller something.
-    fn tell(&mut self) -> bool {
-        let now = self.seconds();
-        let long_ago = now - self.told >= TELL_EVERY;
-        if long_ago {
-            self.told = now;
-        }
-        long_ago
-    }
-
-    /// What is the same wherever progress is told.
-    fn progress(&self, traffic: &Traffic, plan: &Plan) -> Progress {
-        Progress {
-            pass: 0,
-            passes: 0,
-            documents: 0,
-            documents_in_all: 0,
-            done: 0.0,
-            seconds: self.told,
-            read: traffic.read(),
-            written: traffic.written(),
-            disk: traffic.disk(),
-            resident: memory::resident(),
-            ceiling: plan.ceiling,
-        }
-    }
-}
-
-/// Why a round was left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
-    /// All is visited.
-    Done,
-    /// It is time for a checkpoint.
-    Due,
-    /// The caller has asked to stop.
-    Asked,
-}
-
-impl<'a> Training<'a> {
-    /// Everything made ready: checked, planned, and started or taken up from a checkpoint. `model`: it is wanted in memory.
-    pub(super) fn new(trainer: &'a Trainer, corpus: &'a Corpus, model: bool) -> Result<Training<'a>> {
-        let (word_tokens, seeds) = trainer.check_settings(corpus)?;
-        let needs = trainer.needs(corpus, &word_tokens, model);
-        let plan = Plan::new(&needs, trainer.topics, trainer.memory)?;
-        let kernel = trainer.kernel()?;
-        let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
-        let saved = match trainer.checkpoint.as_deref() {
-            Some(path) if checkpoint::exists(path)? => Some(path),
-            _ => None,
-        };
-        let shape = corpus.shape();
-        let alpha = trainer.alphas();
-        let small = trainer.algorithm.small_messages();
-        let mut topics = if small {
-            Topics::without_phi(shape.words, trainer.topics, &alpha, trainer.beta as f32)
-        } else {
-            Topics::new(shape.words, trainer.topics, &alpha, trainer.beta as f32)?
-        };
-        let keep = if trainer.recompute { Keep::Anew } else { trainer.algorithm.facts().keep };
-        let size = trainer.update_size(shape);
-        // Documents in an order of the user's own must all stay: they are visited again and again.
-        let bound = trainer.order.is_none();
-        let room = |scratch| Room {
-            limit: plan.limit.filter(|_| bound),
-            ceiling: plan.ceiling.filter(|_| bound),
-            scratch,
-        };
-        let order = trainer.visits(corpus);
-        let mut scratch = trainer.scratch_folder();
-        let mut position = Position { last: trainer.passes, sum: Some(0.0), ..Position::default() };
-        let mut store;
-        let mut rest = None;
-        if let Some(path) = saved {
-            let opened =
-                checkpoint::open::<Position>(path, &trainer.identity(corpus), needs.pieces as usize)?;
-            if trainer.scratch.is_none() {
-                scratch = opened.scratch.clone().or(scratch);
-            } else if opened.scratch != scratch {
-                return Err(elsewhere(path, opened.scratch, scratch));
-            }
-            store = Store::new(corpus, trainer.topics, size, keep, room(scratch.clone()));
-            position = opened.position;
-            if !trainer.possible(&position, &store, order.as_ref(), shape.tokens) {
-                return Err(opened.rest.damaged("it says that it is where no training can be"));
-            }
-            if let Some((alpha, beta)) = &position.learned {
-                topics.set_priors(alpha, *beta);
-            }
-            store.restore(opened.records, (position.active, position.documents, position.messages))?;
-            rest = Some(opened.rest);
-        } else {
-            if let Some(folder) = &scratch {
-                store::clear(folder);
-            }
-            store = Store::new(corpus, trainer.topics, size, keep, room(scratch.clone()));
-            let own_start = trainer.algorithm.facts().own_start && trainer.start.is_none();
-            if !small && !own_start {
-                trainer.scatter(&mut topics, &mut store, &word_tokens)?;
-            }
-        }
-        let rules = trainer.rules(kernel, shape.tokens, (&plan, scratch.clone()), seeds);
-        let setup = Setup {
-            rules,
-            word_tokens,
-            special: trainer.special.clone(),
-            documents: shape.documents,
-            passes: trainer.passes,
-            given_start: trainer.start.is_some(),
-        };
-        let mut sweep = trainer.algorithm.sweep(&mut topics, setup)?;
-        let resumed = rest.is_some();
-        if let Some(mut rest) = rest {
-            sweep.restore(&mut topics, &mut rest)?;
-            rest.end()?;
-            store.restored();
-        } else if let Some(start) = trainer.start.as_deref().filter(|_| small) {
-            store.start(start, trainer.active.most(trainer.topics))?;
-            store.visit(Which::ALL, 0, false, |_, visit| {
-                sweep.load(&topics, visit).map_err(|(d, bad)| bad.in_document(d, "the start"))?;
-                Ok(ControlFlow::Continue(()))
-            })?;
-        }
-        let stages = trainer.stages(store.pieces(), shape.tokens);
-        let now = Instant::now();
-        Ok(Training {
-            trainer,
-            corpus,
-            kernel,
-            topics,
-            sweep,
-            stages,
-            order,
-            scratch,
-            stop: if position.converged { Stop::Converged } else { Stop::Passes },
-            clock: Clock { began: now, before: position.seconds, saved: now, told: 0.0 },
-            position,
-            store,
-            plan,
-            folder,
-            resumed,
-            model,
-        })
-    }
-
-    /// Goes through all rounds that are left.
-    pub(super) fn run(mut self, each: &mut Each<'_>) -> Result<Training<'a>> {
+impl Training<'_> {
+    /// Makes all passes that are left.
+    pub(super) fn run(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+        referee.start(self.position.seconds);
         if self.resumed {
             // Whether to stop is asked again soon.
-            let _ = each(Event::Resumed(self.position.pass));
+            let _ = referee.report(Event::Resumed(self.position.pass));
         }
-        while self.position.stage < self.stages.len()
-            || (self.position.pass < self.position.last && self.stop != Stop::Asked)
+        while self.stage().is_some() || (self.position.pass < self.position.last && self.stop != Stop::Asked)
         {
-            let left = self.round(each)?;
+            let verdict = self.pass(referee)?;
             if self.position.visit == 0 {
-                let before = self.position.pass;
-                self.after_round(each)?;
-                if self.position.pass > before {
-                    self.learn()?;
-                    self.snapshot(each)?;
-                }
+                self.after_pass(referee)?;
             }
-            let since = self.clock.saved.elapsed();
-            let due = self.trainer.every.is_some_and(|every| {
-                // Files that only an old checkpoint needs would take more disk than was planned.
+            // A caller who wants a file, and stops, wants to resume later.
+            if verdict == Verdict::Stop || (self.stop == Stop::Asked && !self.model) {
+                return Err(self.interrupted(referee));
+            }
+            let crowded = || {
                 let phi = self.plan.phi.saturating_add(self.plan.phi_on_disk);
-                since >= every || (since >= CROWDED && self.position.visit == 0 && self.store.crowded(phi))
-            });
-            // One who wants a file, and stops, wants to go on later.
-            if left == Left::Asked || (self.stop == Stop::Asked && !self.model) {
-                return Err(self.interrupted(each));
-            } else if due {
-                self.save(each)?;
+                self.position.visit == 0 && self.store.crowded(phi)
+            };
+            // Files that only an old checkpoint needs would take more disk than was planned.
+            if referee.checkpoint_due() || (referee.checkpoint_older_than(CROWDED) && crowded()) {
+                self.save(referee)?;
             }
         }
-        let (tokens, pass) = (self.corpus.shape().tokens as f64, self.position.pass);
-        if self.position.history.last().map(|&(p, _)| p) != Some(pass) {
-            let Some(sum) = self.last_likelihood(each)? else { return Err(self.interrupted(each)) };
-            let (asked, converged) = self.note(pass, perplexity(sum, tokens), each);
-            self.position.converged |= converged;
-            if asked && !self.model {
-                return Err(self.interrupted(each));
-            }
-            if self.stop == Stop::Passes {
-                self.stop = match (asked, converged) {
-                    (true, _) => Stop::Asked,
-                    (_, true) => Stop::Converged,
-                    _ => Stop::Passes,
-                };
-            }
-        }
-        Ok(self)
+        self.final_perplexity(referee)
     }
 
-    /// One round, or what is left of it.
-    fn round(&mut self, each: &mut Each<'_>) -> Result<Left> {
-        let stage = self.stages.get(self.position.stage).copied();
-        let which = match stage {
-            Some((every, _)) => Which::Every(every),
-            None => self.order.as_ref().map_or(Which::ALL, Which::Order),
-        };
-        let settling = self.trainer.algorithm.settling_passes(self.trainer.passes, self.trainer.optimize);
-        let left = self.position.last.saturating_sub(self.position.pass);
-        self.position.settling |= stage.is_none() && left <= settling;
-        let aim = if stage.is_some() {
-            Aim::Start
-        } else if self.position.settling {
-            schedule::settle(left, self.trainer.passes, self.trainer.optimize)
-        } else {
-            let left = (!self.trainer.optimize).then_some(left - settling);
-            Aim::Seek { pass: self.position.pass + 1, left }
-        };
-        // Said again where a round goes on after a stop.
-        self.sweep.aim(aim);
+    /// The stage of the warm-up, where that is not over.
+    fn stage(&self) -> Option<WarmUpStage> {
+        self.schedule.warm_up().get(self.position.stage).copied()
+    }
+
+    /// The kind of the pass under way.
+    fn kind(&mut self) -> PassKind {
+        if self.stage().is_some() {
+            return PassKind::WarmUp;
+        }
+        let position = &mut self.position;
+        let left = position.last.saturating_sub(position.pass);
+        position.refining |= left <= self.schedule.refine_passes();
+        self.schedule.kind(position.pass, position.last, position.refining)
+    }
+
+    /// Makes a pass, or what is left of it. Returns why it was left.
+    fn pass(&mut self, referee: &mut Referee<'_>) -> Result<Verdict> {
+        let (kind, stage) = (self.kind(), self.stage());
         if self.position.visit == 0 {
             if stage.is_none() {
-                let now = self.clock.seconds();
-                self.position.passes.push((now, now, 0.0));
+                self.position.timings.push(PassTiming::starting(referee.seconds()));
             }
-            self.sweep.begin(&mut self.topics)?;
-            self.position.sum = Some(0.0);
+            self.updater.begin(&mut self.topics)?;
+            self.position.begin_pass();
         }
-        let Training { trainer, topics, sweep, store, position, clock, plan, .. } = self;
-        let (traffic, in_all) = (store.traffic(), self.corpus.shape().documents);
-        let in_round = in_all / stage.map_or(1, |(every, _)| every);
-        let (before, work) = work(&self.stages, store.pieces(), position, trainer.passes, which);
-        let mut left = Left::Done;
-        let stopped = store.visit(which, position.visit, true, |visit, visited| {
-            let documents = visited.so_far();
-            let got = sweep.block(topics, visited).map_err(|(d, bad)| bad.in_document(d, "training"))?;
-            position.sum = position.sum.zip(got).map(|(sum, one)| sum + one);
-            if !clock.tell() {
+        let selection = match stage {
+            Some(stage) => Selection::Every(stage.every),
+            None => self.order.as_ref().map_or(Selection::ALL, Selection::Order),
+        };
+        let Training { trainer, topics, updater, store, position, plan, schedule, .. } = self;
+        let (traffic, documents) = (store.traffic(), self.corpus.shape().documents);
+        let documents_total = documents / stage.map_or(1, |stage| stage.every);
+        let (visits, step) = (selection.visits(store.pieces()), trainer.step_pieces());
+        let work = Work::new(schedule.warm_up(), store.pieces(), position, selection);
+        let (mut verdict, mut sums): (Verdict, Vec<PieceSum>) = (Verdict::Continue, Vec::new());
+        let stopped = store.visit(selection, position.visit, true, |visit, mut view| {
+            (view.kind, view.first) = (kind, visit == 0);
+            view.ends_step = (visit + 1) as u64 % step == 0 || visit + 1 == visits;
+            let ends_step = view.ends_step;
+            position.documents += view.documents();
+            let stats = match updater.piece(topics, view) {
+                Ok(stats) => stats,
+                Err((d, bad)) => {
+                    // The others are told; what is wrong here counts.
+                    let _ = referee.agree(Verdict::Failed, &[], &mut None);
+                    return Err(bad.in_document(d, "training"));
+                }
+            };
+            position.topics_in_use += stats.topics_in_use;
+            position.documents_in_use += stats.documents_in_use;
+            sums.push((visit as u64, stats.log_likelihood));
+            if !ends_step {
                 return Ok(ControlFlow::Continue(()));
             }
-            let progress = Progress {
+            let own = referee.own(|referee| Progress {
                 pass: if stage.is_some() { 0 } else { position.pass + 1 },
-                passes: trainer.passes,
-                documents,
-                documents_in_all: in_round.max(documents),
-                done: (before + visit as f64 + 1.0) / work,
-                ..clock.progress(&traffic, plan)
-            };
-            if each(Event::Progress(&progress)).is_break() {
-                left = Left::Asked;
-            } else if trainer.every.is_some_and(|every| clock.saved.elapsed() >= every) {
-                left = Left::Due;
+                passes: trainer.settings.max_passes(),
+                documents: position.documents,
+                documents_total: documents_total.max(position.documents),
+                done: work.share(visit, trainer.settings.max_passes()),
+                ..referee.progress(&traffic, plan)
+            });
+            verdict = referee.agree(own, &sums, &mut position.log_likelihood)?;
+            sums.clear();
+            match verdict {
+                Verdict::Continue => Ok(ControlFlow::Continue(())),
+                Verdict::Failed => Err(Error::Interrupted),
+                Verdict::Checkpoint | Verdict::Stop => Ok(ControlFlow::Break(())),
             }
-            Ok(if left == Left::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         self.position.visit = stopped.unwrap_or(0);
-        Ok(left)
+        Ok(verdict)
     }
 
-    /// Takes down that a round is done.
-    fn after_round(&mut self, each: &mut Each<'_>) -> Result<()> {
-        let position = &mut self.position;
-        if let Some(&(_, rounds)) = self.stages.get(position.stage) {
-            position.repeat += 1;
-            if position.repeat == rounds {
-                (position.stage, position.repeat) = (position.stage + 1, 0);
-            }
+    /// Notes that a pass is done, and does what comes between two passes.
+    fn after_pass(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+        if let Some(stage) = self.stage() {
+            self.position.end_stage_pass(stage.repeats);
             return Ok(());
         }
-        self.sweep.end(&mut self.topics)?;
+        self.end_pass(referee)?;
+        self.learn()?;
+        self.snapshot(referee)
+    }
+
+    /// Ends a pass over the whole corpus: its perplexity, and whether training has converged.
+    fn end_pass(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+        self.updater.end(&mut self.topics)?;
+        let capabilities = self.trainer.settings.chosen_algorithm().capabilities();
+        let position = &mut self.position;
         position.pass += 1;
-        if let Some(timing) = position.passes.last_mut() {
-            let active = self.sweep.active_topics().unwrap_or_else(|| self.store.active_topics());
-            *timing = (timing.0, self.clock.seconds(), active);
+        let active = position.active_topics(self.trainer.settings.topic_count());
+        if let Some(timing) = position.timings.last_mut() {
+            (timing.ended, timing.active_topics) = (referee.seconds(), active);
         }
         position.message_bytes = self.store.message_bytes();
-        // A sweep that gets the likelihood for free gets that of the state it began with: report one pass later.
-        let (pass, sum) = (position.pass, position.sum);
-        let (of_pass, log_likelihood) = match sum {
-            Some(sum) if self.trainer.algorithm.facts().on_the_way => (pass, sum),
+        // An algorithm that gets the log-likelihood on the way gets that of the state it began with: report one pass later.
+        let pass = position.pass;
+        let (of_pass, log_likelihood) = match position.log_likelihood {
+            Some(sum) if capabilities.current_likelihood => (pass, sum),
             Some(sum) => (pass - 1, sum),
-            None => (pass, log_likelihood(&self.topics, &mut self.store, self.kernel)?),
+            None => (pass, self.log_likelihood()?),
         };
         if of_pass == 0 {
             return Ok(());
         }
-        let tokens = self.corpus.shape().tokens as f64;
-        let (asked, converged) = self.note(of_pass, perplexity(log_likelihood, tokens), each);
-        if converged && !self.position.settling {
+        let (asked, converged) = self.note(of_pass, self.perplexity(log_likelihood), referee);
+        if converged && !self.position.refining {
             self.stop = Stop::Converged;
-            let settling = self.trainer.algorithm.settling_passes(self.trainer.passes, self.trainer.optimize);
-            // What was begun comes to its end before.
-            let more = self.trainer.algorithm.until_calm(pass);
-            self.position.last = self.position.last.min(pass + more + settling);
+            // What was begun comes to its end before the refinement.
+            let more = self.schedule.passes_until_plain(pass) + self.schedule.refine_passes();
+            self.position.last = self.position.last.min(pass + more);
             self.position.converged = true;
         }
         if asked {
@@ -366,24 +196,53 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// Writes a pass down, tells the caller, and says whether that one has asked to stop, and whether training has converged.
-    fn note(&mut self, pass: u32, train_perplexity: f64, each: &mut Each<'_>) -> (bool, bool) {
-        let history = &mut self.position.history;
-        history.push((pass, train_perplexity));
-        let (began, seconds, active_topics) =
-            self.position.passes.get(pass as usize - 1).copied().unwrap_or_default();
+    /// After the last pass: its perplexity, where that is not known yet.
+    fn final_perplexity(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+        let pass = self.position.pass;
+        if self.position.history.last().map(|&(p, _)| p) == Some(pass) {
+            return Ok(());
+        }
+        let Some(sum) = self.final_log_likelihood(referee)? else { return Err(self.interrupted(referee)) };
+        let (asked, converged) = self.note(pass, self.perplexity(sum), referee);
+        self.position.converged |= converged;
+        if asked && !self.model {
+            return Err(self.interrupted(referee));
+        }
+        if self.stop == Stop::Passes {
+            self.stop = match (asked, converged) {
+                (true, _) => Stop::Asked,
+                (_, true) => Stop::Converged,
+                _ => Stop::Passes,
+            };
+        }
+        Ok(())
+    }
+
+    /// Notes the perplexity of a pass and reports it. Returns whether the caller asked to stop, and whether training has
+    /// converged.
+    fn note(&mut self, pass: u32, train_perplexity: f64, referee: &mut Referee<'_>) -> (bool, bool) {
+        self.position.history.push((pass, train_perplexity));
+        let timing = self.position.timings.get(pass as usize - 1).copied().unwrap_or_default();
+        let seconds = (timing.ended - timing.began).max(1e-9);
         let report = PassReport {
             pass,
-            passes: self.trainer.passes,
-            seconds,
+            passes: self.trainer.settings.max_passes(),
+            seconds: timing.ended,
             train_perplexity,
-            active_topics,
-            documents_per_second: self.corpus.shape().documents as f64 / (seconds - began).max(1e-9),
+            active_topics: timing.active_topics,
+            documents_per_second: self.corpus.shape().documents as f64 / seconds,
         };
-        let asked = each(Event::Pass(&report)).is_break();
-        // Where messages are cut at random a pass may stand still by chance: some are compared with as many before, and with the
-        // same steps.
-        let round = if self.trainer.algorithm.facts().noisy { priors::EVERY } else { 1 };
+        let asked = referee.report(Event::Pass(&report));
+        (asked, self.converged(pass, train_perplexity))
+    }
+
+    /// Whether the perplexity has changed by less than the tolerance.
+    fn converged(&self, pass: u32, train_perplexity: f64) -> bool {
+        let history = &self.position.history;
+        // Where messages are quantized at random a pass may stand still by chance: some passes are compared with as many before,
+        // and with the same over-relaxation.
+        let round =
+            if self.trainer.settings.chosen_algorithm().capabilities().noisy { priors::EVERY } else { 1 };
         let back = |rounds: usize| {
             let at = history.len().checked_sub(1 + rounds * round as usize)?;
             Some(history[at].1)
@@ -393,137 +252,106 @@ impl<'a> Training<'a> {
             back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
         };
         // Learned priors move on when the rest stands still, and may hide that it moves.
-        let rounds = match (round, self.trainer.optimize) {
+        let rounds = match (round, self.trainer.settings.optimizes()) {
             (1, _) => 1,
             (_, false) => 2,
             (_, true) => 4,
         };
         let converged = (0..rounds).all(still);
-        (asked, pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged)
+        pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged
     }
 
-    /// Writes the model as it is after this pass, where that was asked for. The clock stands still meanwhile.
-    fn snapshot(&mut self, each: &mut Each<'_>) -> Result<()> {
-        let pass = self.position.pass;
-        let wanted = self.trainer.snapshots.as_ref().filter(|(passes, _)| passes.contains(&pass));
-        let Some((_, folder)) = wanted else { return Ok(()) };
-        let (seconds, began) = (self.clock.seconds(), Instant::now());
-        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-        let path = folder.join(format!("pass-{pass:05}.model"));
-        let (mut settings, _) = self.end()?;
-        if settings.history.is_empty() {
-            // After the first pass some algorithms know only where it began.
-            let tokens = self.corpus.shape().tokens as f64;
-            settings.train_perplexity = perplexity(self.position.sum.unwrap_or(0.0), tokens);
-            settings.tolerance = self.trainer.tolerance_at(settings.train_perplexity);
-        }
-        self.write(&path, &settings)?;
-        // Whether to stop is asked again soon.
-        let _ = each(Event::Snapshot { path: &path, pass, seconds });
-        self.clock.began += began.elapsed();
-        Ok(())
-    }
-
-    /// Writes a checkpoint.
-    fn save(&mut self, each: &mut Each<'_>) -> Result<()> {
+    /// Writes a checkpoint, where there is a folder for it.
+    pub(super) fn save(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let records = self.store.save()?;
-        let (active, documents, messages) = self.store.so_far();
-        let seconds = self.clock.seconds();
-        let position = Position { active, documents, seconds, messages, ..self.position.clone() };
+        let mut position = self.position.clone();
+        (position.seconds, position.pass_message_bytes) = (referee.seconds(), self.store.message_bytes());
         let identity = self.trainer.identity(self.corpus);
         let scratch = self.scratch.clone().filter(|path| path != folder.path());
-        folder.write(identity, position, scratch, &records, |out| self.sweep.save(&self.topics, out))?;
+        folder.write(identity, position, scratch, &records, |out| self.updater.save(&self.topics, out))?;
         self.store.saved(&records);
-        self.clock.saved = Instant::now();
-        let _ = each(Event::Checkpoint(folder.path()));
+        referee.checkpoint_written();
+        let _ = referee.report(Event::Checkpoint(folder.path()));
         Ok(())
     }
 
-    /// The caller has asked to stop: the error that says so.
-    fn interrupted(&mut self, each: &mut Each<'_>) -> Error {
+    /// Returns the error that the caller asked to stop, after what was done is in a checkpoint.
+    fn interrupted(&mut self, referee: &mut Referee<'_>) -> Error {
         let Some(path) = self.folder.as_ref().map(|folder| folder.path().to_path_buf()) else {
             return Error::Interrupted;
         };
-        match self.save(each) {
+        match self.save(referee) {
             Ok(()) => Error::Stopped { path, passes: self.position.pass },
             Err(error) => error,
         }
     }
 
-    /// sum x log p(w|d) after the last pass, whatever form an algorithm keeps phi in; nothing where the caller wants to stop.
-    fn last_likelihood(&mut self, each: &mut Each<'_>) -> Result<Option<f64>> {
-        let Training { sweep, topics, store, kernel, clock, plan, position, trainer, stop, .. } = self;
-        if !sweep.ready(topics)? {
-            return log_likelihood(topics, store, *kernel).map(Some);
-        }
-        let (traffic, in_all) = (store.traffic(), self.corpus.shape().documents);
-        let (mut sum, mut asked) = (0f64, false);
-        store.visit(Which::ALL, 0, false, |_, visit| {
-            let documents = visit.so_far();
-            sum += sweep
-                .measure(topics, visit)
-                .map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
-            if clock.tell() {
-                let (pass, passes) = (position.pass, trainer.passes);
-                let now = clock.progress(&traffic, plan);
-                let progress =
-                    Progress { pass, passes, documents, documents_in_all: in_all, done: 1.0, ..now };
-                // One who has asked before waits for this already.
-                asked = each(Event::Progress(&progress)).is_break() && *stop != Stop::Asked;
+    /// `sum x log p(w|d)` of all documents, as topics and documents are now.
+    fn log_likelihood(&mut self) -> Result<f64> {
+        let Training { updater, topics, store, .. } = self;
+        let mut total = 0f64;
+        store.visit(Selection::ALL, 0, false, |visit, mut view| {
+            view.first = visit == 0;
+            let done = updater.log_likelihood(topics, view, &mut total);
+            done.map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(total)
+    }
+
+    /// The same after the last pass, with progress; nothing where the caller wants to stop.
+    fn final_log_likelihood(&mut self, referee: &mut Referee<'_>) -> Result<Option<f64>> {
+        let Training { updater, topics, store, plan, position, trainer, stop, corpus, .. } = self;
+        let (traffic, documents_total) = (store.traffic(), corpus.shape().documents);
+        let (mut total, mut asked, mut documents) = (0f64, false, 0);
+        store.visit(Selection::ALL, 0, false, |visit, mut view| {
+            view.first = visit == 0;
+            documents += view.documents();
+            let done = updater.log_likelihood(topics, view, &mut total);
+            done.map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+            if referee.progress_due() {
+                let (pass, passes) = (position.pass, trainer.settings.max_passes());
+                let now = referee.progress(&traffic, plan);
+                let progress = Progress { pass, passes, documents, documents_total, done: 1.0, ..now };
+                // A caller who has asked before waits for this already.
+                asked = referee.report(Event::Progress(&progress)) && *stop != Stop::Asked;
             }
             Ok(if asked { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
-        Ok((!asked).then_some(sum))
+        Ok((!asked).then_some(total))
+    }
+
+    /// exp(-log-likelihood per token).
+    pub(super) fn perplexity(&self, log_likelihood: f64) -> f64 {
+        libm::exp(-log_likelihood / self.corpus.shape().tokens as f64)
     }
 }
 
-/// The files of a checkpoint are not where they are said to be.
-fn elsewhere(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<PathBuf>) -> Error {
-    let shown = |path: Option<PathBuf>| path.map_or_else(String::new, |path| path.display().to_string());
-    Error::Other {
-        path: checkpoint.to_path_buf(),
-        what: "the folder of --scratch".into(),
-        found: shown(found.or_else(|| Some(checkpoint.to_path_buf()))),
-        wanted: shown(wanted),
+/// How much of the work of a training is done, in visits of pieces.
+struct Work {
+    /// Visits before this pass.
+    before: f64,
+    /// Visits of the warm-up.
+    warm_up: f64,
+    /// Visits of a pass over the whole corpus.
+    pass: f64,
+}
+
+impl Work {
+    fn new(stages: &[WarmUpStage], pieces: usize, at: &Position, selection: Selection<'_>) -> Work {
+        let of = |stage: &WarmUpStage| Selection::Every(stage.every).visits(pieces) as f64;
+        let all = |stages: &[WarmUpStage]| {
+            stages.iter().map(|stage| of(stage) * f64::from(stage.repeats)).sum::<f64>()
+        };
+        let in_stage = stages.get(at.stage).map_or(0.0, |stage| of(stage) * f64::from(at.repeat));
+        let pass = if at.stage < stages.len() { pieces } else { selection.visits(pieces) } as f64;
+        let before = all(&stages[..at.stage]) + in_stage + pass * f64::from(at.pass);
+        Work { before, warm_up: all(stages), pass }
     }
-}
 
-/// Visits done before this round, and all that there are if all passes are made.
-fn work(
-    stages: &[(u64, u32)],
-    pieces: usize,
-    position: &Position,
-    passes: u32,
-    which: Which<'_>,
-) -> (f64, f64) {
-    let of = |every: u64| Which::Every(every).visits(pieces) as f64;
-    let at_start =
-        |to: usize| stages[..to].iter().map(|&(every, rounds)| of(every) * f64::from(rounds)).sum::<f64>();
-    let pass = if stages.len() > position.stage { pieces as f64 } else { which.visits(pieces) as f64 };
-    let done = at_start(position.stage)
-        + stages.get(position.stage).map_or(0.0, |&(every, _)| of(every) * f64::from(position.repeat))
-        + pass * f64::from(position.pass);
-    (done, at_start(stages.len()) + pass * f64::from(passes))
-}
-
-/// exp(-log-likelihood per token).
-fn perplexity(log_likelihood: f64, tokens: f64) -> f64 {
-    libm::exp(-log_likelihood / tokens)
-}
-
-/// sum x log p(w|d) over the training documents.
-fn log_likelihood(topics: &Topics, store: &mut Store<'_>, kernel: Kernel) -> Result<f64> {
-    let mut inverse = Vec::new();
-    topics.inverse(&mut inverse);
-    let frozen = Frozen::new(topics, &inverse);
-    let mut step = DocumentStep::new(topics.count, kernel);
-    let mut sum = 0f64;
-    store.for_each(false, |d, document, theta| {
-        sum += step
-            .log_likelihood(&frozen, document, theta, document.tokens())
-            .map_err(|bad| bad.in_document(d, "the training perplexity"))?;
-        Ok(())
-    })?;
-    Ok(sum)
+    /// The share that is done after a visit, if all passes are made.
+    fn share(&self, visit: usize, passes: u32) -> f64 {
+        (self.before + visit as f64 + 1.0) / (self.warm_up + self.pass * f64::from(passes))
+    }
 }

@@ -109,7 +109,7 @@ fn head(all: &Everything) -> String {
         out,
         "- K: {}; alpha = 2/K; beta = {}",
         list(setup.topics.iter().map(u32::to_string).collect()),
-        tinylda::DEFAULT_BETA
+        super::beta()
     );
     put_line!(
         out,
@@ -118,8 +118,8 @@ fn head(all: &Everything) -> String {
          iteration, over two rounds of five.",
         setup.passes,
         setup.tolerance,
-        tinylda::LEAST_PASSES,
-        tinylda::DEFAULT_TOLERANCE_TBP
+        tinylda::settings::LEAST_PASSES,
+        tinylda::settings::RELATIVE_TOLERANCE
     );
     put_line!(
         out,
@@ -270,8 +270,9 @@ fn time_section(all: &Everything) -> String {
 
 /// The first pass from the tenth on that changes the perplexity by less than the threshold.
 fn converged_at(history: &[(u32, f64)]) -> Option<u32> {
-    let calm =
-        |pair: &[(u32, f64)]| pair[1].0 >= tinylda::LEAST_PASSES && (pair[1].1 - pair[0].1).abs() < THRESHOLD;
+    let calm = |pair: &[(u32, f64)]| {
+        pair[1].0 >= tinylda::settings::LEAST_PASSES && (pair[1].1 - pair[0].1).abs() < THRESHOLD
+    };
     history.windows(2).find(|pair| calm(pair)).map(|pair| pair[1].0)
 }
 

@@ -139,7 +139,7 @@ pub(super) fn list(setup: &Setup, data: &[Data], online: &Data, words: Option<us
             tolerance: if timed { Some(0.0) } else { (!own).then_some(setup.tolerance) },
             seed: setup.seed,
             alpha: 2.0 / f64::from(topics),
-            beta: tinylda::DEFAULT_BETA,
+            beta: super::beta(),
         };
         let (train, test) = (data.train.clone(), data.test.clone());
         let file = setup.out.join("runs").join(file);

@@ -80,11 +80,11 @@ fn model_file(setup: &Setup<'_>, topics: u32, seed: u64) -> PathBuf {
 
 /// A trainer for a K and a seed; memory and checkpoints as in `train`.
 pub(super) fn trainer(setup: &Setup<'_>, topics: u32, seed: u64) -> Trainer {
-    let mut trainer = how::trainer(&setup.a.how, topics, seed);
+    let mut trainer = how::trainer(&setup.a.training, topics, seed);
     if let Some(bytes) = setup.memory {
         trainer = trainer.memory(bytes);
     }
-    let every = Some(setup.a.how.checkpoint_every).filter(|every| !every.is_zero());
+    let every = Some(setup.a.training.checkpoint_every).filter(|every| !every.is_zero());
     let folder = setup.out.join("runs").join(format!("k{topics}-s{seed}.checkpoint"));
     trainer.checkpoint(folder, every).resume(Resume::Yes)
 }

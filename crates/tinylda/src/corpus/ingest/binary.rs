@@ -10,7 +10,7 @@ use std::path::Path;
 use super::detect::detect_binary;
 use super::shared_file::SharedFile;
 use super::sorter::SortLimits;
-use super::{Format, Import, ImportProgress, Imported, TextPipeline, bad};
+use super::{Format, Import, ImportProgress, Imported, bad};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
 use crate::features::missing;
@@ -110,21 +110,17 @@ impl Import {
     pub(super) fn check_table_options(&self, format: Format) -> Result<()> {
         let c = &self.columns;
         let parquet = [
-            ("--tokens-column", &c.tokens),
-            ("--id-column", &c.id),
-            ("--doc-column", &c.document),
-            ("--word-column", &c.word),
-            ("--count-column", &c.count),
+            ("tokens_column", &c.tokens),
+            ("id_column", &c.id),
+            ("doc_column", &c.document),
+            ("word_column", &c.word),
+            ("count_column", &c.count),
         ];
-        let given = parquet.iter().map(|&(option, value)| (option, value.is_some(), Format::Parquet));
-        for (option, given, fitting) in given.chain([("--layer", self.layer.is_some(), Format::H5ad)]) {
+        let given = parquet.iter().map(|&(name, value)| (name, value.is_some(), Format::Parquet));
+        for (name, given, fitting) in given.chain([("layer", self.layer.is_some(), Format::H5ad)]) {
             if given && format != fitting {
-                return Err(Error::Setting {
-                    option,
-                    found: format!("given with {} input", format.name()),
-                    expected: format!("it only with {}", fitting.name()),
-                    remedy: "Leave it out, or name the --format.".into(),
-                });
+                return Err(Error::only_with(name, [format!("{{format={}}}", fitting.name())])
+                    .with_remedy(format!("the input was read as {}", format.name())));
             }
         }
         Ok(())
@@ -133,48 +129,37 @@ impl Import {
     /// Refuses other options that would do nothing. `texts`: it is a table with texts.
     fn check_binary_options(&self, format: Format, texts: bool) -> Result<()> {
         let (parts, npz) = (&self.parts, format == Format::Npz);
-        let csv = parts.delimiter.is_some() || parts.header.is_some() || parts.no_quotes;
-        let words = self.words != TextPipeline::default() && !self.words_if_text;
-        let out = "Leave it out.";
-        let made = "The words of this input are made already: leave it out.";
+        let words = self.words.given().filter(|_| !self.words_if_text);
+        let made = "the file contains words already";
         let brings = if texts {
-            "Text brings its own words: leave it out, or say --vocabulary to put it on the words of a file."
+            "text has its own words; to use only the words of a file, give {vocabulary}"
         } else {
-            "The file brings its own words: leave it out."
+            "the file contains its own words"
         };
         let wrong = [
-            ("--delimiter, --header or --quotes", csv, out),
-            ("--text-field, --id-field or --label-field", parts.of_json(), "Say --text-column and the like."),
-            ("--glob", parts.glob.is_some(), out),
+            ("delimiter", parts.delimiter.is_some(), ""),
+            ("header", parts.header.is_some(), ""),
+            ("quotes", parts.no_quotes, ""),
             (
-                "--text-column",
-                !texts && !parts.text_columns.is_empty(),
-                "Leave it out: there is no text in it.",
+                parts.of_json().unwrap_or_default(),
+                parts.of_json().is_some(),
+                "use {text_column} and the like",
             ),
-            (
-                "--label-column",
-                !texts && parts.label_column.is_some(),
-                "Leave it out: only texts have labels.",
-            ),
-            ("--strict", !texts && parts.strict, out),
-            ("an option for words of text", !texts && words, made),
-            ("--id-column", parts.id_column.is_some() && format != Format::Parquet, out),
-            ("--first-id", self.first_id.is_some(), out),
-            ("--transpose", self.transpose && !npz, out),
-            ("--vocab", self.vocabulary.is_some() && !npz, brings),
-            (
-                "--names",
-                self.names.is_some() && !npz && !texts,
-                "The file brings its own names: leave it out.",
-            ),
+            ("glob", parts.glob.is_some(), ""),
+            ("text_column", !texts && !parts.text_columns.is_empty(), "the file contains no text"),
+            ("label_column", !texts && parts.label_column.is_some(), "only texts have labels"),
+            ("strict", !texts && parts.strict, ""),
+            (words.unwrap_or_default(), !texts && words.is_some(), made),
+            ("id_column", parts.id_column.is_some() && format != Format::Parquet, ""),
+            ("first_id", self.first_id.is_some(), ""),
+            ("transpose", self.transpose && !npz, ""),
+            ("vocab", self.vocabulary.is_some() && !npz, brings),
+            ("names", self.names.is_some() && !npz && !texts, "the file contains its own names"),
         ];
         match wrong.into_iter().find(|&(_, wrong, _)| wrong) {
-            Some((option, _, remedy)) => Err(Error::Setting {
-                option,
-                found: format!("given with {} input", format.name()),
-                expected: "it only with other formats".into(),
-                remedy: remedy.into(),
-            }),
+            Some((name, _, remedy)) => {
+                Err(Error::conflict(name, format!("{} input", format.name())).with_remedy(remedy))
+            }
             None => Ok(()),
         }
     }

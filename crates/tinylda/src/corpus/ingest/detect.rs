@@ -10,7 +10,7 @@ use super::Format;
 use super::input::{Compression, Input};
 use super::lines::{Lines, fields, whole_number};
 use crate::corpus::{MAGIC, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::not_regular;
 
 /// Number of bytes that are looked at.
@@ -119,9 +119,9 @@ impl DetectedInput {
         match &self.input {
             Some(input) if input.compression != Compression::None => Err(Error::Input {
                 path: self.path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!("a {name} compressed with {}", input.compression.name()),
-                expected: format!("a {name} in a regular file"),
+                expected: format!("a {name} in a regular file").into(),
                 remedy: "decompress it first".into(),
             }),
             Some(input) if !input.reopenable => Err(not_regular(&self.path, name)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lines::ReadProgress;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// How an input is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,7 +220,13 @@ impl Input {
                 "copy or download the file again".to_owned(),
             )
         };
-        Error::Input { path: self.path.clone(), place: Place::Byte(self.consumed()), found, expected, remedy }
+        Error::Input {
+            path: self.path.clone(),
+            position: Position::Byte(self.consumed()),
+            found,
+            expected: expected.into(),
+            remedy: remedy.into(),
+        }
     }
 }
 

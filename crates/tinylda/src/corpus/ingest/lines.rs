@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::input::Input;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// Tells how many bytes of the input file have been read, and of how many; may ask to stop.
 pub(crate) type ReadProgress<'p> = &'p mut dyn FnMut(u64, Option<u64>) -> ControlFlow<()>;
@@ -160,9 +160,9 @@ impl<'p> Lines<'p> {
     pub(crate) fn bad(&self, found: String, expected: String, remedy: &str) -> Error {
         Error::Input {
             path: self.input.path.clone(),
-            place: Place::Line(self.number),
+            position: Position::Line(self.number),
             found,
-            expected,
+            expected: expected.into(),
             remedy: remedy.into(),
         }
     }
@@ -171,9 +171,9 @@ impl<'p> Lines<'p> {
     pub(crate) fn bad_file(&self, found: String, expected: String, remedy: &str) -> Error {
         Error::Input {
             path: self.input.path.clone(),
-            place: Place::Whole,
+            position: Position::Whole,
             found,
-            expected,
+            expected: expected.into(),
             remedy: remedy.into(),
         }
     }

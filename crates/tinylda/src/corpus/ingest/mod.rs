@@ -64,7 +64,7 @@ use self::shared_file::SharedFile;
 use self::sorter::{DocumentSorter, SortLimits};
 use self::words::Dropped;
 use super::{Shape, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Remedy, Result, Template};
 use crate::files::{folder_of, same_file};
 
 const ZERO_REMEDY: &str = "Remove the entry, or say --skip-zeros to leave zeros out.";
@@ -251,9 +251,11 @@ impl Expect {
         {
             return Err(Error::Input {
                 path: path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!("{given} words"),
-                expected: format!("{words} (W of {})", lines.path().display()),
+                expected: Template::from(format!("{words} (W of "))
+                    .text(lines.path().display().to_string())
+                    .text(")"),
                 remedy: "Give the vocabulary that belongs to this corpus: line i names word i.".into(),
             });
         }
@@ -313,12 +315,8 @@ impl Import {
         let mut inputs =
             [Some(input), self.vocabulary.as_deref(), self.names.as_deref()].into_iter().flatten();
         if inputs.any(|other| same_file(other, output)) {
-            return Err(Error::Setting {
-                option: "-o",
-                found: format!("the input file {}", output.display()),
-                expected: "another file".into(),
-                remedy: "Choose another name for the corpus.".into(),
-            });
+            return Err(Error::out_of_range("output", output.display(), "another file than the inputs")
+                .with_remedy("choose another name for the corpus"));
         }
         Ok(())
     }
@@ -334,12 +332,8 @@ impl Import {
             return self.run_on_folder(detected.path(), output, progress);
         }
         if self.format == Some(Format::Folder) {
-            return Err(Error::Setting {
-                option: "--format",
-                found: "folder".into(),
-                expected: "a folder as the input".into(),
-                remedy: "Name another --format, or a folder.".into(),
-            });
+            return Err(Error::unsupported_value("format", "folder", "the input is not a folder")
+                .with_remedy("choose another {format}, or name a folder"));
         }
         let path = detected.path().to_path_buf();
         self.not_over_inputs(&path, output)?;
@@ -347,7 +341,7 @@ impl Import {
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let kind = detected.kind();
         // A delimiter that was detected counts only where the format was detected, too.
-        let chosen = self.format.is_some() || self.parts.of_json() || self.parts.of_table();
+        let chosen = self.format.is_some() || self.parts.of_json().or(self.parts.of_table()).is_some();
         let delimiter = if chosen { self.parts.delimiter } else { detected.delimiter };
         let mut input = detected.into_input()?;
         let compression = input.compression;
@@ -464,8 +458,8 @@ impl Import {
         }
         Ok(match (self.format, kind) {
             (Some(format), _) => format,
-            _ if self.parts.of_json() => Format::JsonLines,
-            _ if self.parts.of_table() => Format::Csv,
+            _ if self.parts.of_json().is_some() => Format::JsonLines,
+            _ if self.parts.of_table().is_some() => Format::Csv,
             (None, InputKind::Data(format)) => format,
             (None, _) => Format::Text,
         })
@@ -473,41 +467,30 @@ impl Import {
 
     /// Whether the options fit the format.
     fn check_options(&self, format: Format) -> Result<()> {
-        let fits = |option, given: bool, fitting: &[Format], remedy: &str| {
-            if given && !fitting.contains(&format) {
-                return Err(Error::Setting {
-                    option,
-                    found: format!("given with {} input", format.name()),
-                    expected: format!(
-                        "it only with {}",
-                        fitting.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ")
-                    ),
-                    remedy: remedy.into(),
-                });
+        let fits = |given: Option<&'static str>, fitting: &[Format], remedy: &str| match given {
+            Some(name) if !fitting.contains(&format) => {
+                let with = fitting.iter().map(|f| format!("{{format={}}}", f.name()));
+                Err(Error::only_with(name, with).with_remedy(remedy))
             }
-            Ok(())
+            _ => Ok(()),
         };
         self.check_table_options(format)?;
-        let another = "Leave it out, or name the --format.";
-        fits("--transpose", self.transpose, &[Format::MatrixMarket], another)?;
-        fits("--first-id", self.first_id.is_some(), &[Format::SvmLight, Format::LdaC], another)?;
-        fits("--glob", self.parts.glob.is_some(), &[Format::Folder], "Leave it out, or give a folder.")?;
-        fits("--text-column", self.parts.of_table(), &[Format::Csv], another)?;
-        fits("--text-field", self.parts.of_json(), &[Format::JsonLines], another)?;
-        let words = self.words != TextPipeline::default() && !self.words_if_text;
-        if !format.is_raw() && (words || self.parts.strict) {
-            return Err(Error::Setting {
-                option: "an option for words of text",
-                found: format!("given with {} input", format.name()),
-                expected: "it only with raw text".into(),
-                remedy: "The words of this input are made already: leave --stop-words, --min-docs and the like out.".into(),
-            });
+        let another = &format!("the input was read as {}", format.name());
+        fits(self.transpose.then_some("transpose"), &[Format::MatrixMarket], another)?;
+        let first_id = self.first_id.is_some().then_some("first_id");
+        fits(first_id, &[Format::SvmLight, Format::LdaC], another)?;
+        fits(self.parts.glob.is_some().then_some("glob"), &[Format::Folder], another)?;
+        fits(self.parts.of_table(), &[Format::Csv], another)?;
+        fits(self.parts.of_json(), &[Format::JsonLines], another)?;
+        let words = self.words.given().filter(|_| !self.words_if_text);
+        if let Some(name) = words.or(self.parts.strict.then_some("strict")).filter(|_| !format.is_raw()) {
+            return Err(Error::only_with(name, ["text"])
+                .with_remedy(format!("{} input consists of words already", format.name())));
         }
         fits(
-            "--vocab",
-            self.vocabulary.is_some(),
+            self.vocabulary.is_some().then_some("vocab"),
             &[Format::Uci, Format::MatrixMarket, Format::SvmLight, Format::LdaC],
-            "Text brings its own words: leave it out, or say --vocabulary to put it on the words of a file.",
+            "text has its own words; to use only the words of a file, give {vocabulary}",
         )
     }
 }
@@ -534,10 +517,10 @@ fn spool(
 }
 
 /// An error about a file as a whole.
-fn bad(path: &Path, found: String, expected: &str, remedy: &str) -> Error {
+fn bad(path: &Path, found: String, expected: impl Into<Template>, remedy: impl Into<Remedy>) -> Error {
     Error::Input {
         path: path.to_path_buf(),
-        place: Place::Whole,
+        position: Position::Whole,
         found,
         expected: expected.into(),
         remedy: remedy.into(),

@@ -32,19 +32,30 @@ pub struct Parts {
 
 impl Parts {
     /// Whether a table is meant.
-    pub(crate) fn of_table(&self) -> bool {
-        !self.text_columns.is_empty()
-            || self.id_column.is_some()
-            || self.label_column.is_some()
-            || self.delimiter.is_some()
-            || self.header.is_some()
-            || self.no_quotes
+    pub(crate) fn of_table(&self) -> Option<&'static str> {
+        first_given(&[
+            ("text_column", !self.text_columns.is_empty()),
+            ("id_column", self.id_column.is_some()),
+            ("label_column", self.label_column.is_some()),
+            ("delimiter", self.delimiter.is_some()),
+            ("header", self.header.is_some()),
+            ("quotes", self.no_quotes),
+        ])
     }
 
     /// Whether JSON lines are meant.
-    pub(crate) fn of_json(&self) -> bool {
-        !self.text_fields.is_empty() || self.id_field.is_some() || self.label_field.is_some()
+    pub(crate) fn of_json(&self) -> Option<&'static str> {
+        first_given(&[
+            ("text_field", !self.text_fields.is_empty()),
+            ("id_field", self.id_field.is_some()),
+            ("label_field", self.label_field.is_some()),
+        ])
     }
+}
+
+/// The name of the first parameter that is given.
+fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
+    all.iter().find(|&&(_, given)| given).map(|&(name, _)| name)
 }
 
 /// How text becomes words.
@@ -58,6 +69,29 @@ pub struct TextPipeline {
     pub choice: Choice,
     /// The words, where they are given: all others are counted and left out.
     pub vocabulary: Option<Vocabulary>,
+}
+
+impl TextPipeline {
+    /// The first parameter that differs from its default.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let usual = TextPipeline::default();
+        let (own, choice, plain) = (&self.pipeline, &self.choice, &usual.pipeline);
+        first_given(&[
+            ("token_pattern", own.tokens != plain.tokens),
+            ("keep_case", own.keep_case),
+            ("fold_accents", own.fold_accents),
+            ("min_length", own.min_length != plain.min_length),
+            ("max_length", own.max_length != plain.max_length),
+            ("numbers", own.keep_numbers),
+            ("stem", own.stem.is_some()),
+            ("min_docs", choice.min_docs.is_some()),
+            ("max_docs", choice.max_docs.is_some()),
+            ("max_words", choice.max_words.is_some()),
+            ("phrases", choice.phrases.is_some()),
+            ("vocabulary", self.vocabulary.is_some()),
+            ("stop_words", *self != usual),
+        ])
+    }
 }
 
 /// Which columns of a Parquet file hold what.

@@ -30,7 +30,7 @@ use super::shared_file::SharedFile;
 use super::sorter::{DocumentSorter, SortLimits, Sorter};
 use super::{Expect, MANY_WORDS, Parts, TableColumns, bad};
 use crate::corpus::Vocabulary;
-use crate::error::{Error, Result, caught};
+use crate::error::{Error, Result, Template, caught};
 use crate::files::folder_of;
 
 /// Rows that are read at a time, and fewer where they have more bytes than this together.
@@ -134,13 +134,13 @@ impl ParquetFile {
                 &self.path,
                 format!("the column {column:?}, which holds: {}", kind.name()),
                 &wanted,
-                &format!("Name another {option}. There are: {}.", self.listed()),
+                Template::from(format!("choose another {{{option}}}; there are: ")).text(self.listed()),
             )),
             None => Err(bad(
                 &self.path,
                 format!("no column {name:?}"),
-                &format!("a column for {option}: {wanted}"),
-                &format!("There are: {}.", self.listed()),
+                format!("a column for {{{option}}}: {wanted}"),
+                Template::from("there are: ").text(self.listed()),
             )),
         }
     }
@@ -450,18 +450,18 @@ impl ParquetFile {
         let named = columns.document.is_some() || columns.word.is_some() || columns.count.is_some();
         let ways = [!parts.text_columns.is_empty(), columns.tokens.is_some(), named];
         if ways.into_iter().filter(|&way| way).count() > 1 {
-            return Err(Error::Setting {
-                option: if ways[0] { "--text-column" } else { "--tokens-column" },
-                found: "given with columns of another way to read the table".into(),
-                expected: "texts (--text-column), lists of words (--tokens-column), or rows of --doc-column, --word-column and --count-column".into(),
-                remedy: "Leave the others out.".into(),
-            });
+            let (name, with) = match ways {
+                [true, true, _] => ("text_column", "{tokens_column}"),
+                [true, ..] => ("text_column", "{doc_column}, {word_column} or {count_column}"),
+                _ => ("tokens_column", "{doc_column}, {word_column} or {count_column}"),
+            };
+            return Err(Error::conflict(name, with));
         }
         let other = |option, name: Option<&str>| name.map(|name| self.find(option, name, &words)).transpose();
-        let id = other("--id-column", columns.id.as_deref())?;
+        let id = other("id_column", columns.id.as_deref())?;
         let lists = |tokens: usize| Ok(Form::Counts(Counts::Lists { tokens, id }));
         if let Some(name) = &columns.tokens {
-            return lists(self.find("--tokens-column", name, &[Kind::Texts])?);
+            return lists(self.find("tokens_column", name, &[Kind::Texts])?);
         }
         let triple = |name: &str| self.leaves().any(|(_, column, _)| column == name);
         if named || (!ways[0] && triple("document") && triple("word")) {
@@ -470,15 +470,15 @@ impl ParquetFile {
             let usual = triple("count").then_some("count");
             let count = columns.count.as_deref().or(usual);
             return Ok(Form::Counts(Counts::Triples {
-                document: self.find("--doc-column", document, &words)?,
-                word: self.find("--word-column", word, &words)?,
+                document: self.find("doc_column", document, &words)?,
+                word: self.find("word_column", word, &words)?,
                 count: count
-                    .map(|name| self.find("--count-column", name, &[Kind::Whole, Kind::Real]))
+                    .map(|name| self.find("count_column", name, &[Kind::Whole, Kind::Real]))
                     .transpose()?,
             }));
         }
-        let label = other("--label-column", parts.label_column.as_deref())?;
-        let text = parts.text_columns.iter().map(|name| self.find("--text-column", name, &[Kind::Text]));
+        let label = other("label_column", parts.label_column.as_deref())?;
+        let text = parts.text_columns.iter().map(|name| self.find("text_column", name, &[Kind::Text]));
         let mut text = text.collect::<Result<Vec<usize>>>()?;
         if text.is_empty() {
             let taken = |i: usize| [id, label].contains(&Some(i));

@@ -16,7 +16,7 @@ use super::lines::Lines;
 use crate::corpus::reader::BlockReader;
 use crate::corpus::writer::CorpusWriter;
 use crate::corpus::{Block, Shape, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, folder_of};
 
 /// One non-zero: document (from 0), word (from 0), count.
@@ -131,7 +131,7 @@ impl DocumentWriter {
             if self.entries[kept].0 == word {
                 let sum = self.entries[kept].1.checked_add(count).ok_or_else(|| Error::Input {
                     path: self.source.clone(),
-                    place: Place::Whole,
+                    position: Position::Whole,
                     found: format!(
                         "counts of word {} in document {} that add up to more than 4294967295",
                         u64::from(word) + 1,
@@ -169,7 +169,7 @@ impl DocumentWriter {
             if self.empty > 10_000_000 + 100 * (self.document - self.empty) {
                 return Err(Error::Input {
                     path: self.source.clone(),
-                    place: Place::Whole,
+                    position: Position::Whole,
                     found: format!("{document} documents, nearly all of them without words"),
                     expected: "document numbers without huge gaps".into(),
                     remedy: "Check the number of documents in the header and the document numbers; renumber them from 1.".into(),
@@ -187,7 +187,7 @@ impl DocumentWriter {
                 if !names.lines.advance()? {
                     return Err(Error::Input {
                         path: names.path.clone(),
-                        place: Place::Whole,
+                        position: Position::Whole,
                         found: format!("{} names", names.lines.number()),
                         expected: "a name for every document".into(),
                         remedy: "Give one name per line, in the order of the documents.".into(),
@@ -210,9 +210,9 @@ impl DocumentWriter {
         {
             return Err(Error::Input {
                 path: names.path.clone(),
-                place: Place::Line(names.lines.number()),
+                position: Position::Line(names.lines.number()),
                 found: "a name too many".into(),
-                expected: format!("{documents} names, as there are documents"),
+                expected: format!("{documents} names, one for each document").into(),
                 remedy: "Give one name per line, in the order of the documents.".into(),
             });
         }

@@ -242,7 +242,7 @@ fn pairs_refuse() {
 
 #[test]
 fn text() {
-    let words = Words { stop: words::StopWords::None, ..Words::default() };
+    let words = TextPipeline { stop: words::StopWords::None, ..TextPipeline::default() };
     let all = Imports::new(Import { words, ..Import::default() });
     let (imported, got) =
         all.run("The cat's cat, the DOG 42!\n\nÉcole école 3D — naïve\n".as_bytes()).unwrap();

@@ -3,7 +3,7 @@
 use super::{Column, ParquetFile, TextColumns, Value};
 use crate::corpus::ingest::raw::records::Shape;
 use crate::corpus::ingest::raw::source::{BATCH, Batch, Kind, LONGEST, Piece, TextSource};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 
 /// Rows of a batch at the most: those without text have no bytes to go by.
 const MOST_ROWS: usize = 1 << 13;
@@ -45,7 +45,7 @@ impl Texts {
             if batch.bytes.len() - start + text.len() > LONGEST {
                 return Err(Error::Input {
                     path: self.file.path.clone(),
-                    place: Place::Row(self.row + 1),
+                    position: Position::Row(self.row + 1),
                     found: "a document longer than 64 MiB".into(),
                     expected: "a document in every row".into(),
                     remedy: "Cut it into documents.".into(),

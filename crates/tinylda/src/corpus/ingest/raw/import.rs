@@ -38,12 +38,8 @@ impl Import {
     ) -> Result<Imported> {
         self.check_options(self.format.filter(|&f| f != Format::Folder).unwrap_or(Format::Folder))?;
         if let Some(format) = self.format.filter(|&format| format != Format::Folder) {
-            return Err(Error::Setting {
-                option: "--format",
-                found: format!("{} with a folder", format.name()),
-                expected: "folder".into(),
-                remedy: "A folder is read as texts, a document in each file: leave --format out.".into(),
-            });
+            return Err(Error::unsupported_value("format", format.name(), "the input is a folder")
+                .with_remedy("omit {format}: every file of a folder is read as one text"));
         }
         let mut source = FolderSource::new(input, self.parts.glob.as_deref())?;
         self.run_raw(&mut source, Shape::Files, Format::Folder, input, output, progress)

@@ -25,7 +25,7 @@ use super::options::{Parts, TextPipeline, is_text_name};
 use super::words::{Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
 use crate::corpus::{About, CorpusWriter, Details, Shape, Vocabulary};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 
 /// A raw input, and where its corpus goes.
@@ -162,7 +162,7 @@ impl Job<'_> {
         };
         Error::Input {
             path: self.reader.path.clone(),
-            place: Place::Whole,
+            position: Position::Whole,
             found,
             expected: "at least one document with a word".into(),
             remedy: remedy.into(),
@@ -272,7 +272,7 @@ impl Job<'_> {
         if documents == 0 || (fixed && empty == documents) {
             return Err(Error::Input {
                 path: self.reader.path.clone(),
-                place: Place::Whole,
+                position: Position::Whole,
                 found: format!("{documents} documents, and none with a word of the vocabulary"),
                 expected: "at least one document with a word".into(),
                 remedy: "Check that the vocabulary belongs to this text, and that the text is in the right column or field.".into(),
@@ -323,18 +323,16 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
             || first.iter().any(|name| is_text_name(name))
             || first.len() > 1 && first.iter().all(|name| looks_like_a_name(name))
     });
-    let missing = |option: &'static str, name: &str| Error::Setting {
-        option,
-        found: format!("{name:?}, which {} does not have", path.display()),
-        expected: if header {
-            format!(
-                "one of {}",
-                first.iter().take(40).map(|c| format!("{c:?}")).collect::<Vec<_>>().join(", ")
-            )
+    let missing = |option: &'static str, name: &str| {
+        let expected = if header {
+            let columns: Vec<String> = first.iter().take(40).map(|c| format!("{c:?}")).collect();
+            Template::from("one of ").text(columns.join(", "))
         } else {
-            format!("a number from 1 to {}", first.len())
-        },
-        remedy: "Name a column, or give its number from 1; if it is not cut right, say --delimiter.".into(),
+            format!("a number from 1 to {}", first.len()).into()
+        };
+        let expected = expected.text(format!(" (the columns of {})", path.display()));
+        Error::out_of_range(option, format!("{name:?}"), expected)
+            .with_remedy("if the columns are split at the wrong character, set {delimiter}")
     };
     let find = |option: &'static str, name: &str| {
         let by_name = if header { named(name) } else { None };
@@ -344,32 +342,21 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
     let text = if parts.text_columns.is_empty() {
         let usual = first.iter().position(|name| header && is_text_name(name));
         // A table of one column has its text there.
-        let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| Error::Setting {
-            option: "--text-column",
-            found: "not given".into(),
-            expected: format!(
-                "the column with the text: {}",
-                first
-                    .iter()
-                    .zip(1..)
-                    .take(40)
-                    .map(|(c, n)| {
-                        let short: String = c.chars().take(30).collect();
-                        format!("{n} ({short:?})")
-                    })
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-            remedy:
-                "Give its name or number; if this is no table, say --format text for a document per line."
-                    .into(),
+        let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| {
+            let columns = first.iter().zip(1..).take(40).map(|(c, n)| {
+                let short: String = c.chars().take(30).collect();
+                format!("{n} ({short:?})")
+            });
+            let columns = columns.collect::<Vec<_>>().join(", ");
+            Error::missing("text_column", Template::from("the name or number of a column: ").text(columns))
+                .with_remedy("if this is not a table, use {format=text} to read one document per line")
         })?;
         vec![column]
     } else {
-        parts.text_columns.iter().map(|name| find("--text-column", name)).collect::<Result<_>>()?
+        parts.text_columns.iter().map(|name| find("text_column", name)).collect::<Result<_>>()?
     };
-    let id = parts.id_column.as_deref().map(|name| find("--id-column", name)).transpose()?;
-    let label = parts.label_column.as_deref().map(|name| find("--label-column", name)).transpose()?;
+    let id = parts.id_column.as_deref().map(|name| find("id_column", name)).transpose()?;
+    let label = parts.label_column.as_deref().map(|name| find("label_column", name)).transpose()?;
     Ok(Table { delimiter, quotes, header, columns: Some(first.len()), text, id, label })
 }
 

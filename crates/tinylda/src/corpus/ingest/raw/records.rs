@@ -8,7 +8,7 @@ use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::shown;
 use crate::corpus::ingest::options::is_text_name;
 use crate::corpus::{Source, TextPlace};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Remedy, Result};
 
 /// A document as it stands in the input.
 #[derive(Debug)]
@@ -284,12 +284,12 @@ impl Reader {
         }
     }
 
-    fn bad(&self, line: u64, found: String, expected: String, remedy: impl Into<String>) -> Error {
+    fn bad(&self, line: u64, found: String, expected: String, remedy: impl Into<Remedy>) -> Error {
         Error::Input {
             path: self.path.clone(),
-            place: Place::Line(line),
+            position: Position::Line(line),
             found,
-            expected,
+            expected: expected.into(),
             remedy: remedy.into(),
         }
     }
@@ -322,9 +322,9 @@ impl Reader {
 
     /// An error of a whole text names its file, or its row.
     fn of_piece(&self, mut error: Error, row: u64, name: Option<&str>) -> Error {
-        if let Error::Input { path, place, .. } = &mut error {
+        if let Error::Input { path, position, .. } = &mut error {
             match (&self.shape, name) {
-                (Shape::Rows { .. }, _) => *place = Place::Row(row),
+                (Shape::Rows { .. }, _) => *position = Position::Row(row),
                 (_, Some(name)) => path.push(name),
                 _ => {}
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::records::Ends;
 use crate::corpus::ingest::input::{Compression, Input};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result, Template};
 
 /// A batch has at least so many bytes, where there are that many.
 pub(crate) const BATCH: usize = 1 << 20;
@@ -174,7 +174,7 @@ impl TextSource for FileSource {
             if batch.bytes.len() >= LONGEST {
                 return Err(Error::Input {
                     path: self.path.clone(),
-                    place: Place::Line(self.line),
+                    position: Position::Line(self.line),
                     found: "a document longer than 64 MiB".into(),
                     expected: "documents with an end".into(),
                     remedy: self.ends.remedy().into(),
@@ -236,11 +236,9 @@ impl FolderSource {
                     .map(|g| g.compile_matcher())
             })
             .transpose()
-            .map_err(|e| Error::Setting {
-                option: "--glob",
-                found: e.glob().unwrap_or_default().into(),
-                expected: "a pattern such as *.txt".into(),
-                remedy: format!("It cannot be read: {}.", e.kind()),
+            .map_err(|e| {
+                let expected = Template::from("a pattern such as *.txt (").text(format!("{})", e.kind()));
+                Error::parse("glob", e.glob().unwrap_or_default(), expected)
             })?;
         let mut source = FolderSource { root: root.to_path_buf(), glob, waiting: Vec::new(), read: 0 };
         source.rewind()?;
@@ -306,7 +304,7 @@ impl TextSource for FolderSource {
                 if batch.bytes.len() - start > LONGEST {
                     return Err(Error::Input {
                         path,
-                        place: Place::Whole,
+                        position: Position::Whole,
                         found: "a document longer than 64 MiB".into(),
                         expected: "a folder of texts, a document each".into(),
                         remedy: "Cut it into documents, or leave it out with --glob.".into(),

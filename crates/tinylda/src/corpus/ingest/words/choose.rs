@@ -8,7 +8,7 @@ use super::table::Table;
 use super::{Choice, Dropped};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::plan::human_bytes;
+use crate::format::human_bytes;
 
 /// The fewest times that a phrase must occur.
 const PHRASE_TOKENS: u64 = 10;
@@ -26,12 +26,10 @@ pub(crate) struct Chooser {
 
 impl Chooser {
     fn too_many(&self, words: usize) -> Error {
-        Error::Setting {
-            option: "--memory",
-            found: format!("{}, too little for more than {words} different words", human_bytes(self.memory)),
-            expected: "more memory or fewer words".into(),
-            remedy: "Drop rare words (--min-docs) or keep the most frequent (--max-words).".into(),
-        }
+        let reason = format!("{} are too little for {words} different words", human_bytes(self.memory));
+        Error::unsupported("memory", reason).with_remedy(
+            "increase {memory}, drop rare words with {min_docs}, or keep only frequent ones with {max_words}",
+        )
     }
 
     /// The words in the order of their bytes.
@@ -164,6 +162,7 @@ impl Ord for Score {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::ingest::words::Most;
 
     fn counted(list: &[(&str, u64, u64)]) -> (tempfile::TempDir, Runs) {
         let folder = tempfile::tempdir().unwrap();
@@ -192,11 +191,7 @@ mod tests {
         assert_eq!(chooser.words(&mut runs, &mut Dropped::default()).unwrap().len(), 3);
         chooser.memory = 10;
         assert!(
-            chooser
-                .words(&mut runs, &mut Dropped::default())
-                .unwrap_err()
-                .to_string()
-                .contains("--max-words")
+            chooser.words(&mut runs, &mut Dropped::default()).unwrap_err().to_string().contains("max_words")
         );
     }
 

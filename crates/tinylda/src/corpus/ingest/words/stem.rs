@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 
 /// Codes and names of the languages that have a stemmer.
-const STEMMERS: [(&str, &str, rust_stemmers::Algorithm); 18] = {
+pub(super) const STEMMERS: [(&str, &str, rust_stemmers::Algorithm); 18] = {
     use rust_stemmers::Algorithm as A;
     [
         ("ar", "arabic", A::Arabic),
@@ -37,11 +37,9 @@ pub(crate) fn language_code(name: &str) -> String {
 pub(super) fn stemmer(language: &str) -> Result<rust_stemmers::Stemmer> {
     let code = language_code(language);
     let found = STEMMERS.iter().find(|(known, _, _)| *known == code);
-    let (_, _, algorithm) = found.ok_or_else(|| Error::Setting {
-        option: "--stem",
-        found: language.into(),
-        expected: format!("one of {}", STEMMERS.map(|(code, _, _)| code).join(", ")),
-        remedy: "Leave it out where there is no stemmer for the language.".into(),
+    let (_, _, algorithm) = found.ok_or_else(|| {
+        let known = format!("one of {}", STEMMERS.map(|(code, _, _)| code).join(", "));
+        Error::out_of_range("stem", format!("{language:?}"), known)
     })?;
     Ok(rust_stemmers::Stemmer::create(*algorithm))
 }

@@ -29,15 +29,10 @@ impl StopWords {
                     words.push(lines.utf8()?.trim().to_string());
                 }
             } else {
-                return Err(Error::Setting {
-                    option: "--stop-words",
-                    found: format!("{name:?}, which is neither a language nor a file"),
-                    expected: format!(
-                        "none, a file with a word per line, or some of {}",
-                        languages().join(", ")
-                    ),
-                    remedy: "Separate several by commas, for instance en,de.".into(),
-                });
+                let expected =
+                    format!("none, a file with one word per line, or some of {}", languages().join(", "));
+                return Err(Error::out_of_range("stop_words", format!("{name:?}"), expected)
+                    .with_remedy("separate several by commas, for instance {stop_words=en,de}"));
             }
         }
         Ok((codes, words))

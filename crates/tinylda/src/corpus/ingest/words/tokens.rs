@@ -9,7 +9,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use super::stem::stemmer;
 use super::{Pipeline, Tokens, segment};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Template};
 
 /// Why a token is no word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,23 +54,18 @@ pub(crate) struct Cut {
 impl Tokenizer {
     pub(crate) fn new(pipeline: &Pipeline) -> Result<Tokenizer> {
         if pipeline.min_length > pipeline.max_length {
-            return Err(Error::Setting {
-                option: "--min-length",
-                found: pipeline.min_length.to_string(),
-                expected: format!("at most {}, the --max-length", pipeline.max_length),
-                remedy: "Choose a smaller one.".into(),
-            });
+            let expected = format!("at most {}, the {{max_length}}", pipeline.max_length);
+            return Err(Error::out_of_range("min_length", pipeline.min_length, expected));
         }
         let cutter = match &pipeline.tokens {
             Tokens::Unicode => Cutter::Unicode,
             Tokens::Blanks => Cutter::Blanks,
             Tokens::Pattern(pattern) => match segment::runs_pattern(pattern) {
                 Some(least) => Cutter::Runs(least),
-                None => Cutter::Pattern(Regex::new(pattern).map_err(|e| Error::Setting {
-                    option: "--token-pattern",
-                    found: format!("{pattern:?}"),
-                    expected: "a regular expression".into(),
-                    remedy: format!("It cannot be read: {}.", e.to_string().replace('\n', " ")),
+                None => Cutter::Pattern(Regex::new(pattern).map_err(|e| {
+                    let reason = e.to_string().replace('\n', " ");
+                    let expected = Template::from("a regular expression (").text(reason).text(")");
+                    Error::parse("token_pattern", pattern, expected)
                 })?),
             },
         };
@@ -273,7 +268,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_a_stemmer(text in "\\PC{0,30}", language in 0usize..18) {
-            let stem = Some(super::super::STEMMERS[language].0.to_string());
+            let stem = Some(super::super::stem::STEMMERS[language].0.to_string());
             words(&Pipeline { stem, fold_accents: true, ..Pipeline::default() }, &text);
         }
     }

@@ -1,0 +1,296 @@
+//! `tbp` on the processor: chunks of documents in parallel, then groups of words in parallel.
+//!
+//! Documents are cut into chunks and words into groups by rules that do not know the number of threads; every chunk and group
+//! belongs to one thread at a time, and what they change is added up in whole numbers. So the result is the same, to the bit,
+//! for any number of threads. No formulas here: those are in `documents` and `active_topics`.
+
+pub(crate) mod active_topics;
+mod documents;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::TbpConfig;
+use super::backend::{Backend, ChunkSums, Operation, StepParams};
+use super::counts::{Counts, RowBuffer};
+use super::delta::{Delta, DeltaList};
+use super::messages::{DocumentMessages, Messages, UNITS_PER_TOKEN};
+use super::seed_words::SeedWord;
+use crate::algorithms::piece::Chunk;
+use crate::algorithms::{Failed, Fault};
+use crate::corpus::{Block, Document};
+use crate::error::Result;
+use crate::memory;
+use crate::random::{Purpose, Random};
+use crate::sections::{SectionReader, SectionWriter};
+use crate::settings::Active;
+use crate::simd::{Kernel, Lanes};
+use crate::threads::{Threads, locked};
+use active_topics::UpdateParams;
+use documents::{Deltas, DocumentScratch, UpdateContext};
+
+/// What the processor's backend is created with.
+#[derive(Debug)]
+pub(super) struct CpuSetup {
+    pub(super) kernel: Kernel,
+    pub(super) threads: Arc<Threads>,
+    pub(super) seed: u64,
+    pub(super) topics: u32,
+}
+
+/// The backend; see the module.
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    setup: CpuSetup,
+    exclude: bool,
+    active: Active,
+    growing: bool,
+    seeds: Vec<SeedWord>,
+    counts: Counts,
+    /// phi of the pass under way, where nothing is kept of documents: their old messages cannot be subtracted then.
+    next: Option<Box<Counts>>,
+    /// Per-thread state.
+    workers: Vec<Mutex<Worker>>,
+    buffer: RowBuffer,
+}
+
+/// What a thread works with.
+#[derive(Debug)]
+struct Worker {
+    scratch: DocumentScratch,
+    /// Deltas of the step so far.
+    deltas: Deltas,
+    /// New messages of the chunk at work.
+    out: Messages,
+    /// Documents of the chunk at work.
+    block: Block,
+}
+
+/// A chunk to work on, and what came out.
+struct Task<'a> {
+    chunk: &'a mut Chunk,
+    result: Result<ChunkSums, Fault>,
+}
+
+/// A document to work on.
+struct DocumentTask<'a> {
+    document: Document<'a>,
+    number: u64,
+    messages: DocumentMessages<'a>,
+    scratch: &'a mut DocumentScratch,
+    deltas: &'a mut Deltas,
+    out: &'a mut Messages,
+}
+
+impl Cpu {
+    pub(super) fn new(setup: CpuSetup, config: &TbpConfig, word_tokens: &[u64]) -> Result<Cpu> {
+        let counts = || Counts::new(word_tokens, setup.topics, &config.storage, setup.threads.count());
+        let current = counts()?;
+        let next = if config.stateless { Some(Box::new(counts()?)) } else { None };
+        let (lists, topics) = (current.lists(), setup.topics as usize);
+        let worker = |_| {
+            Mutex::new(Worker {
+                scratch: DocumentScratch::new(setup.topics),
+                deltas: Deltas::new(lists, topics),
+                out: Messages::default(),
+                block: Block::default(),
+            })
+        };
+        Ok(Cpu {
+            exclude: config.exclude,
+            active: config.active,
+            growing: config.growing,
+            seeds: config.seeds.clone(),
+            counts: current,
+            next,
+            workers: (0..setup.threads.count()).map(worker).collect(),
+            setup,
+            buffer: RowBuffer::default(),
+        })
+    }
+
+    fn context<'a>(&'a self, params: &StepParams<'a>) -> UpdateContext<'a> {
+        let all = self.active == Active::All;
+        let quantum = if params.fine || all { documents::QUANTUM_FINE } else { documents::QUANTUM_COARSE };
+        // Without document state the first messages of a visit are all that there is.
+        let stateless = self.next.is_some();
+        let finest_first = stateless || all;
+        UpdateContext {
+            kernel: self.setup.kernel,
+            counts: &self.counts,
+            inverse: params.inverse,
+            factors: params.factors,
+            alpha: params.alpha,
+            alpha_sum: params.alpha_sum,
+            seeds: &self.seeds,
+            params: UpdateParams {
+                beta: params.beta,
+                quantum,
+                open: !params.fine && !params.at_random,
+                over_relaxation: params.over_relaxation,
+            },
+            exclude: self.exclude,
+            most: self.active.most(self.setup.topics),
+            rounds: if stateless { documents::ROUNDS_STATELESS } else { documents::ROUNDS },
+            least: if finest_first { 0.0 } else { documents::FIRST_UNITS },
+            first_quantum: if finest_first { quantum } else { documents::QUANTUM_FIRST },
+        }
+    }
+
+    /// Updates the messages of a document, or creates them. Returns its log-likelihood as it came.
+    fn update(
+        &self,
+        context: UpdateContext<'_>,
+        params: &StepParams<'_>,
+        task: DocumentTask<'_>,
+    ) -> Result<f64, Failed> {
+        let DocumentTask { document, number, messages, scratch, deltas, out } = task;
+        if document.words.is_empty() {
+            out.push(std::iter::empty(), &[], std::iter::empty());
+            return Ok(0.0);
+        }
+        let seed = self.setup.seed;
+        let mut cut = Random::new(seed, Purpose::Cut, number | u64::from(params.round) << 40);
+        if self.growing && messages.parts.is_empty() {
+            let mut start = Random::new(seed, Purpose::Start, number);
+            let random = params.at_random.then_some(&mut start);
+            return context.grow(document, random, &mut cut, (scratch, deltas), out);
+        }
+        context.renew(document, messages, &mut cut, (scratch, deltas), out)
+    }
+
+    /// Runs an operation on a document. Returns its log-likelihood.
+    fn document(
+        &self,
+        context: UpdateContext<'_>,
+        params: &StepParams<'_>,
+        task: DocumentTask<'_>,
+    ) -> Result<f64, Failed> {
+        match params.operation {
+            Operation::Update => self.update(context, params, task),
+            Operation::Load => {
+                context.enter(task.document, task.messages, task.deltas);
+                Ok(0.0)
+            }
+            Operation::Measure if task.document.words.is_empty() => Ok(0.0),
+            Operation::Measure if task.messages.parts.is_empty() => {
+                context.first_theta(task.document, None, task.scratch)
+            }
+            Operation::Measure => context.measure(task.document, task.messages, task.scratch),
+        }
+    }
+
+    /// Runs an operation on the documents of a chunk.
+    fn chunk(
+        &self,
+        params: &StepParams<'_>,
+        chunk: &mut Chunk,
+        worker: &mut Worker,
+    ) -> Result<ChunkSums, Fault> {
+        let context = self.context(params);
+        let Worker { scratch, deltas, out, block } = worker;
+        out.clear();
+        let block = chunk.documents.open(block);
+        let nonzeros = |d: usize| block.document(d).words.len();
+        let log_likelihood =
+            chunk.messages.documents(nonzeros).enumerate().try_fold(0f64, |sum, (d, messages)| {
+                let (document, number) = (block.document(d), block.number(d));
+                let task = DocumentTask { document, number, messages, scratch, deltas, out };
+                self.document(context, params, task).map(|more| sum + more).map_err(|bad| (number, bad))
+            })?;
+        // Nothing, where messages are only read.
+        if !out.is_empty() && self.next.is_none() {
+            chunk.messages.copy(out);
+        }
+        let (topics_in_use, documents_in_use) = out.active();
+        Ok(ChunkSums { log_likelihood, topics_in_use, documents_in_use })
+    }
+
+    fn counts_of(&self, next: bool) -> &Counts {
+        self.next.as_deref().filter(|_| next).unwrap_or(&self.counts)
+    }
+
+    fn counts_mut(&mut self, next: bool) -> &mut Counts {
+        self.next.as_deref_mut().filter(|_| next).unwrap_or(&mut self.counts)
+    }
+}
+
+impl Backend for Cpu {
+    fn documents(
+        &mut self,
+        params: &StepParams<'_>,
+        chunks: &mut [Chunk],
+        sums: &mut Vec<ChunkSums>,
+    ) -> Result<(), Fault> {
+        let mut tasks: Vec<Task<'_>> =
+            chunks.iter_mut().map(|chunk| Task { chunk, result: Ok(ChunkSums::default()) }).collect();
+        let this = &*self;
+        let by_work = tasks.iter_mut().map(|task| (task.chunk.documents.nonzeros() as u64, task)).collect();
+        this.setup.threads.share(
+            by_work,
+            |thread| locked(&this.workers[thread]),
+            |worker, Task { chunk, result }| *result = this.chunk(params, chunk, worker),
+        );
+        sums.clear();
+        tasks.into_iter().try_for_each(|task| {
+            sums.push(task.result?);
+            Ok(())
+        })
+    }
+
+    fn apply(&mut self, lambda: &mut [i64], to_next: bool) -> Result<()> {
+        let Cpu { counts, next, workers, setup, .. } = self;
+        let counts = next.as_deref_mut().filter(|_| to_next).unwrap_or(counts);
+        let mut deltas: Vec<&mut Deltas> = workers
+            .iter_mut()
+            .map(|worker| &mut worker.get_mut().unwrap_or_else(PoisonError::into_inner).deltas)
+            .collect();
+        let of_list = |list: usize| deltas.iter().map(move |own| &own.phi[list]);
+        counts.apply(&setup.threads, of_list)?;
+        for own in &mut deltas {
+            for (lambda, more) in lambda.iter_mut().zip(&own.lambda) {
+                *lambda += more;
+            }
+            own.clear();
+        }
+        Ok(())
+    }
+
+    fn add_seed_words(&mut self, seeds: &[SeedWord], units: &[i64]) -> Result<()> {
+        let mut lists = vec![DeltaList::default(); self.counts.lists()];
+        for (seed, &units) in seeds.iter().zip(units) {
+            let address = self.counts.address(seed.word);
+            lists[address.list as usize].push(Delta { cell: address.cell + seed.topic, units: units as i32 });
+        }
+        self.counts.apply(&self.setup.threads, |list| std::iter::once(&lists[list]))
+    }
+
+    fn recompute_prior_mass(&mut self, factors: &[Lanes], beta: f32, round: u32) -> Result<()> {
+        let Cpu { setup, counts, .. } = self;
+        let key = u64::from(round) << 32;
+        counts.recompute_prior_mass(&setup.threads, setup.kernel, (factors, beta), setup.seed, key)
+    }
+
+    fn swap_buffers(&mut self) -> Result<()> {
+        let Some(next) = self.next.as_deref_mut() else { return Ok(()) };
+        std::mem::swap(&mut self.counts, next);
+        next.clear()
+    }
+
+    fn topic_row(&mut self, word: u32, row: &mut [f32]) -> Result<()> {
+        self.counts.fill(word, UNITS_PER_TOKEN, &mut self.buffer, row)
+    }
+
+    fn finish(&mut self) {
+        self.workers = Vec::new();
+        memory::give_back();
+    }
+
+    fn save(&self, next: bool, out: &mut SectionWriter) -> Result<()> {
+        self.counts_of(next).save(out)
+    }
+
+    fn restore(&mut self, next: bool, from: &mut SectionReader) -> Result<()> {
+        let topics = self.setup.topics;
+        self.counts_mut(next).restore(topics, from)
+    }
+}

@@ -1,0 +1,245 @@
+//! Pass schedule of `tbp`: warm-up on growing subsets, alternating over-relaxed and plain passes, final refinement.
+//!
+//! No formulas here: what the numbers do is in `cpu/documents.rs`, and the figures behind them are in `docs/ENGINE.md`.
+
+use crate::algorithms::{Schedule, ScheduleInput, WarmUpStage};
+use crate::priors;
+
+/// What a pass over the documents is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PassKind {
+    /// A pass like any other, of an algorithm whose passes are all alike.
+    Plain,
+    /// Messages that were given are added to the topics.
+    Load,
+    /// A pass over a part of the corpus before the first pass.
+    WarmUp,
+    /// Search for topics. `left`: passes from this one to the final refinement; none where priors are learned, which need
+    /// all plain passes.
+    Search { pass: u32, left: Option<u32> },
+    /// Learn priors from the topics that were found.
+    Learn,
+    /// Move the topics once more before the final refinement.
+    Perturb,
+    /// Refine the topics that were found; `left` passes from this one on.
+    Refine { left: u32 },
+}
+
+/// The schedule of a training with `tbp`.
+#[derive(Debug)]
+pub(crate) struct TbpSchedule {
+    stages: Vec<WarmUpStage>,
+    passes: u32,
+    optimize: bool,
+}
+
+impl TbpSchedule {
+    /// Makes the schedule of a training.
+    pub(crate) fn new(of: ScheduleInput) -> TbpSchedule {
+        let stages = if of.given_start { Vec::new() } else { stages(of.pieces, of.tokens, of.topics) };
+        TbpSchedule { stages, passes: of.passes, optimize: of.optimize }
+    }
+}
+
+impl Schedule for TbpSchedule {
+    fn warm_up(&self) -> &[WarmUpStage] {
+        &self.stages
+    }
+
+    fn kind(&self, done: u32, last: u32, refining: bool) -> PassKind {
+        let left = last.saturating_sub(done);
+        if refining {
+            refine(left, self.passes, self.optimize)
+        } else {
+            let left = (!self.optimize).then(|| left.saturating_sub(self.refine_passes()));
+            PassKind::Search { pass: done + 1, left }
+        }
+    }
+
+    fn refine_passes(&self) -> u32 {
+        refine_passes(self.passes, self.optimize)
+    }
+
+    fn passes_until_plain(&self, pass: u32) -> u32 {
+        passes_until_plain(pass)
+    }
+
+    fn learns_with(&self, left: u32) -> bool {
+        left >= after_learning(self.passes)
+    }
+}
+
+/// Over-relaxation while topics form: how far a message goes beyond its new value, as a share of the way from the old one. It
+/// leads to the same place in a third of the passes, and on to better ones; see docs/ENGINE.md.
+const OVER_RELAXATION_FIRST: f32 = 1.5;
+/// Over-relaxation once there are topics.
+const OVER_RELAXATION: f32 = 2.5;
+/// Number of plain passes before priors are learned: topics come to rest, and are moved again. While they swing, documents seem
+/// to have more topics than they have.
+const PLAIN: u32 = 2;
+/// Number of over-relaxed passes between two runs of plain passes.
+const OVER_RELAXED: u32 = priors::EVERY - PLAIN;
+
+/// Number of consecutive plain passes from this one on.
+fn plain_run(pass: u32) -> u32 {
+    (0..PLAIN).find(|&ahead| priors::due(pass + ahead)).map_or(0, |ahead| ahead + 1)
+}
+
+/// Over-relaxation of a pass; 0 for plain passes.
+pub(crate) fn over_relaxation(kind: PassKind) -> f32 {
+    match kind {
+        PassKind::Plain | PassKind::Load | PassKind::Learn | PassKind::Refine { .. } => 0.0,
+        PassKind::Perturb => OVER_RELAXATION,
+        // Plain passes come only if over-relaxed ones fit in behind them: topics that are moved only once or twice more are
+        // worse than before.
+        PassKind::Search { pass, left }
+            if plain_run(pass) > 0 && left.is_none_or(|left| left >= plain_run(pass) + OVER_RELAXED) =>
+        {
+            0.0
+        }
+        PassKind::Search { pass, .. } if pass >= priors::FIRST => OVER_RELAXATION,
+        PassKind::Search { .. } | PassKind::WarmUp => OVER_RELAXATION_FIRST,
+    }
+}
+
+/// Number of consecutive over-relaxed passes after this one.
+fn passes_until_plain(pass: u32) -> u32 {
+    (1..=priors::EVERY).take_while(|more| plain_run(pass + more) == 0).count() as u32
+}
+
+/// Number of plain passes at the end. More would fit the training documents too well; see docs/ENGINE.md.
+const REFINING: u32 = 4;
+/// Number of the last passes in which messages are quantized finely and documents keep to the topics they use.
+const FINE_PASSES: u32 = 2;
+/// Number of plain and fine passes in which priors are learned: from coarse messages they become too large.
+const LEARNING: u32 = 15;
+/// Number of passes after those, which fit the training documents too well: topics are moved once more with the learned priors.
+const AFTER_LEARNING: u32 = OVER_RELAXED + REFINING;
+/// Smallest number of passes for that; in a shorter training, learning comes last.
+const LONG: u32 = 2 * (LEARNING + AFTER_LEARNING);
+
+/// Number of passes left, of `passes`, when priors are not learned any more.
+fn after_learning(passes: u32) -> u32 {
+    if passes < LONG { 0 } else { AFTER_LEARNING }
+}
+
+/// Number of passes of the final refinement, of `passes`: a quarter at most, or half where priors are learned.
+fn refine_passes(passes: u32, optimize: bool) -> u32 {
+    match optimize {
+        false => REFINING.min(passes / 4),
+        true if passes < LONG => LEARNING.min(passes / 4),
+        true => LEARNING + AFTER_LEARNING,
+    }
+}
+
+/// The kind of a pass of the final refinement, with `left` passes from this one on.
+fn refine(left: u32, passes: u32, optimize: bool) -> PassKind {
+    if optimize && left > after_learning(passes) {
+        PassKind::Learn
+    } else if optimize && left > REFINING {
+        PassKind::Perturb
+    } else {
+        PassKind::Refine { left }
+    }
+}
+
+/// Whether messages are quantized finely and documents keep to the topics they use.
+pub(crate) fn is_fine(kind: PassKind) -> bool {
+    match kind {
+        PassKind::Learn => true,
+        PassKind::Refine { left } => left <= FINE_PASSES,
+        _ => false,
+    }
+}
+
+/// Repeats of the stages of the warm-up: one piece in every 2, 4, 8, 16, and 32 or more.
+const STAGE_REPEATS: [u32; 5] = [1, 1, 2, 3, 5];
+/// Smallest number of tokens per topic in a stage.
+const MIN_TOKENS_PER_TOPIC: u64 = 50;
+
+/// The warm-up: a small part of the documents, spread over the corpus, starts at random and is visited until it has topics; twice
+/// as many documents start from these, and so on to the whole corpus.
+fn stages(pieces: u64, tokens: u64, topics: u32) -> Vec<WarmUpStage> {
+    let enough = |every: u64| {
+        every <= pieces && tokens / every >= u64::from(topics).saturating_mul(MIN_TOKENS_PER_TOPIC)
+    };
+    let stage = |power: usize| WarmUpStage {
+        every: 1 << power,
+        repeats: STAGE_REPEATS[(power - 1).min(STAGE_REPEATS.len() - 1)],
+    };
+    let mut stages: Vec<WarmUpStage> = (1..63).map(stage).take_while(|stage| enough(stage.every)).collect();
+    stages.reverse();
+    stages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        OVER_RELAXATION, OVER_RELAXATION_FIRST, PassKind, after_learning, is_fine, over_relaxation,
+        passes_until_plain, refine, refine_passes,
+    };
+    use crate::priors;
+
+    #[test]
+    fn plain_passes_lead_up_to_learning() {
+        let of = |pass| over_relaxation(PassKind::Search { pass, left: None });
+        assert_eq!([over_relaxation(PassKind::WarmUp), of(1), of(8)], [OVER_RELAXATION_FIRST; 3]);
+        let expected =
+            [0.0, 0.0, OVER_RELAXATION, OVER_RELAXATION, OVER_RELAXATION, 0.0, 0.0, OVER_RELAXATION];
+        assert_eq!([9, 10, 11, 12, 13, 14, 15, 16].map(of), expected);
+        for pass in (1..200).filter(|&pass| priors::due(pass)) {
+            assert_eq!(of(pass), 0.0);
+        }
+        assert_eq!([21, 22, 23, 24, 25].map(passes_until_plain), [2, 1, 0, 0, 3]);
+    }
+
+    /// However many passes are wanted, priors are learned in the end, from fine messages; if there are enough, topics are moved again.
+    #[test]
+    fn the_end_where_priors_are_learned() {
+        for passes in 1..500 {
+            let count = refine_passes(passes, true);
+            let way: Vec<PassKind> = (1..=count).rev().map(|left| refine(left, passes, true)).collect();
+            let learning = way.iter().take_while(|kind| matches!(kind, PassKind::Learn)).count() as u32;
+            assert_eq!(learning, if passes < 44 { passes / 4 } else { 15 });
+            assert_eq!(count - learning, after_learning(passes));
+            assert!(
+                way.iter().take(learning as usize).all(|&kind| is_fine(kind) && over_relaxation(kind) == 0.0)
+            );
+            let moved = way.iter().filter(|kind| matches!(kind, PassKind::Perturb)).count();
+            assert_eq!(moved, if passes < 44 { 0 } else { 3 });
+            assert!(
+                way.iter()
+                    .filter(|kind| matches!(kind, PassKind::Perturb))
+                    .all(|&kind| !is_fine(kind) && over_relaxation(kind) > 0.0)
+            );
+        }
+        assert!(matches!(refine(4, 40, false), PassKind::Refine { left: 4 }));
+    }
+
+    /// However many passes are wanted, the last ones before the refinement are over-relaxed, three at least.
+    #[test]
+    fn over_relaxed_passes_come_before_the_refinement() {
+        for passes in 11..60 {
+            let way: Vec<bool> = (1..=passes)
+                .map(|pass| over_relaxation(PassKind::Search { pass, left: Some(passes + 1 - pass) }) > 0.0)
+                .collect();
+            let end = way.iter().rev().take_while(|&&moved| moved).count();
+            assert!((3..=13).contains(&end), "{passes}: {way:?}");
+            assert!(passes < 16 || end < 8, "{passes}: {way:?}");
+        }
+    }
+
+    #[test]
+    fn stages_double_and_are_large_enough() {
+        let stages = |pieces, tokens, topics| -> Vec<(u64, u32)> {
+            super::stages(pieces, tokens, topics).iter().map(|stage| (stage.every, stage.repeats)).collect()
+        };
+        assert_eq!(stages(32, 1_000_000, 100), [(32, 5), (16, 3), (8, 2), (4, 1), (2, 1)]);
+        // Never less than a piece, nor too few tokens for the topics.
+        assert_eq!(stages(7, 1_000_000, 100), [(4, 1), (2, 1)]);
+        assert_eq!(stages(32, 1_000_000, 5000), [(4, 1), (2, 1)]);
+        assert_eq!(stages(1, 1_000_000, 100), []);
+        assert_eq!(stages(1000, 10, 100), []);
+        assert_eq!(stages(u64::MAX, u64::MAX, 1)[0], (1 << 58, 5));
+    }
+}

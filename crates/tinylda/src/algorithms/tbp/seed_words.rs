@@ -1,0 +1,273 @@
+//! Seed words: words that the user knows to belong to a topic, as a prior that stays.
+//!
+//! A file has lines `topic: word word …`. A topic is a number, from 0, or a name; names become the topics whose numbers are free, in
+//! their order. Words are set apart by blanks or commas. Empty lines and lines that begin with `#` say nothing.
+//!
+//! A seed word counts as if it had occurred more often than it does, `weight` times its own tokens, all of these in its topic: they are
+//! added to `phi[w,k]` and `lambda[k]` wherever messages are made, and taken out again of the model.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
+use crate::corpus::ingest::input::Input;
+use crate::corpus::ingest::lines::Lines;
+use crate::corpus::{Corpus, Vocabulary};
+use crate::error::{Error, Position, Result};
+
+/// Seed words of topics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeds {
+    path: PathBuf,
+    topics: BTreeMap<u32, Topic>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Topic {
+    name: Option<String>,
+    /// Where it is first.
+    line: u64,
+    words: Vec<String>,
+}
+
+/// A word of a corpus that is a seed of a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SeedWord {
+    pub(crate) word: u32,
+    pub(crate) topic: u32,
+    /// What it weighs: 64 to a token.
+    pub(crate) units: u32,
+}
+
+impl Seeds {
+    /// Reads a file of seeds, compressed or not.
+    pub fn read(path: &Path) -> Result<Seeds> {
+        Seeds::of_lines(Lines::new(Input::open(path)?), path)
+    }
+
+    /// Reads bytes as if they were a file of this name.
+    pub fn of_bytes(bytes: Vec<u8>, name: &Path) -> Result<Seeds> {
+        let input = Input::new(Box::new(std::io::Cursor::new(bytes)), name, None)?;
+        Seeds::of_lines(Lines::new(input), name)
+    }
+
+    fn of_lines(mut lines: Lines<'_>, path: &Path) -> Result<Seeds> {
+        const REMEDY: &str = "write a topic's number or name, a colon and its words: `sport: ball team goal`";
+        let bad = |line: u64, found: String, expected: &str| Error::Input {
+            path: path.to_path_buf(),
+            position: Position::Line(line),
+            found,
+            expected: expected.into(),
+            remedy: REMEDY.into(),
+        };
+        let mut numbered: BTreeMap<u32, Topic> = BTreeMap::new();
+        let mut named: Vec<Topic> = Vec::new();
+        while lines.advance()? {
+            let line = lines.number();
+            let text = lines.utf8()?.trim_start_matches('\u{feff}').trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let Some((topic, words)) = text.split_once(':') else {
+                return Err(bad(line, "no colon".into(), "`topic: word word …`"));
+            };
+            let topic = topic.trim();
+            let words = words.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+            let entry = if topic.is_empty() {
+                return Err(bad(line, "nothing before the colon".into(), "a topic's number or name"));
+            } else if topic.bytes().all(|b| b.is_ascii_digit()) {
+                let number: u32 = topic
+                    .parse()
+                    .map_err(|_| bad(line, format!("the topic {topic}"), "a number of a topic, from 0"))?;
+                numbered.entry(number).or_insert_with(|| Topic { line, ..Topic::default() })
+            } else {
+                let at = named.iter().position(|other| other.name.as_deref() == Some(topic));
+                let at = at.unwrap_or_else(|| {
+                    named.push(Topic { name: Some(topic.to_owned()), line, ..Topic::default() });
+                    named.len() - 1
+                });
+                &mut named[at]
+            };
+            entry.words.extend(words.map(str::to_owned));
+            if entry.words.is_empty() {
+                return Err(bad(line, format!("the topic {topic} without words"), "at least one word"));
+            }
+        }
+        if numbered.is_empty() && named.is_empty() {
+            return Err(Error::Input {
+                path: path.to_path_buf(),
+                position: Position::Whole,
+                found: "no seed words".into(),
+                expected: "lines `topic: word word …`".into(),
+                remedy: REMEDY.into(),
+            });
+        }
+        let mut free = 0u32;
+        for topic in named {
+            while numbered.contains_key(&free) {
+                free += 1;
+            }
+            numbered.insert(free, topic);
+        }
+        for topic in numbered.values_mut() {
+            let mut seen = HashSet::new();
+            topic.words.retain(|word| seen.insert(word.clone()));
+        }
+        Ok(Seeds { path: path.to_path_buf(), topics: numbered })
+    }
+
+    /// The topics that have a name, by their numbers.
+    pub fn names(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.topics.iter().filter_map(|(&k, topic)| Some((k, topic.name.as_deref()?)))
+    }
+
+    /// Seed words that are not in a vocabulary, each once.
+    pub fn unknown(&self, vocabulary: &Vocabulary) -> Vec<&str> {
+        let known = vocabulary.ids();
+        let mut seen = HashSet::new();
+        let words = self.topics.values().flat_map(|topic| topic.words.iter().map(String::as_str));
+        words.filter(|word| !known.contains_key(word) && seen.insert(*word)).collect()
+    }
+
+    /// A checksum of what they say.
+    pub(crate) fn sum(&self) -> String {
+        let mut crc = crc32fast::Hasher::new();
+        for (k, topic) in &self.topics {
+            crc.update(&k.to_le_bytes());
+            for text in topic.name.iter().chain(&topic.words) {
+                crc.update(text.as_bytes());
+                crc.update(&[0]);
+            }
+            crc.update(&[1]);
+        }
+        format!("{:08x}", crc.finalize())
+    }
+
+    /// Words and topics by number for a corpus, in the order of the words.
+    pub(crate) fn of_corpus(
+        &self,
+        corpus: &Corpus,
+        topics: u32,
+        word_tokens: &[u64],
+        (weight, most_tokens): (f64, u64),
+    ) -> Result<Vec<SeedWord>> {
+        let bad = |line: u64, found: String, expected: String, remedy: &str| Error::Input {
+            path: self.path.clone(),
+            position: Position::Line(line),
+            found,
+            expected: expected.into(),
+            remedy: remedy.into(),
+        };
+        if let Some((k, topic)) = self.topics.iter().next_back().filter(|&(&k, _)| k >= topics) {
+            let (found, expected) = match topic.name {
+                Some(_) => {
+                    (format!("topic number {}", u64::from(*k) + 1), format!("at most {topics} topics"))
+                }
+                None => (format!("the topic {k}"), format!("topics from 0 to {}", topics - 1)),
+            };
+            return Err(bad(topic.line, found, expected, "increase {topics}, or give seeds for fewer"));
+        }
+        let Some(vocabulary) = corpus.vocabulary()? else {
+            return Err(Error::unsupported("seeds", "the corpus has no vocabulary")
+                .with_remedy("import it again with {vocab}"));
+        };
+        let ids = vocabulary.ids();
+        let mut all = Vec::new();
+        for (&k, topic) in &self.topics {
+            let known: Vec<u32> =
+                topic.words.iter().filter_map(|word| ids.get(word.as_str()).copied()).collect();
+            if known.is_empty() {
+                let words = topic.words.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
+                return Err(bad(
+                    topic.line,
+                    format!("seeds that are not words of the corpus: {words}"),
+                    "at least one word that is".into(),
+                    "write words as they are in the vocabulary of the corpus",
+                ));
+            }
+            for word in known {
+                let tokens = word_tokens.get(word as usize).copied().unwrap_or(0);
+                let units = (weight * tokens as f64 * f64::from(UNITS_PER_TOKEN)).round();
+                if units >= (most_tokens as f64 - tokens as f64) * f64::from(UNITS_PER_TOKEN) {
+                    let expected = format!("smaller for a seed word that occurs {tokens} times");
+                    return Err(Error::out_of_range("seed_weight", weight, expected)
+                        .with_remedy("1 doubles the weight of a seed word and is usually enough"));
+                }
+                all.push(SeedWord { word, topic: k, units: units as u32 });
+            }
+        }
+        all.sort_unstable();
+        Ok(all)
+    }
+}
+
+/// The topics that a word is a seed of, with the units that are applied now.
+pub(super) fn of_word<'a>(
+    seeds: &'a [SeedWord],
+    applied: &'a [i64],
+    word: u32,
+) -> impl Iterator<Item = (u32, i64)> + 'a {
+    let from = seeds.partition_point(|seed| seed.word < word);
+    let both = seeds[from..].iter().zip(&applied[from..]);
+    both.take_while(move |(seed, _)| seed.word == word).map(|(seed, &units)| (seed.topic, units))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seeds(text: &str) -> Result<Seeds> {
+        Seeds::of_bytes(text.as_bytes().to_vec(), Path::new("seeds.txt"))
+    }
+
+    #[test]
+    fn numbers_and_names_become_topics() {
+        let found =
+            seeds("\u{feff}# mine\nsport: ball, team  goal ball\r\n\n1: court law\nwar: army\nsport: cup")
+                .unwrap();
+        let all: Vec<(u32, Option<&str>, String)> =
+            found.topics.iter().map(|(&k, t)| (k, t.name.as_deref(), t.words.join(" "))).collect();
+        let expected =
+            [(0, Some("sport"), "ball team goal cup"), (1, None, "court law"), (2, Some("war"), "army")];
+        assert_eq!(all, expected.map(|(k, name, words)| (k, name, words.to_owned())));
+        assert_eq!(found.names().collect::<Vec<_>>(), [(0, "sport"), (2, "war")]);
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_line() {
+        for (text, expected) in [
+            ("sport ball", "seeds.txt, line 1: found no colon"),
+            ("a: b\n: ball", "seeds.txt, line 2: found nothing before the colon"),
+            ("\n\nsport: ,", "seeds.txt, line 3: found the topic sport without words"),
+            ("99999999999: x", "seeds.txt, line 1: found the topic 99999999999"),
+            ("# nothing", "seeds.txt: found no seed words"),
+            ("", "seeds.txt: found"),
+        ] {
+            let message = seeds(text).unwrap_err().to_string();
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn unknown_words_are_listed_once() {
+        let mut vocabulary = Vocabulary::new();
+        vocabulary.push("ball");
+        let found = seeds("a: ball Ball\nb: Ball x").unwrap();
+        assert_eq!(found.unknown(&vocabulary), ["Ball", "x"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Seeds::of_bytes(bytes, Path::new("seeds"));
+        }
+
+        #[test]
+        fn what_is_written_is_read(topics in proptest::collection::vec("[a-z]{1,5}: [a-z]{1,4}( [a-z]{1,4}){0,5}", 1..10)) {
+            let found = seeds(&topics.join("\n")).unwrap();
+            prop_assert!(found.topics.len() <= topics.len());
+            prop_assert!(found.topics.keys().copied().eq(0..found.topics.len() as u32));
+        }
+    }
+}

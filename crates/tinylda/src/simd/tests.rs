@@ -1,0 +1,466 @@
+//! All variants agree to the bit, and with what mathematics says; and how fast they are.
+
+use super::*;
+use crate::algorithms::tbp::messages::{MessageEntry, UNITS_PER_TOKEN};
+use half::f16;
+use proptest::prelude::*;
+
+fn row(values: &[f32]) -> Vec<Lanes> {
+    let mut row = vec![Lanes::ZERO; values.len().div_ceil(LANES)];
+    flat_mut(&mut row)[..values.len()].copy_from_slice(values);
+    row
+}
+
+/// One body over all variants: the same bits as plain Rust, and close to what mathematics says.
+fn agree(a: &[f32], b: &[f32], r: f32) {
+    let n = a.len().min(b.len());
+    let (x, y) = (row(&a[..n]), row(&b[..n]));
+    let exact: f64 = a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+    let size: f64 = a.iter().zip(b).map(|(&a, &b)| (f64::from(a) * f64::from(b)).abs()).sum();
+    let mut first: Option<(f32, f32, Vec<Lanes>, Vec<Lanes>)> = None;
+    for kernel in Kernel::all() {
+        let dot = kernel.dot(&x, &y);
+        assert!((f64::from(dot) - exact).abs() <= 1e-6 * size + 1e-30, "{kernel:?}: {dot} {exact}");
+        let (mut one, mut three) = (y.clone(), x.clone());
+        kernel.axpy(r, &x, &mut one);
+        kernel.axpy(r, &y, &mut three);
+        let mut two = one.clone();
+        for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
+            assert_eq!(flat(&one)[i], r.mul_add(a, b));
+            assert_eq!(flat(&three)[i], r.mul_add(b, a));
+        }
+        let wide = |row: &[Lanes]| flat(row)[..n].iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+        let (mut theta, mut lambda, mut eta) = (wide(&x), wide(&y), vec![0f32; n]);
+        let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
+        kernel.fade(&mut eta, rows, (0.9, 0.8, 0.7), &flat(&y)[..n], 0.5, 3.0);
+        let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
+        kernel.deposit(r, &eta, rows);
+        for i in 0..n {
+            flat_mut(&mut three)[i] += eta[i] + theta[i] as f32 + lambda[i] as f32;
+        }
+        let got = (dot, kernel.sum(&x), two, three);
+        match &first {
+            None => first = Some(got),
+            Some(first) => {
+                assert_eq!(first.0.to_bits(), got.0.to_bits(), "{kernel:?}");
+                assert_eq!(first.1.to_bits(), got.1.to_bits(), "{kernel:?}");
+                assert_eq!((&first.2, &first.3), (&got.2, &got.3), "{kernel:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn all_variants_agree_to_the_bit(a in prop::collection::vec(-1e3f32..1e3, 0..300), b in prop::collection::vec(0f32..1e-2, 0..300), r in -10f32..10.0) {
+        agree(&a, &b, r);
+    }
+}
+
+/// A word's message to a document, by the formulas in f64: z, full, and what all topics' own share weighs.
+fn definition(row: &[u32], used: &[usize], t: &[f64], own: &[f64], inverse: &[f64]) -> (Vec<f64>, f64, f64) {
+    let beta = 0.64;
+    let z = |i: usize| (f64::from(row[used[i]]) - own[i] + beta) * inverse[i] * (t[i] - own[i]);
+    let full = |i: usize| (f64::from(row[used[i]]) + beta) * inverse[i] * t[i];
+    let n = used.len();
+    let own_weight = (0..n).map(|i| own[i] * inverse[i] * 0.5).sum();
+    ((0..n).map(z).collect(), (0..n).map(full).sum(), own_weight)
+}
+
+/// One body over all variants: messages are what the formulas say, add up, and are the same bits everywhere.
+#[test]
+fn messages_are_what_the_formulas_say() {
+    let sizes = [(5usize, 1usize), (16, 2), (37, 1), (100, 3), (129, 1), (600, 7), (1024, 1)];
+    let manners = [(0f32, 3), (2.5, 3), (2.5, 5), (-0.5, 3)];
+    for ((k, step), (over_relaxation, x)) in
+        sizes.into_iter().flat_map(|size| manners.map(|params| (size, params)))
+    {
+        let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as u32;
+        let width = k.div_ceil(LANES) * LANES;
+        let row: Vec<u32> = (0..width).map(|i| if i < k { 700 + pick(i, 1) } else { 0 }).collect();
+        let narrow: Vec<u16> = row.iter().map(|&n| n as u16).collect();
+        let used: Vec<usize> = (0..k).step_by(step).collect();
+        let inverse: Vec<f32> = used.iter().map(|&i| 1.0 / (pick(i, 2) + 3) as f32).collect();
+        let old: Vec<MessageEntry> =
+            (0..used.len().min(4)).map(|i| MessageEntry::new(i as u16, 16)).collect();
+        let (quantum, u) = (2u16, 0.37f32);
+        let t: Vec<f32> =
+            (0..used.len()).map(|i| (pick(i, 3) + if i < 4 { 16 * x } else { 0 }) as f32).collect();
+        let own: Vec<f64> =
+            (0..used.len()).map(|i| if i < old.len() { f64::from(16 * x) } else { 0.0 }).collect();
+        let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+        let (mut z, full, own_weight) = definition(&row, &used, &wide(&t), &own, &wide(&inverse));
+        let weight = own_weight as f32 + 5.0;
+        let mut total = z.iter().sum::<f64>() + 5.0;
+        if over_relaxation != 0.0 {
+            let further = f64::from(1.0 + over_relaxation) * f64::from(UNITS_PER_TOKEN) / total;
+            for (z, own) in z.iter_mut().zip(&own) {
+                *z = (further * *z - f64::from(over_relaxation) * own / f64::from(x)).max(0.0);
+            }
+            total = z.iter().sum::<f64>() + further * 5.0;
+        }
+        let mut first = None;
+        for (kernel, narrow_row) in
+            Kernel::all().into_iter().flat_map(|kernel| [(kernel, true), (kernel, false)])
+        {
+            let row = if narrow_row { PhiRow::Narrow(&narrow) } else { PhiRow::Wide(&row) };
+            let mut active = ActiveTopics::new(k as u32);
+            for (i, &topic) in used.iter().enumerate() {
+                let place = active.push(topic as u32, inverse[i], inverse[i] * 0.5);
+                *active.t(place) = t[i];
+            }
+            active.note(0, &old);
+            let params = UpdateParams { beta: 0.64, quantum, open: true, over_relaxation };
+            let weighed = kernel.weigh(&mut active, 0, (row, weight, x as f32), params, u);
+            assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
+            assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
+            let mut deltas = DeltaList::default();
+            let mut word = WordUpdate { x, old: &old, cell: 0, deltas: &mut deltas };
+            let rest = active.enter(0, &mut word, quantum, weighed);
+            let (parts, _) = active.messages();
+            // The parts and the rest add up; each is within a quantum of what it should be, as the parts up to it are.
+            let sum: u32 = parts.iter().map(|part| u32::from(part.units())).sum();
+            assert_eq!(sum + u32::from(rest * quantum), UNITS_PER_TOKEN, "{kernel:?} {k}");
+            let (mut so_far, mut exact) = (0f64, 0f64);
+            for (i, z) in z.iter().enumerate() {
+                exact += z / total * 64.0;
+                so_far += parts.iter().filter(|p| p.place() == i).map(|p| f64::from(p.units())).sum::<f64>();
+                assert!(
+                    (so_far - exact).abs() <= f64::from(quantum) + 1e-3,
+                    "{kernel:?} {k}: {so_far} {exact}"
+                );
+            }
+            // phi loses the old message and gains the new one, and so does t.
+            let deltas = deltas.iter().collect::<Vec<Delta>>();
+            let gone: i32 = deltas.iter().map(|c| c.units).sum();
+            let taken: u32 = old.iter().map(|part| u32::from(part.units())).sum();
+            assert_eq!(i64::from(gone), i64::from(x) * (i64::from(sum) - i64::from(taken)));
+            for (i, (_, now)) in active.topics().enumerate() {
+                let gain = |part: &MessageEntry| {
+                    if part.place() == i { x as f32 * f32::from(part.units()) } else { 0.0 }
+                };
+                let new: f32 = active.messages().0.iter().map(gain).sum();
+                assert_eq!(now, t[i] - own[i] as f32 + new);
+            }
+            let deltas: Vec<(u32, i32)> = deltas.iter().map(|c| (c.cell, c.units)).collect();
+            let got = (parts.to_vec(), deltas, weighed.total.to_bits());
+            assert_eq!(first.get_or_insert_with(|| got.clone()), &got, "{kernel:?}, K = {k}");
+        }
+    }
+}
+
+/// One body over all variants: a word's message over all topics, and the weights of a row.
+#[test]
+fn whole_messages_and_weights_are_what_the_formulas_say() {
+    for k in [1usize, 16, 37, 500] {
+        let width = k.div_ceil(LANES) * LANES;
+        let cell = |i: usize| if i < k { ((i * 7919) % 1000) as u16 } else { 0 };
+        let narrow: Vec<u16> = (0..width).map(cell).collect();
+        let wide: Vec<u32> = narrow.iter().map(|&n| u32::from(n)).collect();
+        let t: Vec<f32> = (0..k).map(|i| 1.0 + (i % 13) as f32).collect();
+        let inverse: Vec<f32> = (0..k).map(|i| 1.0 / (500 + i) as f32).collect();
+        let p: Vec<f64> = (0..k).map(|i| (f64::from(narrow[i]) + 0.64) * f64::from(inverse[i])).collect();
+        let s: f64 = p.iter().zip(&t).map(|(p, &t)| p * f64::from(t)).sum();
+        let message = |x: f64| -> Vec<f64> {
+            let z = |i| p[i] * f64::from(t[i]) * f64::max(1.0 - x / 2.0 / s * p[i], 0.02);
+            let total: f64 = (0..k).map(z).sum();
+            (0..k).map(|i| x * z(i) / total).collect()
+        };
+        let both: Vec<f64> = message(96.0).iter().zip(message(32.0)).map(|(a, b)| a + b).collect();
+        let mut first: Option<Vec<Lanes>> = None;
+        for (kernel, narrow_row) in
+            Kernel::all().into_iter().flat_map(|kernel| [(kernel, true), (kernel, false)])
+        {
+            let row_of = if narrow_row { PhiRow::Narrow(&narrow) } else { PhiRow::Wide(&wide) };
+            let (lanes, inverse) = (width / LANES, row(&inverse));
+            let column =
+                |(&t, &inverse): (&Lanes, &Lanes)| AllTopicsColumn { t, inverse, ..AllTopicsColumn::ZERO };
+            let mut columns: Vec<AllTopicsColumn> = row(&t).iter().zip(&inverse).map(column).collect();
+            // One word with all, one with half, and two that are not there.
+            let words = [(row_of, 96.0), (row_of, 0.0), (row_of, 32.0), (row_of, 0.0)];
+            let got = kernel.whole(&mut columns, &words, &[row_of; WORDS_PER_BATCH], 0.64);
+            assert!(got.iter().all(|&got| (f64::from(got) / s - 1.0).abs() < 1e-5));
+            let mut sums: Vec<Lanes> = columns.iter().map(|column| column.sums).collect();
+            for (i, &want) in both.iter().enumerate() {
+                assert!((f64::from(flat(&sums)[i]) - want).abs() < 1e-4 * want.max(1e-3), "{kernel:?} {k}");
+            }
+            let (mut weights, mut of_lanes) = (vec![Lanes::ZERO; lanes], Vec::new());
+            let weight = kernel.weights(row_of, &inverse, 0.64, &mut weights, &mut of_lanes);
+            assert!((f64::from(weight) / p.iter().sum::<f64>() - 1.0).abs() < 1e-5);
+            assert_eq!(of_lanes.iter().sum::<f32>(), weight);
+            sums.extend(weights);
+            assert_eq!(first.get_or_insert_with(|| sums.clone()), &sums, "{kernel:?}, K = {k}");
+        }
+    }
+}
+
+/// psi(x) in f64, far out and back by psi(x) = psi(x+1) - 1/x.
+fn digamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < 20.0 {
+        sum -= 1.0 / x;
+        x += 1.0;
+    }
+    let s = 1.0 / (x * x);
+    sum + x.ln() - 0.5 / x - s * (1.0 / 12.0 - s * (1.0 / 120.0 - s * (1.0 / 252.0 - s / 240.0)))
+}
+
+/// One body over all variants: exp(psi(x)) is what f64 says, and the same bits everywhere.
+#[test]
+fn digammas_are_what_f64_says() {
+    let values: Vec<f32> = (0..4000).map(|i| 1.012f32.powi(i - 380)).filter(|&v| v < 1e12).collect();
+    let (zeros, ones) = (vec![0.0; values.len()], vec![1.0; values.len()]);
+    let mut first: Option<Vec<u32>> = None;
+    for kernel in Kernel::all() {
+        let mut out = zeros.clone();
+        kernel.exp_digamma(&values, &zeros, 0.0, &ones, &mut out);
+        for (&x, &got) in values.iter().zip(&out) {
+            let want = digamma(f64::from(x)).exp();
+            // Where 1/x is large its rounding is, too.
+            let near = 1e-6 + 5e-7 / f64::from(x);
+            assert!((f64::from(got) - want).abs() <= near * want + 2e-24, "{x}: {got} {want}");
+        }
+        let bits: Vec<u32> = out.iter().map(|v| v.to_bits()).collect();
+        assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{kernel:?}");
+    }
+}
+
+/// One body over all variants and lengths of rows: words are met as `dot` and `axpy` have it.
+#[test]
+fn words_are_met_one_by_one() {
+    for k in [1usize, 16, 20, 50, 64, 100, 112, 113, 500] {
+        let of = |seed: usize| (0..k).map(move |i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 999.0);
+        let all: Vec<Lanes> = (0..5).flat_map(|w| row(&of(w).collect::<Vec<f32>>())).collect();
+        let (t, stride) = (row(&of(9).collect::<Vec<f32>>()), k.div_ceil(LANES));
+        let (words, counts) = ([3u32, 0, 4, 1], [1u32, 2, 7, 1]);
+        for kernel in Kernel::all() {
+            let (mut acc, mut apart) = (t.clone(), t.clone());
+            let mut r = [0f32; 4];
+            let met = Met {
+                rows: &all,
+                stride,
+                words: &words,
+                counts: &counts,
+                t: &t,
+                smooth: 0.5,
+                add: true,
+                r: &mut r,
+            };
+            let sum = kernel.absorb(met, &mut acc);
+            for ((&w, &x), &r) in words.iter().zip(&counts).zip(&r) {
+                let row = &all[w as usize * stride..][..stride];
+                let want = x as f32 / (Kernel::all()[0].dot(row, &t) + 0.5);
+                assert_eq!(r.to_bits(), want.to_bits(), "{kernel:?} {k}");
+                kernel.axpy(want, row, &mut apart);
+            }
+            assert_eq!(acc, apart);
+            assert_eq!(sum.to_bits(), r.iter().sum::<f32>().to_bits());
+        }
+    }
+}
+
+/// One body over all variants: messages of belief propagation are what the formula says, small in their topics or not.
+#[test]
+fn excluded_messages_are_what_the_formula_says() {
+    for (k, large) in [1usize, 16, 37, 100, 500].into_iter().flat_map(|k| [(k, 1.0f32), (k, 1000.0)]) {
+        let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as f32 / 100.0;
+        let of = |seed, by: f32| row(&(0..k).map(|i| (4.0 + pick(i, seed)) * by).collect::<Vec<f32>>());
+        let (phi, theta, alpha) = (of(1, 1.0), of(2, 1.0), row(&vec![0.2; k]));
+        let t: Vec<Lanes> =
+            theta.iter().zip(&alpha).map(|(a, b)| Lanes(std::array::from_fn(|i| a.0[i] + b.0[i]))).collect();
+        let mut total = of(3, large);
+        flat_mut(&mut total)[k..].fill(1.0);
+        let less: Vec<Lanes> = total.iter().map(|v| Lanes(v.0.map(|v| -v))).collect();
+        // Near, as it is after some words of a document.
+        let inverse: Vec<Lanes> = total.iter().map(|v| Lanes(v.0.map(|v| 1.0 / (v + 0.01)))).collect();
+        let message: Vec<Halves> = row(&(0..k).map(|i| pick(i, 4) / 5000.0).collect::<Vec<f32>>())
+            .iter()
+            .map(|row| Halves(row.0.map(|v| f16::from_f32(v * Halves::ONE))))
+            .collect();
+        let (x, beta, least) = (3f32, 0.01f32, 0.1f32);
+        let mut first: Option<Vec<Vec<Lanes>>> = None;
+        for kernel in Kernel::all() {
+            let mut eta = vec![Lanes::ZERO; phi.len()];
+            let rows = Excluded { phi: &phi, t: &t, less: &less, inverse: &inverse, least };
+            let sum = kernel.exclude(&mut eta, rows, &message, x, beta);
+            let at = |row: &[Lanes], i: usize| f64::from(flat(row)[i]);
+            let half = |row: &[Halves], i: usize| {
+                row.iter().flat_map(Halves::iter).nth(i).map_or(f64::NAN, f64::from)
+            };
+            let want = |i: usize| {
+                let own = 3.0 * half(&message, i);
+                let below = at(&total, i) - own;
+                (at(&phi, i) - own + 0.01) * (at(&theta, i) - own + 0.2) / below
+            };
+            let exact: f64 = (0..k).map(want).sum();
+            assert!((f64::from(sum) / exact - 1.0).abs() < 1e-5, "{kernel:?}");
+            assert!((0..k).all(|i| (at(&eta, i) / want(i) - 1.0).abs() < 1e-5));
+            let (mut one, mut two, mut sums) = (message.clone(), message.clone(), theta.clone());
+            kernel.replace(&mut one, &eta, 1.0 / sum, x, &mut sums);
+            let (mut a, mut b, mut c) = (phi.clone(), t.clone(), less.clone());
+            let mut scratch = vec![Lanes::ZERO; phi.len()];
+            let renewed = Renewed {
+                phi: &mut a,
+                stride: phi.len(),
+                words: &[0],
+                counts: &[3],
+                messages: &mut two,
+                t: &mut b,
+                less: &mut c,
+                eta: &mut scratch,
+                inverse: &inverse,
+                least,
+                beta,
+            };
+            assert_eq!((kernel.renew(renewed), &one), (Ok(()), &two));
+            for i in 0..k {
+                let more = 3.0 * (half(&one, i) - half(&message, i));
+                assert!((half(&one, i) * f64::from(sum) / at(&eta, i) - 1.0).abs() < 1.0 / 2048.0);
+                assert!((at(&sums, i) - at(&theta, i) - 3.0 * half(&one, i)).abs() < 1e-5);
+                assert!((at(&a, i) - at(&phi, i) - more).abs() < 1e-5);
+                assert!((at(&c, i) - at(&less, i) + more).abs() < 1e-5 * at(&total, i));
+            }
+            let mut opened = vec![Lanes::ZERO; one.len()];
+            kernel.axpy_halves(1.0, &one, &mut opened);
+            assert!((0..k).all(|i| at(&opened, i) == half(&one, i)));
+            let got = vec![eta, opened, sums, a, b, c];
+            assert_eq!(first.get_or_insert_with(|| got.clone()), &got, "{kernel:?}, K = {k}");
+        }
+    }
+}
+
+/// One body over all variants: topics are drawn as often as they weigh.
+#[test]
+fn topics_are_drawn_by_their_weights() {
+    for k in [1usize, 16, 37, 100] {
+        let phi = row(&(0..k).map(|i| (i % 7) as f32).collect::<Vec<f32>>());
+        let t = row(&(0..k).map(|i| 0.1 + (i % 5) as f32).collect::<Vec<f32>>());
+        let (own, weight) = (k / 2, 0.25f32);
+        let weigh = |i: usize| f64::from((flat(&phi)[i] + 0.5) * flat(&t)[i]);
+        let exact = |i: usize| if i == own { 0.25 } else { weigh(i) };
+        let total: f64 = (0..k).map(exact).sum();
+        let samples = 20_000;
+        let mut first: Option<Vec<u32>> = None;
+        for kernel in Kernel::all() {
+            let mut weights = vec![Lanes::ZERO; phi.len()];
+            let mut seen = vec![0u32; k];
+            for i in 0..samples {
+                let token = Token { own, weight, u: (i as f32 + 0.5) / samples as f32 };
+                let (topic, whole) = kernel.draw(&phi, &t, 0.5, token, &mut weights);
+                assert!((f64::from(whole) / (0..k).map(weigh).sum::<f64>() - 1.0).abs() < 1e-5);
+                seen[topic] += 1;
+            }
+            for (i, &n) in seen.iter().enumerate() {
+                let want = exact(i) / total * f64::from(samples);
+                assert!((f64::from(n) - want).abs() < 2.0 + want * 1e-3, "{kernel:?} {k} {i}: {n} {want}");
+            }
+            assert_eq!(first.get_or_insert_with(|| seen.clone()), &seen, "{kernel:?}");
+        }
+    }
+}
+
+#[test]
+fn long_and_short_rows() {
+    for n in [0, 1, 15, 16, 17, 63, 64, 65, 100, 500, 2000] {
+        let a: Vec<f32> = (0..n).map(|i| (i as f32 * 0.37).sin()).collect();
+        let b: Vec<f32> = (0..n).map(|i| 1.0 / (1.0 + i as f32)).collect();
+        agree(&a, &b, 0.3);
+    }
+}
+
+/// Seconds of the fastest of some runs.
+fn fastest(mut run: impl FnMut()) -> f64 {
+    let once = |run: &mut dyn FnMut()| {
+        let clock = std::time::Instant::now();
+        run();
+        clock.elapsed().as_secs_f64()
+    };
+    (0..100).map(|_| once(&mut run)).fold(f64::MAX, f64::min)
+}
+
+/// How fast the kernels are beside what this machine can do, in one run:
+/// `cargo test --release -p tinylda kernel_speed -- --ignored --nocapture`.
+///
+/// Peak: `axpy` of rows in the first-level cache counts 2 operations per number but waits for loads and stores, so the
+/// processor's multiply-adds are measured with sums that stay in registers. Operations of `whole` per topic, counted from its
+/// formulas (what it computes twice counts once): 4 + 5 + 2. Bytes of `whole` with phi in memory: 2 per topic, each row once.
+#[test]
+#[ignore = "a measurement"]
+fn kernel_speed() {
+    let kernel = Kernel::best();
+    let factors: Vec<Lanes> = vec![Lanes([0.999; LANES]); 8];
+    let repeat = 20_000;
+    let peak = {
+        let seconds = fastest(|| {
+            std::hint::black_box(kernel.multiply_adds(&factors, repeat));
+        });
+        2.0 * 8.0 * 16.0 * f64::from(repeat) / seconds / 1e9
+    };
+    // Reading as STREAM's sum does, from an array much larger than the caches.
+    let large: Vec<Lanes> = vec![Lanes([1.0; LANES]); 4 << 20];
+    let stream = large.len() as f64 * 64.0
+        / fastest(|| {
+            std::hint::black_box(kernel.sum(&large));
+        })
+        / 1e9;
+    println!("{kernel:?}: multiply-adds {peak:.0} GFLOP/s, reading {stream:.1} GB/s");
+    for (what, words, k) in [("phi in L2", 800, 512), ("phi in memory", 240_000, 512)] {
+        let phi: Vec<u16> = (0..words * k).map(|i| (i % 251) as u16).collect();
+        let column = AllTopicsColumn {
+            t: Lanes([1.5; LANES]),
+            inverse: Lanes([0.001; LANES]),
+            ..AllTopicsColumn::ZERO
+        };
+        let mut columns = vec![column; k / LANES];
+        let seconds = fastest(|| {
+            let mut at = 0;
+            for rows in phi.chunks_exact(WORDS_PER_BATCH * k) {
+                let next = (at + 4 * k).min(phi.len() - 4 * k);
+                let ahead = std::array::from_fn(|i| PhiRow::Narrow(&phi[next + i * k..][..k]));
+                at += 4 * k;
+                let words = std::array::from_fn(|at| (PhiRow::Narrow(&rows[at * k..][..k]), 64.0));
+                kernel.whole(&mut columns, &words, &ahead, 0.64);
+            }
+        });
+        let (flop, bytes) = (11.0 * phi.len() as f64, 2.0 * phi.len() as f64);
+        println!(
+            "whole, {what}: {:.1} GFLOP/s ({:.0}% of peak), {:.1} GB/s of phi ({:.0}% of reading)",
+            flop / seconds / 1e9,
+            flop / seconds / 1e7 / peak,
+            bytes / seconds / 1e9,
+            bytes / seconds / 1e7 / stream
+        );
+    }
+    println!("renew, K = 100, all in L2: {:.1} ns a word", renewing(kernel) * 1e9);
+}
+
+/// Seconds that a word of a document takes to be renewed, K = 100.
+fn renewing(kernel: Kernel) -> f64 {
+    let (k, n) = (100usize, 122usize);
+    let r = |v: f32| row(&vec![v; k]);
+    let mut phi: Vec<Lanes> = (0..n).flat_map(|_| r(5.0)).collect();
+    let stride = phi.len() / n;
+    let mut messages = vec![Halves([f16::from_f32(0.01 * Halves::ONE); LANES]); n * stride];
+    let words: Vec<u32> = (0..n as u32).collect();
+    let counts = vec![1u32; n];
+    let (mut t, mut less, mut eta, mut inverse) = (r(2.0), r(-8000.0), r(0.0), r(1.0 / 8000.0));
+    flat_mut(&mut inverse)[k..].fill(1.0);
+    flat_mut(&mut less)[k..].fill(-1.0);
+    let seconds = fastest(|| {
+        let renewed = Renewed {
+            phi: &mut phi,
+            stride,
+            words: &words,
+            counts: &counts,
+            messages: &mut messages,
+            t: &mut t,
+            less: &mut less,
+            eta: &mut eta,
+            inverse: &inverse,
+            least: 1.0,
+            beta: 0.01,
+        };
+        kernel.renew(renewed).unwrap();
+    });
+    seconds / n as f64
+}

@@ -1,0 +1,377 @@
+//! x86-64: AVX2 with FMA and F16C, and AVX-512F.
+
+#[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
+use std::arch::x86_64::*;
+
+use super::vector::{HALF, KEPT, Vector};
+use super::{Halves, LANES, Lanes, Places};
+
+/// To the nearest, ties to even.
+const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT;
+
+/// Two AVX registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(__m256, __m256);
+
+/// One AVX-512 register.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(__m512);
+
+/// Eight lanes: i and i+4, i+2, i+1.
+#[inline(always)]
+unsafe fn sum_of_eight(v: __m256) -> f32 {
+    // SAFETY: the caller has AVX.
+    unsafe {
+        let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
+}
+
+/// The numbers at four places, as 32-bit floats' bits. Loads and inserts took half the time of the processors' own gathers.
+#[inline(always)]
+unsafe fn four(row: *const u32, places: &Places, from: usize) -> __m128 {
+    // SAFETY: the places lie inside the row, as the caller of `gather_u32` promises.
+    unsafe {
+        let at = |i: usize| _mm_load_ss(row.add(places.0[from + i] as usize).cast());
+        let two = _mm_insert_ps::<0x10>(at(0), at(1));
+        _mm_insert_ps::<0x30>(_mm_insert_ps::<0x20>(two, at(2)), at(3))
+    }
+}
+
+/// The numbers at eight places, 16 bits each.
+#[inline(always)]
+unsafe fn eight(row: *const u16, places: &Places, from: usize) -> __m128i {
+    // SAFETY: the places lie inside the row, as the caller of `gather_u16` promises.
+    unsafe {
+        let at = |i: usize| i32::from(*row.add(places.0[from + i] as usize));
+        let a = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(0)), at(1));
+        let b = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(2)), at(3));
+        let c = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(4)), at(5));
+        let d = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(6)), at(7));
+        _mm_unpacklo_epi64(_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d))
+    }
+}
+
+impl Vector for Avx2 {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller has AVX2 and FMA; likewise below. Loads and stores stay inside one aligned Lanes.
+        unsafe { Avx2(_mm256_setzero_ps(), _mm256_setzero_ps()) }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_set1_ps(value), _mm256_set1_ps(value)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: &Lanes) -> Self {
+        let p = from.0.as_ptr();
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_load_ps(p), _mm256_load_ps(p.add(8))) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: &mut Lanes) {
+        let p = to.0.as_mut_ptr();
+        // SAFETY: see `zero`.
+        unsafe {
+            _mm256_store_ps(p, self.0);
+            _mm256_store_ps(p.add(8), self.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_halves(from: &Halves) -> Self {
+        let p: *const __m128i = from.0.as_ptr().cast();
+        // SAFETY: see `zero`; the caller has F16C, and two aligned loads of 16 bytes are the 32 bytes of `from`.
+        unsafe { Avx2(_mm256_cvtph_ps(_mm_load_si128(p)), _mm256_cvtph_ps(_mm_load_si128(p.add(1)))) }
+    }
+    #[inline(always)]
+    unsafe fn store_halves(self, to: &mut Halves) {
+        let p: *mut __m128i = to.0.as_mut_ptr().cast();
+        // SAFETY: as in `load_halves`.
+        unsafe {
+            _mm_store_si128(p, _mm256_cvtps_ph::<NEAREST>(self.0));
+            _mm_store_si128(p.add(1), _mm256_cvtps_ph::<NEAREST>(self.1));
+        }
+    }
+    #[inline(always)]
+    unsafe fn shorten(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let (half, kept) = (_mm256_set1_epi32(HALF.cast_signed()), _mm256_set1_epi32(KEPT.cast_signed()));
+            let short = |v| {
+                _mm256_castsi256_ps(_mm256_and_si256(_mm256_add_epi32(_mm256_castps_si256(v), half), kept))
+            };
+            Avx2(short(self.0), short(self.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
+        // SAFETY: see `zero` and `eight`.
+        unsafe {
+            let wide = |from| _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(eight(row, places, from)));
+            Avx2(wide(0), wide(8))
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self {
+        // SAFETY: see `zero` and `four`.
+        unsafe {
+            let wide = |from| {
+                let low = _mm256_castps128_ps256(four(row, places, from));
+                let both = _mm256_insertf128_ps::<1>(low, four(row, places, from + 4));
+                _mm256_cvtepi32_ps(_mm256_castps_si256(both))
+            };
+            Avx2(wide(0), wide(8))
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen_u16(from: &[u16; LANES]) -> Self {
+        let p: *const __m128i = from.as_ptr().cast();
+        // SAFETY: see `zero`; two loads of 16 bytes are the 32 bytes of `from`.
+        unsafe {
+            let wide = |v| _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(v));
+            Avx2(wide(_mm_loadu_si128(p)), wide(_mm_loadu_si128(p.add(1))))
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen_u32(from: &[u32; LANES]) -> Self {
+        let p: *const __m256i = from.as_ptr().cast();
+        // SAFETY: see `zero`; two loads of 32 bytes are the 64 bytes of `from`.
+        unsafe {
+            Avx2(_mm256_cvtepi32_ps(_mm256_loadu_si256(p)), _mm256_cvtepi32_ps(_mm256_loadu_si256(p.add(1))))
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_add_ps(self.0, other.0), _mm256_add_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_div_ps(self.0, other.0), _mm256_div_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_sub_ps(self.0, other.0), _mm256_sub_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_max_ps(self.0, other.0), _mm256_max_ps(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn fma(self, a: Self, b: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx2(_mm256_fmadd_ps(self.0, a.0, b.0), _mm256_fmadd_ps(self.1, a.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        // SAFETY: see `zero`.
+        unsafe { sum_of_eight(_mm256_add_ps(self.0, self.1)) }
+    }
+    #[inline(always)]
+    unsafe fn running_sum(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let shift = |v: __m256| _mm256_castsi256_ps(_mm256_slli_si256::<4>(_mm256_castps_si256(v)));
+            let shift_two = |v: __m256| _mm256_castsi256_ps(_mm256_slli_si256::<8>(_mm256_castps_si256(v)));
+            let fours = |v: __m256| {
+                let v = _mm256_add_ps(v, shift(v));
+                _mm256_add_ps(v, shift_two(v))
+            };
+            let (low, high) = (fours(self.0), fours(self.1));
+            let (of_low, of_high) = (_mm256_permute_ps::<0xFF>(low), _mm256_permute_ps::<0xFF>(high));
+            // What the nearest four before has, for the lower two fours and the upper; the farthest is in the former.
+            let near_low = _mm256_permute2f128_ps::<0x08>(of_low, of_low);
+            let near_high = _mm256_permute2f128_ps::<0x21>(of_low, of_high);
+            let before_high = _mm256_add_ps(_mm256_add_ps(near_high, of_low), near_low);
+            Avx2(_mm256_add_ps(low, near_low), _mm256_add_ps(high, before_high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn last(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let last = _mm256_permute_ps::<0xFF>(_mm256_permute2f128_ps::<0x11>(self.1, self.1));
+            Avx2(last, last)
+        }
+    }
+    #[inline(always)]
+    unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32 {
+        let p: *mut __m256i = to.as_mut_ptr().cast();
+        // SAFETY: see `zero`; two stores of 32 bytes are the 64 bytes of `to`.
+        unsafe {
+            let (low, high) = (_mm256_cvttps_epi32(self.0), _mm256_cvttps_epi32(self.1));
+            _mm256_storeu_si256(p, low);
+            _mm256_storeu_si256(p.add(1), high);
+            let first = _mm256_cvttps_epi32(before.1);
+            let one_on = |v, prev| _mm256_alignr_epi8::<12>(v, _mm256_permute2x128_si256::<0x21>(prev, v));
+            let risen = |v, prev| {
+                let more = _mm256_cmpgt_epi32(v, one_on(v, prev));
+                _mm256_movemask_ps(_mm256_castsi256_ps(more)) as u32
+            };
+            risen(low, first) | risen(high, low) << 8
+        }
+    }
+    #[inline(always)]
+    unsafe fn more_than(self, other: Self) -> u32 {
+        // SAFETY: see `zero`.
+        unsafe {
+            let more = |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) as u32;
+            more(self.0, other.0) | more(self.1, other.1) << 8
+        }
+    }
+}
+
+impl Vector for Avx512 {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller has AVX-512F; likewise below. Loads and stores are of one aligned Lanes.
+        unsafe { Avx512(_mm512_setzero_ps()) }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_set1_ps(value)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: &Lanes) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_load_ps(from.0.as_ptr())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: &mut Lanes) {
+        // SAFETY: see `zero`.
+        unsafe { _mm512_store_ps(to.0.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    unsafe fn load_halves(from: &Halves) -> Self {
+        // SAFETY: see `zero`; the aligned load is of the 32 bytes of `from`.
+        unsafe { Avx512(_mm512_cvtph_ps(_mm256_load_si256(from.0.as_ptr().cast()))) }
+    }
+    #[inline(always)]
+    unsafe fn store_halves(self, to: &mut Halves) {
+        // SAFETY: as in `load_halves`.
+        unsafe { _mm256_store_si256(to.0.as_mut_ptr().cast(), _mm512_cvtps_ph::<NEAREST>(self.0)) }
+    }
+    #[inline(always)]
+    unsafe fn shorten(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let up = _mm512_add_epi32(_mm512_castps_si512(self.0), _mm512_set1_epi32(HALF.cast_signed()));
+            Avx512(_mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(KEPT.cast_signed()))))
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
+        // SAFETY: see `zero` and `eight`.
+        unsafe {
+            let all = _mm256_set_m128i(eight(row, places, 8), eight(row, places, 0));
+            Avx512(_mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(all)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self {
+        // SAFETY: see `zero` and `four`.
+        unsafe {
+            let v = _mm512_castps128_ps512(four(row, places, 0));
+            let v = _mm512_insertf32x4::<1>(v, four(row, places, 4));
+            let v = _mm512_insertf32x4::<2>(v, four(row, places, 8));
+            let v = _mm512_insertf32x4::<3>(v, four(row, places, 12));
+            Avx512(_mm512_cvtepi32_ps(_mm512_castps_si512(v)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen_u16(from: &[u16; LANES]) -> Self {
+        // SAFETY: see `zero`; the load is of the 32 bytes of `from`.
+        unsafe {
+            let v = _mm256_loadu_si256(from.as_ptr().cast());
+            Avx512(_mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(v)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen_u32(from: &[u32; LANES]) -> Self {
+        // SAFETY: see `zero`; the load is of the 64 bytes of `from`.
+        unsafe { Avx512(_mm512_cvtepi32_ps(_mm512_loadu_si512(from.as_ptr().cast()))) }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_add_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_mul_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_div_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_sub_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_max_ps(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn fma(self, a: Self, b: Self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_fmadd_ps(self.0, a.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        // SAFETY: see `zero`. The upper half is taken out as four 64-bit numbers, which AVX-512F alone can do.
+        unsafe {
+            let low = _mm512_castps512_ps256(self.0);
+            let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0)));
+            sum_of_eight(_mm256_add_ps(low, high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn running_sum(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe {
+            let v = _mm512_add_ps(self.0, _mm512_maskz_permute_ps::<0x90>(0xEEEE, self.0));
+            let v = _mm512_add_ps(v, _mm512_maskz_permute_ps::<0x40>(0xCCCC, v));
+            let totals = _mm512_permute_ps::<0xFF>(v);
+            let nearest = _mm512_maskz_shuffle_f32x4::<0x90>(0xFFF0, totals, totals);
+            let next = _mm512_maskz_shuffle_f32x4::<0x40>(0xFF00, totals, totals);
+            let farthest = _mm512_maskz_shuffle_f32x4::<0x00>(0xF000, totals, totals);
+            Avx512(_mm512_add_ps(v, _mm512_add_ps(_mm512_add_ps(nearest, next), farthest)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn last(self) -> Self {
+        // SAFETY: see `zero`.
+        unsafe { Avx512(_mm512_permutexvar_ps(_mm512_set1_epi32(15), self.0)) }
+    }
+    #[inline(always)]
+    unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32 {
+        // SAFETY: see `zero`; the store is of the 64 bytes of `to`.
+        unsafe {
+            let now = _mm512_cvttps_epi32(self.0);
+            _mm512_storeu_si512(to.as_mut_ptr().cast(), now);
+            let one_on = _mm512_alignr_epi32::<15>(now, _mm512_cvttps_epi32(before.0));
+            u32::from(_mm512_cmpgt_epi32_mask(now, one_on))
+        }
+    }
+    #[inline(always)]
+    unsafe fn more_than(self, other: Self) -> u32 {
+        // SAFETY: see `zero`.
+        unsafe { u32::from(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, other.0)) }
+    }
+}

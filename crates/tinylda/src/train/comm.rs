@@ -1,0 +1,110 @@
+//! Communication between the ranks of a training, as bytes.
+//!
+//! A rank is a process, or in tests a thread, that takes part in a training. The library itself has [`Solo`]; other
+//! transports implement [`Comm`] outside of it.
+
+use crate::error::Result;
+
+/// What ranks exchange.
+pub(crate) trait Comm: Send + std::fmt::Debug {
+    /// The number of this rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn ranks(&self) -> usize;
+
+    /// Sends `own` to every rank and receives what every rank sent, by rank. All ranks must call it equally often.
+    fn all_gather(&mut self, own: &[u8], into: &mut Vec<Vec<u8>>) -> Result<()>;
+}
+
+/// A training on its own.
+#[derive(Debug)]
+pub(crate) struct Solo;
+
+impl Comm for Solo {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn ranks(&self) -> usize {
+        1
+    }
+
+    fn all_gather(&mut self, own: &[u8], into: &mut Vec<Vec<u8>>) -> Result<()> {
+        into.resize(1, Vec::new());
+        into[0].clear();
+        into[0].extend_from_slice(own);
+        Ok(())
+    }
+}
+
+/// Ranks that are threads of one process, for tests.
+#[cfg(test)]
+pub(crate) mod in_process {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::Comm;
+    use crate::error::{Error, Result};
+
+    /// A rank with a channel from and to every other.
+    #[derive(Debug)]
+    pub(crate) struct InProcess {
+        rank: usize,
+        to: Vec<Sender<Vec<u8>>>,
+        from: Vec<Receiver<Vec<u8>>>,
+    }
+
+    impl InProcess {
+        /// Creates the ranks of a training.
+        pub(crate) fn ranks(count: usize) -> Vec<InProcess> {
+            let mut ranks: Vec<InProcess> =
+                (0..count).map(|rank| InProcess { rank, to: Vec::new(), from: Vec::new() }).collect();
+            for from in 0..count {
+                for to in 0..count {
+                    let (sender, receiver) = channel();
+                    ranks[from].to.push(sender);
+                    ranks[to].from.push(receiver);
+                }
+            }
+            ranks
+        }
+    }
+
+    impl Comm for InProcess {
+        fn rank(&self) -> usize {
+            self.rank
+        }
+
+        fn ranks(&self) -> usize {
+            self.to.len()
+        }
+
+        fn all_gather(&mut self, own: &[u8], into: &mut Vec<Vec<u8>>) -> Result<()> {
+            for to in &self.to {
+                to.send(own.to_vec()).map_err(|_| Error::Interrupted)?;
+            }
+            into.clear();
+            for from in &self.from {
+                into.push(from.recv().map_err(|_| Error::Interrupted)?);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn everybody_gets_what_everybody_sent() {
+        let ranks = InProcess::ranks(3);
+        std::thread::scope(|scope| {
+            for mut rank in ranks {
+                scope.spawn(move || {
+                    let mut into = Vec::new();
+                    for round in 0..10u8 {
+                        let own = vec![rank.rank() as u8; usize::from(round)];
+                        rank.all_gather(&own, &mut into).unwrap();
+                        assert!((0..3u8).map(|r| vec![r; usize::from(round)]).eq(into.iter().cloned()));
+                    }
+                });
+            }
+        });
+    }
+}

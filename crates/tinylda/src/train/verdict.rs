@@ -1,0 +1,254 @@
+//! Whether a training goes on: the only place with clocks, callbacks and the other ranks' opinions.
+//!
+//! At the end of every step each rank forms its own [`Verdict`] and all ranks agree on the gravest. With it travel the
+//! log-likelihood sums of the pieces that a rank answers for; they are added in the order of the pieces, whoever sent them, so
+//! the total does not depend on the number of ranks.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::comm::Comm;
+use super::plan::Plan;
+use super::{Event, Progress};
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::store::Traffic;
+
+/// Shortest time between two progress events, in seconds.
+const PROGRESS_INTERVAL: f64 = 0.05;
+
+/// What follows a step, from the least to the gravest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verdict {
+    /// Go on.
+    Continue,
+    /// Write a checkpoint and go on.
+    Checkpoint,
+    /// The caller of a rank wants to stop.
+    Stop,
+    /// A rank has failed.
+    Failed,
+}
+
+impl Verdict {
+    const ALL: [Verdict; 4] = [Verdict::Continue, Verdict::Checkpoint, Verdict::Stop, Verdict::Failed];
+}
+
+/// The caller of a training.
+pub(super) type Callback<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
+
+/// Log-likelihood of a piece, by the number of its visit; none where the algorithm does not know it.
+pub(super) type PieceSum = (u64, Option<f64>);
+
+/// Forms verdicts; see the module.
+pub(super) struct Referee<'a> {
+    callback: &'a mut Callback<'a>,
+    comm: &'a mut dyn Comm,
+    began: Instant,
+    /// Seconds that earlier processes have worked.
+    before: f64,
+    saved: Instant,
+    /// When progress was last reported, in seconds of training.
+    reported: f64,
+    /// Time between two checkpoints, where they are wanted.
+    every: Option<Duration>,
+    received: Vec<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Referee<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Referee").field("comm", &self.comm).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Referee<'a> {
+    /// Starts the clocks.
+    pub(super) fn new(
+        callback: &'a mut Callback<'a>,
+        comm: &'a mut dyn Comm,
+        every: Option<Duration>,
+    ) -> Referee<'a> {
+        let now = Instant::now();
+        Referee {
+            callback,
+            comm,
+            began: now,
+            before: 0.0,
+            saved: now,
+            reported: 0.0,
+            every,
+            received: Vec::new(),
+        }
+    }
+
+    /// Restarts the clocks for a training that earlier processes have worked on for so many seconds.
+    pub(super) fn start(&mut self, before: f64) {
+        let now = Instant::now();
+        (self.began, self.saved, self.before) = (now, now, before);
+    }
+
+    /// Seconds of training.
+    pub(super) fn seconds(&self) -> f64 {
+        self.before + self.began.elapsed().as_secs_f64()
+    }
+
+    /// Leaves the time of some work out of the seconds of training.
+    pub(super) fn uncounted<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let began = Instant::now();
+        let result = work(self);
+        self.began += began.elapsed();
+        result
+    }
+
+    /// Reports an event. Returns whether the caller asked to stop.
+    pub(super) fn report(&mut self, event: Event<'_>) -> bool {
+        (self.callback)(event).is_break()
+    }
+
+    /// Whether it is time to report progress; if so, the clock is reset.
+    pub(super) fn progress_due(&mut self) -> bool {
+        let now = self.seconds();
+        let due = now - self.reported >= PROGRESS_INTERVAL;
+        if due {
+            self.reported = now;
+        }
+        due
+    }
+
+    /// The part of a progress event that is the same everywhere.
+    pub(super) fn progress(&self, traffic: &Traffic, plan: &Plan) -> Progress {
+        Progress {
+            pass: 0,
+            passes: 0,
+            documents: 0,
+            documents_total: 0,
+            done: 0.0,
+            seconds: self.reported,
+            read: traffic.read(),
+            written: traffic.written(),
+            disk: traffic.disk(),
+            resident: memory::resident(),
+            ceiling: plan.ceiling,
+        }
+    }
+
+    /// This rank's verdict at the end of a step; `progress` is reported where it is time for that.
+    pub(super) fn own(&mut self, progress: impl FnOnce(&Self) -> Progress) -> Verdict {
+        if !self.progress_due() {
+            return Verdict::Continue;
+        }
+        let progress = progress(self);
+        if self.report(Event::Progress(&progress)) {
+            Verdict::Stop
+        } else if self.checkpoint_due() {
+            Verdict::Checkpoint
+        } else {
+            Verdict::Continue
+        }
+    }
+
+    /// Agrees with the other ranks on what follows a step and adds up its log-likelihood sums, in the order of the pieces.
+    pub(super) fn agree(
+        &mut self,
+        own: Verdict,
+        sums: &[PieceSum],
+        total: &mut Option<f64>,
+    ) -> Result<Verdict> {
+        if self.comm.ranks() == 1 {
+            add(sums.iter().copied(), total);
+            return Ok(own);
+        }
+        let (rank, ranks) = (self.comm.rank() as u64, self.comm.ranks() as u64);
+        let mut message = vec![own as u8];
+        for (piece, sum) in sums.iter().filter(|(piece, _)| piece % ranks == rank) {
+            message.extend(piece.to_le_bytes());
+            message.push(u8::from(sum.is_some()));
+            message.extend(sum.unwrap_or(0.0).to_le_bytes());
+        }
+        self.comm.all_gather(&message, &mut self.received)?;
+        let (mut verdict, mut all) = (own, Vec::with_capacity(sums.len()));
+        for message in &self.received {
+            verdict = verdict.max(decode(message, &mut all).ok_or(Error::Interrupted)?);
+        }
+        all.sort_unstable_by_key(|&(piece, _)| piece);
+        add(all.into_iter(), total);
+        Ok(verdict)
+    }
+
+    /// Whether it is time for a checkpoint.
+    pub(super) fn checkpoint_due(&self) -> bool {
+        self.every.is_some_and(|every| self.saved.elapsed() >= every)
+    }
+
+    /// Whether checkpoints are wanted and the last one is older than `age`.
+    pub(super) fn checkpoint_older_than(&self, age: Duration) -> bool {
+        self.every.is_some() && self.saved.elapsed() >= age
+    }
+
+    /// Notes that a checkpoint was written.
+    pub(super) fn checkpoint_written(&mut self) {
+        self.saved = Instant::now();
+    }
+}
+
+fn add(sums: impl Iterator<Item = PieceSum>, total: &mut Option<f64>) {
+    for (_, sum) in sums {
+        *total = total.zip(sum).map(|(total, sum)| total + sum);
+    }
+}
+
+/// Decodes what a rank sent: its verdict, and the sums that it answers for. None where the message is damaged.
+fn decode(message: &[u8], sums: &mut Vec<PieceSum>) -> Option<Verdict> {
+    let (&verdict, rest) = message.split_first()?;
+    for entry in rest.chunks(17) {
+        let (piece, rest) = entry.split_first_chunk::<8>()?;
+        let (&known, sum) = rest.split_first()?;
+        let sum = f64::from_le_bytes(sum.try_into().ok()?);
+        sums.push((u64::from_le_bytes(*piece), (known == 1).then_some(sum)));
+    }
+    Verdict::ALL.get(usize::from(verdict)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::comm::Solo;
+    use crate::train::comm::in_process::InProcess;
+
+    /// The total is the same for any number of ranks, to the bit, and the gravest verdict counts.
+    #[test]
+    fn ranks_agree() {
+        let sums: Vec<PieceSum> = (0..100u64).map(|i| (i, Some(1.0 / (i as f64 + 0.1)))).collect();
+        let alone = {
+            let (mut total, mut solo) = (Some(0.0), Solo);
+            let mut callback = |_: Event<'_>| ControlFlow::Continue(());
+            let mut referee = Referee::new(&mut callback, &mut solo, None);
+            assert_eq!(referee.agree(Verdict::Stop, &sums, &mut total).unwrap(), Verdict::Stop);
+            total.unwrap()
+        };
+        let opinions = [Verdict::Continue, Verdict::Stop, Verdict::Checkpoint];
+        std::thread::scope(|scope| {
+            for (mut comm, opinion) in InProcess::ranks(3).into_iter().zip(opinions) {
+                let sums = &sums;
+                scope.spawn(move || {
+                    let mut callback = |_: Event<'_>| ControlFlow::Continue(());
+                    let mut referee = Referee::new(&mut callback, &mut comm, None);
+                    let mut total = Some(0.0);
+                    assert_eq!(referee.agree(opinion, sums, &mut total).unwrap(), Verdict::Stop);
+                    assert_eq!(total.unwrap().to_bits(), alone.to_bits());
+                    let mut none = Some(0.0);
+                    referee.agree(Verdict::Continue, &[(0, Some(1.0)), (1, None)], &mut none).unwrap();
+                    assert_eq!(none, None);
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn damaged_messages_are_refused() {
+        for message in [&[][..], &[9], &[0, 1, 2], &[0; 17]] {
+            assert_eq!(decode(message, &mut Vec::new()), None, "{message:?}");
+        }
+        assert_eq!(decode(&[1], &mut Vec::new()), Some(Verdict::Checkpoint));
+    }
+}
