@@ -437,7 +437,8 @@ fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CorpusName, Order, Settings};
+    use crate::model::{CorpusName, Order, TrainingRecord};
+    use crate::settings::Settings;
     use crate::topics::Topics;
 
     /// A model with these counts.
@@ -448,15 +449,10 @@ mod tests {
             let row = crate::simd::flat_mut(inner.phi.row_mut(w));
             (0..topics).for_each(|k| row[k as usize] = phi(w, k));
         }
-        let settings = Settings {
+        let training = TrainingRecord {
             algorithm: "tbp".into(),
-            exclude: None,
-            active: None,
-            digamma: None,
-            theta: None,
-            optimize: false,
+            settings: Settings::default(),
             topic_names: Vec::new(),
-            seed_weight: None,
             seed: 1,
             passes: 1,
             tolerance: 1.0,
@@ -472,7 +468,7 @@ mod tests {
             },
             pipeline: None,
         };
-        Model::new(inner, alpha, None, settings)
+        Model::new(inner, alpha, None, training)
     }
 
     /// pyLDAvis 3.4.1 on the same counts (`bench/pyldavis.py` compares whole models).

@@ -375,6 +375,50 @@ mod tests {
     use super::*;
     use crate::corpus::Synth;
 
+    fn corpus() -> Corpus {
+        let settings = Synth { documents: 400, words: 200, topics: 5, mean_length: 30.0, ..Synth::default() };
+        let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("synth.tlc");
+        synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+        Corpus::open(&path).unwrap()
+    }
+
+    /// Two ranks that exchange verdicts and sums give the model of one, and stop together.
+    #[test]
+    fn ranks_agree_on_every_step() {
+        let corpus = corpus();
+        for (algorithm, step) in [(Algorithm::Tbp, 1), (Algorithm::Tbp, 3), (Algorithm::Stbp, 1)] {
+            let mut trainer = Trainer::new(7).algorithm(algorithm).passes(12);
+            if step > 1 {
+                trainer = trainer.step(step);
+            }
+            let alone = trainer.train(&corpus, |_| ControlFlow::Continue(())).unwrap();
+            for stops in [None, Some(5)] {
+                let (trainer, corpus) = (&trainer, &corpus);
+                let trained: Vec<Trained> = std::thread::scope(|scope| {
+                    let ranks = comm::in_process::InProcess::ranks(2).into_iter().map(|mut rank| {
+                        scope.spawn(move || {
+                            let stops = stops.filter(|_| rank.rank() == 1);
+                            let mut callback = |event: Event<'_>| match event {
+                                Event::Pass(report) if Some(report.pass) == stops => ControlFlow::Break(()),
+                                _ => ControlFlow::Continue(()),
+                            };
+                            trainer.train_with(corpus, &mut callback, &mut rank, false).unwrap()
+                        })
+                    });
+                    ranks.collect::<Vec<_>>().into_iter().map(|rank| rank.join().unwrap()).collect()
+                });
+                assert_eq!(trained[0].model, trained[1].model);
+                assert_eq!(trained[0].summary.passes, trained[1].summary.passes);
+                match stops {
+                    None => assert_eq!(trained[0].model, alone.model),
+                    Some(_) => assert_eq!(trained[0].summary.stop, Stop::Asked),
+                }
+            }
+        }
+    }
+
     /// A model does not depend on the processor it was trained on.
     #[test]
     fn instruction_sets_do_not_change_a_bit() {

@@ -55,20 +55,22 @@ impl Training<'_> {
         }
         while self.stage().is_some() || (self.position.pass < self.position.last && self.stop != Stop::Asked)
         {
-            let verdict = self.pass(referee)?;
+            let left = self.pass(referee)?;
+            let mut save = left == Verdict::Checkpoint;
             if self.position.visit == 0 {
-                self.after_pass(referee)?;
+                let own = self.after_pass(referee)?;
+                match referee.agree(own, &[], &mut None)? {
+                    Verdict::Continue => {}
+                    Verdict::Checkpoint => save = true,
+                    Verdict::Stop => self.stop = Stop::Asked,
+                    Verdict::Failed => return Err(Error::Interrupted),
+                }
             }
             // A caller who wants a file, and stops, wants to resume later.
-            if verdict == Verdict::Stop || (self.stop == Stop::Asked && !self.model) {
+            if left == Verdict::Stop || (self.stop == Stop::Asked && !self.model) {
                 return Err(self.interrupted(referee));
             }
-            let crowded = || {
-                let phi = self.plan.phi.saturating_add(self.plan.phi_on_disk);
-                self.position.visit == 0 && self.store.crowded(phi)
-            };
-            // Files that only an old checkpoint needs would take more disk than was planned.
-            if referee.checkpoint_due() || (referee.checkpoint_older_than(CROWDED) && crowded()) {
+            if save {
                 self.save(referee)?;
             }
         }
@@ -150,19 +152,31 @@ impl Training<'_> {
         Ok(verdict)
     }
 
-    /// Notes that a pass is done, and does what comes between two passes.
-    fn after_pass(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+    /// Notes that a pass is done, and does what comes between two passes. Returns this rank's verdict.
+    fn after_pass(&mut self, referee: &mut Referee<'_>) -> Result<Verdict> {
+        let mut asked = false;
         if let Some(stage) = self.stage() {
             self.position.end_stage_pass(stage.repeats);
-            return Ok(());
+        } else {
+            asked = self.end_pass(referee)?;
+            self.learn()?;
+            self.snapshot(referee)?;
         }
-        self.end_pass(referee)?;
-        self.learn()?;
-        self.snapshot(referee)
+        // Files that only an old checkpoint needs would take more disk than was planned.
+        let phi = self.plan.phi.saturating_add(self.plan.phi_on_disk);
+        let crowded = referee.checkpoint_older_than(CROWDED) && self.store.crowded(phi);
+        Ok(if asked {
+            Verdict::Stop
+        } else if crowded || referee.checkpoint_due() {
+            Verdict::Checkpoint
+        } else {
+            Verdict::Continue
+        })
     }
 
-    /// Ends a pass over the whole corpus: its perplexity, and whether training has converged.
-    fn end_pass(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+    /// Ends a pass over the whole corpus: its perplexity, and whether training has converged. Returns whether the caller asked
+    /// to stop.
+    fn end_pass(&mut self, referee: &mut Referee<'_>) -> Result<bool> {
         self.updater.end(&mut self.topics)?;
         let capabilities = self.trainer.settings.chosen_algorithm().capabilities();
         let position = &mut self.position;
@@ -180,7 +194,7 @@ impl Training<'_> {
             None => (pass, self.log_likelihood()?),
         };
         if of_pass == 0 {
-            return Ok(());
+            return Ok(false);
         }
         let (asked, converged) = self.note(of_pass, self.perplexity(log_likelihood), referee);
         if converged && !self.position.refining {
@@ -190,10 +204,7 @@ impl Training<'_> {
             self.position.last = self.position.last.min(pass + more);
             self.position.converged = true;
         }
-        if asked {
-            self.stop = Stop::Asked;
-        }
-        Ok(())
+        Ok(asked)
     }
 
     /// After the last pass: its perplexity, where that is not known yet.
@@ -204,6 +215,8 @@ impl Training<'_> {
         }
         let Some(sum) = self.final_log_likelihood(referee)? else { return Err(self.interrupted(referee)) };
         let (asked, converged) = self.note(pass, self.perplexity(sum), referee);
+        let own = if asked { Verdict::Stop } else { Verdict::Continue };
+        let asked = referee.agree(own, &[], &mut None)? >= Verdict::Stop;
         self.position.converged |= converged;
         if asked && !self.model {
             return Err(self.interrupted(referee));
@@ -319,7 +332,9 @@ impl Training<'_> {
             }
             Ok(if asked { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
-        Ok((!asked).then_some(total))
+        let own = if asked { Verdict::Stop } else { Verdict::Continue };
+        let verdict = referee.agree(own, &[], &mut None)?;
+        Ok((verdict < Verdict::Stop).then_some(total))
     }
 
     /// exp(-log-likelihood per token).

@@ -46,7 +46,7 @@ pub(crate) struct Fixed<'m> {
     weigh: document::Weigh,
     step: DocumentStep,
     /// Over few topics, where t of a topic depends on this topic alone.
-    few: Option<few::Few>,
+    pub(super) few: Option<few::Few>,
 }
 
 impl<'m> Fixed<'m> {

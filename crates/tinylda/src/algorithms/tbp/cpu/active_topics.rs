@@ -626,7 +626,7 @@ impl Kernel {
     kernel! {
         /// Multiply-adds and nothing else, to know how fast they can be: 8 sums, each `repeat` times.
         #[cfg(test)]
-        fn multiply_adds(factors: &[Lanes], repeat: u32) -> f32 = multiply_adds_of
+        pub(super) fn multiply_adds(factors: &[Lanes], repeat: u32) -> f32 = multiply_adds_of
     }
 
     kernel! {

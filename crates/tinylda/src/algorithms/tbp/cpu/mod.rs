@@ -6,6 +6,8 @@
 
 pub(crate) mod active_topics;
 mod documents;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
