@@ -20,7 +20,6 @@ use crate::{MAY_EXIT, args, machine};
 use log::Log;
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
-    how::check(&a.how)?;
     if !a.plan {
         check_output("-o", a.output(), &[Some(&a.corpus)])?;
     }

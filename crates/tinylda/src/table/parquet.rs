@@ -168,3 +168,46 @@ impl Groups {
         self.writer.into_inner()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::written;
+    use super::super::{Body, Table, TableFormat};
+    use super::*;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::RowAccessor;
+
+    #[test]
+    fn parquet_reads_back_and_is_the_same_each_time() {
+        let bytes = written(TableFormat::Parquet);
+        assert_eq!(bytes, written(TableFormat::Parquet));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        std::fs::write(&path, bytes).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows[0].get_string(0).unwrap(), "a\t\"b\",\nc");
+        assert_eq!(rows[0].get_ulong(1).unwrap(), u64::MAX);
+        assert_eq!(rows[0].get_float(2).unwrap(), 0.1);
+        assert!(rows[1].get_float(2).is_err());
+    }
+
+    #[test]
+    fn many_groups_hold_all_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        let names = ["a", "b"].map(Column::float);
+        let mut table = Table::create(&path, TableFormat::Parquet, &names).unwrap();
+        let Body::Parquet(groups) = &mut table.body else { panic!("not Parquet") };
+        groups.most = 100;
+        for i in 0..1000u16 {
+            table.row(&[Cell::Float(f32::from(i)), Cell::Float(-1.0)]).unwrap();
+        }
+        assert_eq!(table.finish().unwrap(), 1000);
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        assert!(reader.num_row_groups() > 50);
+        for (i, row) in reader.get_row_iter(None).unwrap().enumerate() {
+            assert_eq!(row.unwrap().get_float(0).unwrap(), i as f32);
+        }
+    }
+}
