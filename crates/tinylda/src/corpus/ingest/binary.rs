@@ -99,7 +99,7 @@ impl Import {
                     input,
                     format!("{there} at the beginning"),
                     format.name(),
-                    "Check the file, or name another --format.",
+                    "check the file, or choose another {format}",
                 ))
             }
             Some(_) => Ok(None),
@@ -283,7 +283,7 @@ fn finish_binary(
             path,
             format!("not a single word (read as {})", format.name()),
             "at least one document with a word",
-            "Check that this is the right file.",
+            "check that this is the right file",
         ));
     }
     let sorted = sorter.sorted();

@@ -118,7 +118,7 @@ impl<'p> Lines<'p> {
                 return Err(self.bad(
                     "a line longer than 256 MiB".into(),
                     "one document or entry per line".into(),
-                    "Check that the file has line ends and is of the format you named.",
+                    "check that the file has line ends and the format is right",
                 ));
             }
             self.buffer.resize(self.filled * 2, 0);
@@ -151,7 +151,7 @@ impl<'p> Lines<'p> {
             self.bad(
                 format!("bytes that are not UTF-8, from byte {} of the line", e.valid_up_to() + 1),
                 "UTF-8 text".into(),
-                "Convert the file, for instance with `iconv -f latin1 -t utf-8`.",
+                "convert the file to UTF-8, for instance with iconv",
             )
         })
     }
@@ -248,7 +248,7 @@ pub(crate) fn count(field: &[u8], reals: bool) -> std::result::Result<u32, Strin
 
 pub(crate) const COUNT_EXPECTED: &str = "a whole number from 1 to 4294967295";
 pub(crate) const COUNT_REMEDY: &str =
-    "Topic models count words: give raw counts, not weights such as tf-idf (round or scale them first).";
+    "give raw counts instead of weights such as tf-idf, or round them first";
 
 #[cfg(test)]
 mod tests {

@@ -67,7 +67,7 @@ use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result, Template};
 use crate::files::{folder_of, same_file};
 
-const ZERO_REMEDY: &str = "Remove the entry, or say --skip-zeros to leave zeros out.";
+const ZERO_REMEDY: &str = "remove the entry, or skip zeros with {skip_zeros}";
 
 /// The formats that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,14 +256,14 @@ impl Expect {
                 expected: Template::from(format!("{words} (W of "))
                     .text(lines.path().display().to_string())
                     .text(")"),
-                remedy: "Give the vocabulary that belongs to this corpus: line i names word i.".into(),
+                remedy: "give the vocabulary of this corpus: line i names word i".into(),
             });
         }
         if words >= u64::from(u32::MAX) || words > MANY_WORDS.saturating_add(entries.saturating_mul(1000)) {
             return Err(lines.bad(
                 format!("{words} words for {entries} entries"),
                 "fewer than 4294967295 words, and not thousands for every entry".into(),
-                "Correct the number, or number the words that occur from 1.",
+                "correct the number, or number the words that occur from 1",
             ));
         }
         Ok(())
@@ -419,7 +419,7 @@ impl Import {
             return Err(lines.bad_file(
                 format!("not a single word (read as {})", format.name()),
                 "at least one document with a word".into(),
-                "Check that this is the right file, and its --format.",
+                "check that this is the right file, and its {format}",
             ));
         }
         let vocabulary = given.or(declared.vocabulary);
@@ -438,17 +438,17 @@ impl Import {
     /// Decides on the format of an input that begins with `start`, and refuses what cannot be imported.
     fn check_start(&self, start: &[u8], kind: InputKind, path: &Path) -> Result<Format> {
         let refusal = if start.trim_ascii().is_empty() {
-            Some(("an empty file", "Give a file with documents in it."))
+            Some(("an empty file", "give a file with documents"))
         } else if kind == InputKind::Corpus {
-            Some(("a corpus file", "It is imported already: use it as it is."))
+            Some(("a corpus file", "it is imported already: use it as it is"))
         } else if kind == InputKind::Model {
-            Some(("a model file", "Give the documents, not the model."))
+            Some(("a model file", "give the documents instead of the model"))
         } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-            Some(("text in UTF-16", "Convert it, for instance with `iconv -f utf-16 -t utf-8`."))
+            Some(("text in UTF-16", "convert it to UTF-8, for instance with iconv"))
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
             Some((
                 "a binary file",
-                "Give text, CSV, JSON lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad or Parquet, compressed or not.",
+                "supported are text, CSV, JSON lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad and Parquet, also compressed",
             ))
         } else {
             None

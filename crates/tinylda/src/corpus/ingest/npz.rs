@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 
 /// The head of an array is a line of text; numpy's own reader refuses longer ones too.
 const LONGEST_HEAD: u64 = 1 << 16;
-const AGAIN: &str = "Copy the file again, or write it again with scipy.sparse.save_npz.";
-const COUNTS: &str = "Topic models count words: save raw counts, not weights such as tf-idf or logarithms (or round them first).";
+const AGAIN: &str = "copy the file again, or write it again with scipy.sparse.save_npz";
+const COUNTS: &str = "save raw counts instead of weights such as tf-idf or logarithms, or round them first";
 
 /// The head of an array file.
 #[derive(Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Zip {
                 &self.path,
                 format!("no array {name:?} (there are: {members})"),
                 "a sparse matrix of scipy",
-                "Write the matrix with scipy.sparse.save_npz; a dense one with scipy.sparse.csr_matrix(X) first.",
+                "write the matrix with scipy.sparse.save_npz, a dense one after scipy.sparse.csr_matrix(X)",
             ));
         };
         let (start, packed, method) = (file.data_start(), file.compressed_size(), file.compression());
@@ -204,7 +204,7 @@ pub(super) fn open(path: &Path, file: SharedFile) -> Result<Matrix> {
                 path,
                 format!("a sparse matrix of the format {other:?}"),
                 "csr, csc or coo",
-                "Save it as one of them: scipy.sparse.save_npz(file, X.tocsr()).",
+                "convert the matrix: scipy.sparse.save_npz(file, X.tocsr())",
             ));
         }
     };

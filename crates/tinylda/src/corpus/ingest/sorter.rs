@@ -138,7 +138,7 @@ impl DocumentWriter {
                         self.document + 1
                     ),
                     expected: "sums that fit 32 bits".into(),
-                    remedy: "Scale the counts down.".into(),
+                    remedy: "scale the counts down".into(),
                 })?;
                 self.entries[kept].1 = sum;
             } else {
@@ -172,7 +172,7 @@ impl DocumentWriter {
                     position: Position::Whole,
                     found: format!("{document} documents, nearly all of them without words"),
                     expected: "document numbers without huge gaps".into(),
-                    remedy: "Check the number of documents in the header and the document numbers; renumber them from 1.".into(),
+                    remedy: "check the number of documents in the header and the document numbers, or renumber them from 1".into(),
                 });
             }
             self.write_one()?;
@@ -190,7 +190,7 @@ impl DocumentWriter {
                         position: Position::Whole,
                         found: format!("{} names", names.lines.number()),
                         expected: "a name for every document".into(),
-                        remedy: "Give one name per line, in the order of the documents.".into(),
+                        remedy: "give one name per line, in the order of the documents".into(),
                     });
                 }
                 Some(names.lines.utf8()?)
@@ -213,7 +213,7 @@ impl DocumentWriter {
                 position: Position::Line(names.lines.number()),
                 found: "a name too many".into(),
                 expected: format!("{documents} names, one for each document").into(),
-                remedy: "Give one name per line, in the order of the documents.".into(),
+                remedy: "give one name per line, in the order of the documents".into(),
             });
         }
         Ok((self.writer.finish(words, vocabulary)?, self.empty))

@@ -125,7 +125,7 @@ fn uci_refuses() {
         (header("99999999999\n5\n4"), vec!["nearly all of them without words"]),
         ("3\n5\n1\n0 1 1\n".into(), vec!["line 4", "document number 0", "1 to 3"]),
         ("3\n5\n1\n1 0 1\n".into(), vec!["line 4", "word number 0"]),
-        ("3\n5\n1\n1 1 0\n".into(), vec!["line 4", "count 0", "--skip-zeros"]),
+        ("3\n5\n1\n1 1 0\n".into(), vec!["line 4", "count 0", "skip_zeros"]),
         ("3\n5\n1\n1 1 -2\n".into(), vec!["line 4", "negative count"]),
         ("3\n5\n1\n1 1 2.5\n".into(), vec!["line 4", "fractional count", "tf-idf"]),
         ("3\n5\n1\n1 1 5000000000\n".into(), vec!["line 4", "too large"]),
@@ -204,7 +204,7 @@ fn matrix_market_refuses() {
         (format!("{banner}3 5 1\n1 6 1\n"), vec!["line 3", "column \"6\"", "1 to 5"]),
         (format!("{banner}3 5 1\n1 1\n"), vec!["line 3", "value"]),
         (format!("{banner}3 5 1\n1 1 1 1\n"), vec!["line 3", "three fields"]),
-        (format!("{banner}3 5 1\n1 1 0\n"), vec!["line 3", "--skip-zeros"]),
+        (format!("{banner}3 5 1\n1 1 0\n"), vec!["line 3", "skip_zeros"]),
         (format!("{banner}3 5 1\n1 1 -1\n"), vec!["line 3", "negative"]),
         (format!("{banner}3 5 1\n1 1 1\n1 2 1\n"), vec!["line 4", "1 entries"]),
         (format!("{banner}3 5 2\n1 1 1\n"), vec!["1 entries", "cut short"]),
@@ -228,7 +228,7 @@ fn pairs() {
 
 #[test]
 fn pairs_refuse() {
-    refuses(Some(Format::SvmLight), b"1 0:1\n", &["line 1", "word id \"0\"", "--first-id 0"]);
+    refuses(Some(Format::SvmLight), b"1 0:1\n", &["line 1", "word id \"0\"", "first_id=0"]);
     refuses(Some(Format::SvmLight), b"1 1:1\n1:2 3:4\n", &["line 2", "label"]);
     refuses(Some(Format::SvmLight), b"1 1:1\n\n", &["line 2", "empty line"]);
     refuses(Some(Format::SvmLight), b"1 1:0.25\n", &["line 1", "fractional"]);
@@ -256,8 +256,8 @@ fn text() {
 #[test]
 fn options_that_do_not_fit_are_refused() {
     for (import, option) in [
-        (Import { transpose: true, ..Import::default() }, "--transpose"),
-        (Import { first_id: Some(0), ..Import::default() }, "--first-id"),
+        (Import { transpose: true, ..Import::default() }, "transpose"),
+        (Import { first_id: Some(0), ..Import::default() }, "first_id"),
     ] {
         let text = Imports::new(import).run(b"1\n1\n1\n1 1 1\n").unwrap_err().to_string();
         assert!(text.starts_with(option), "{text}");

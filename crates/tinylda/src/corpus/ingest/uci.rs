@@ -48,7 +48,7 @@ pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut DocumentSor
         "W, the number of words",
         "NNZ, the number of entries",
     ]) {
-        let remedy = "A UCI file begins with three lines: documents, words, entries. Check that the file is whole, or name another --format.";
+        let remedy = "a UCI file begins with three lines: documents, words, entries; check that the file is complete, or choose another {format}";
         if !lines.advance_to_text()? {
             return Err(lines.bad_file(
                 format!("the end of the file where {name} should stand"),
@@ -96,7 +96,7 @@ pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut DocumentSor
             return Err(lines.bad(
                 format!("entry {seen}"),
                 format!("{nonzeros} entries, as the header says (NNZ, line 3)"),
-                "Correct the header, or check that two files were not joined.",
+                "correct the header, or check that two files were not joined",
             ));
         }
         out.push(document - 1, (word - 1) as u32, x as u32)?;
@@ -105,7 +105,7 @@ pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut DocumentSor
         return Err(lines.bad_file(
             format!("{seen} entries"),
             format!("{nonzeros}, as the header says (NNZ, line 3)"),
-            "The file was cut short, or the header is wrong: copy the file again or correct line 3.",
+            "the file is truncated or the header is wrong: copy the file again, or correct line 3",
         ));
     }
     out.declare_documents(documents);
@@ -121,7 +121,7 @@ fn explain(lines: &Lines<'_>, documents: u64, words: u64, skip_zeros: bool) -> O
         return Some(lines.bad(
             shown(line),
             "three numbers: document, word, count".into(),
-            "Check that the file is UCI bag of words, or name another --format.",
+            "check that the file is a UCI bag of words, or choose another {format}",
         ));
     };
     for (field, name, most, letter) in [(document, "document", documents, 'D'), (word, "word", words, 'W')] {
@@ -131,7 +131,7 @@ fn explain(lines: &Lines<'_>, documents: u64, words: u64, skip_zeros: bool) -> O
                 return Some(lines.bad(
                     format!("{name} number {}", String::from_utf8_lossy(&field[..field.len().min(30)])),
                     format!("1 to {most} (the header's {letter})"),
-                    "Correct the line or the header; numbers begin at 1.",
+                    "correct the line or the header; numbers begin at 1",
                 ));
             }
         }

@@ -148,16 +148,16 @@ impl Job<'_> {
 
     fn no_words(&self, documents: u64, dropped: &Dropped) -> Error {
         let (found, remedy) = if documents == 0 {
-            ("no documents".to_string(), "Check that this is the right file or folder, and its --format.")
+            ("no documents".to_string(), "check that this is the right file or folder, and its {format}")
         } else if dropped.tokens == 0 {
             (
                 format!("{documents} documents without a single word"),
-                "Check the input, its --format and columns.",
+                "check the input, its {format} and its columns",
             )
         } else {
             (
                 format!("{documents} documents, and no word that is kept"),
-                "Keep more words: a smaller --min-docs, a larger --max-docs, other --stop-words or --min-length.",
+                "keep more words: decrease {min_docs} or {min_length}, increase {max_docs}, or change {stop_words}",
             )
         };
         Error::Input {
@@ -275,7 +275,7 @@ impl Job<'_> {
                 position: Position::Whole,
                 found: format!("{documents} documents, and none with a word of the vocabulary"),
                 expected: "at least one document with a word".into(),
-                remedy: "Check that the vocabulary belongs to this text, and that the text is in the right column or field.".into(),
+                remedy: "check that the vocabulary belongs to this text, and that the text is in the right column or field".into(),
             });
         }
         Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?, empty))
@@ -286,7 +286,7 @@ fn names_do_not_fit(lines: &Lines<'_>, documents: u64) -> Error {
     lines.bad_file(
         format!("{} names, and at least {documents} documents", lines.number()),
         "a name for every document".into(),
-        "Give one name per line, in the order of the documents.",
+        "give one name per line, in the order of the documents",
     )
 }
 

@@ -8,7 +8,7 @@ use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::shown;
 use crate::corpus::ingest::options::is_text_name;
 use crate::corpus::{Source, TextPlace};
-use crate::error::{Error, Position, Remedy, Result};
+use crate::error::{Error, Position, Remedy, Result, Template};
 
 /// A document as it stands in the input.
 #[derive(Debug)]
@@ -53,9 +53,9 @@ impl Ends {
     /// What can be done about a record without an end.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
-            Ends::Lines => "Check that the file has line ends, a document on each.",
+            Ends::Lines => "check that the file has one document per line",
             Ends::Quoted { .. } => {
-                "A quote may have been opened and never closed: mend it, or say --quotes no where quotes mean nothing."
+                "close the quote, or use {quotes=no} if quotes have no meaning in this file"
             }
         }
     }
@@ -284,7 +284,13 @@ impl Reader {
         }
     }
 
-    fn bad(&self, line: u64, found: String, expected: String, remedy: impl Into<Remedy>) -> Error {
+    fn bad(
+        &self,
+        line: u64,
+        found: String,
+        expected: impl Into<Template>,
+        remedy: impl Into<Remedy>,
+    ) -> Error {
         Error::Input {
             path: self.path.clone(),
             position: Position::Line(line),
@@ -297,8 +303,8 @@ impl Reader {
     /// Bytes as text; `replaced` is set where some had to be.
     fn text<'a>(&self, bytes: &'a [u8], line: u64, replaced: &mut bool) -> Result<Cow<'a, str>> {
         if memchr::memchr(0, bytes).is_some() {
-            let remedy = "This seems to be a binary file, or text in UTF-16: give text in UTF-8.";
-            return Err(self.bad(line, "a zero byte".into(), "text".into(), remedy));
+            let remedy = "this seems to be a binary file or text in UTF-16: convert it to UTF-8 text";
+            return Err(self.bad(line, "a zero byte".into(), "text", remedy));
         }
         self.utf8(bytes, line, replaced)
     }
@@ -310,8 +316,8 @@ impl Reader {
             Err(e) if self.strict => Err(self.bad(
                 line,
                 format!("bytes that are not UTF-8: {}", shown(&bytes[e.valid_up_to()..])),
-                "UTF-8 text".into(),
-                "Convert the file, for instance with `iconv -f latin1 -t utf-8`, or leave --strict out to replace them.",
+                "UTF-8 text",
+                "convert the file to UTF-8, for instance with iconv, or omit {strict} to replace invalid bytes",
             )),
             Err(_) => {
                 *replaced = true;
@@ -450,7 +456,7 @@ impl Reader {
                 return Err(self.bad(
                     line,
                     "a quote that is opened and never closed".into(),
-                    "a closing quote".into(),
+                    "a closing quote",
                     remedy,
                 ));
             }
@@ -469,7 +475,7 @@ impl Reader {
                     first,
                     format!("{} columns", fields.len()),
                     format!("{columns}, as the first row has"),
-                    "Mend the row: put text with delimiters in quotes, or say another --delimiter.",
+                    "correct the row: quote texts that contain the delimiter, or set another {delimiter}",
                 ));
             }
             let mut replaced = false;
@@ -510,8 +516,8 @@ impl Reader {
     ) -> Result<Record<'a>> {
         let text = self.text(line_bytes, line, replaced)?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| {
-            let remedy = "Give one whole object per line; `jq -c .` and `jq -c '.[]'` make such lines.";
-            self.bad(line, format!("{} ({e})", shown(line_bytes)), "a JSON object".into(), remedy)
+            let remedy = "give one complete object per line; jq can write such lines";
+            self.bad(line, format!("{} ({e})", shown(line_bytes)), "a JSON object", remedy)
         })?;
         let find = |path: &str| {
             path.split('.').try_fold(&value, |at, key| match at {
@@ -526,11 +532,11 @@ impl Reader {
                     serde_json::Value::Object(map) => {
                         map.keys().take(40).map(String::as_str).collect::<Vec<_>>().join(", ")
                     }
-                    _ => "no fields".into(),
+                    _ => "of no object".into(),
                 };
-                let remedy =
-                    "Name the field that has the text with --text-field; a dot leads into an object.";
-                self.bad(line, format!("no field {path:?}"), format!("it among {names}"), remedy)
+                let remedy = "name the field with {text_field}; a dot leads into an object";
+                let expected = Template::default().text(format!("the field {path:?}"));
+                self.bad(line, format!("the fields {names}"), expected, remedy)
             })?;
             if !all.is_empty() {
                 all.push(' ');
@@ -539,8 +545,9 @@ impl Reader {
                 return Err(self.bad(
                     line,
                     format!("an object in the field {path:?}"),
-                    "text, or a list of texts".into(),
-                    format!("Go on into the object with a dot: --text-field {path}.NAME."),
+                    "text, or a list of texts",
+                    Remedy::from("continue into the object with a dot: ")
+                        .parameter("text_field", Some(&format!("{path}.NAME"))),
                 ));
             }
         }
@@ -568,8 +575,8 @@ impl Reader {
             return Err(self.bad(
                 line,
                 shown(whole),
-                "label 'name |words word word:count".into(),
-                "Put a | before the words, or name another --format.",
+                "label 'name |words word word:count",
+                "put a | before the words, or choose another {format}",
             ));
         };
         let (mut name, mut label) = (String::new(), String::new());
@@ -600,8 +607,8 @@ impl Reader {
                     return Err(self.bad(
                         line,
                         format!("the feature {feature:?}"),
-                        "word, or word:count with a whole count up to 65535".into(),
-                        "Topic models count words: give counts, not weights.",
+                        "word, or word:count with a whole count up to 65535",
+                        "give counts instead of weights",
                     ));
                 };
                 for _ in 0..count as u32 {
@@ -612,8 +619,8 @@ impl Reader {
                     return Err(self.bad(
                         line,
                         "more than 64 MiB of words".into(),
-                        "a document".into(),
-                        "Cut it into parts.",
+                        "a document",
+                        "split it into parts",
                     ));
                 }
             }

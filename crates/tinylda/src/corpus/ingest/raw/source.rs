@@ -307,7 +307,7 @@ impl TextSource for FolderSource {
                         position: Position::Whole,
                         found: "a document longer than 64 MiB".into(),
                         expected: "a folder of texts, a document each".into(),
-                        remedy: "Cut it into documents, or leave it out with --glob.".into(),
+                        remedy: "split it into documents, or exclude it with {glob}".into(),
                     });
                 }
             }

@@ -116,16 +116,16 @@ fn tables() {
     refuses(
         &table(&["body"], None, None),
         b"id,text\n1,a\n",
-        &["--text-column", "\"body\"", "\"id\", \"text\""],
+        &["text_column", "\"body\"", "\"id\", \"text\""],
     );
-    refuses(&table(&["3"], None, None), b"1,a\n", &["--text-column", "a number from 1 to 2"]);
+    refuses(&table(&["3"], None, None), b"1,a\n", &["text_column", "a number from 1 to 2"]);
     refuses(&table(&["text"], None, None), b"id,text\n1,a\n2,b,c\n", &["line 3", "3 columns", "expected 2"]);
     refuses(
         &table(&["text"], None, None),
         b"id,text\n1,a\n2,\"b\n3,c\n",
-        &["line 3", "never closed", "--quotes no"],
+        &["line 3", "never closed", "quotes=no"],
     );
-    refuses(&every_word(), b"a1\tb b\nc1\td d\n", &["--text-column", "not given", "--format text"]);
+    refuses(&every_word(), b"a1\tb b\nc1\td d\n", &["text_column", "missing", "format=text"]);
 }
 
 #[test]
@@ -147,9 +147,9 @@ fn json_lines() {
     assert!(all[0].3.starts_with("{\"id\":7"));
     assert!(all[1].2.is_empty());
     assert_eq!(run(&every_word(), b"{\"text\":\"a b\"}\n").unwrap().0.format, Format::JsonLines);
-    refuses(&every_word(), b"{\"body\":\"a b\"}\n", &["line 1", "no field \"text\"", "body", "--text-field"]);
+    refuses(&every_word(), b"{\"body\":\"a b\"}\n", &["line 1", "expected the field \"text\"", "body", "text_field"]);
     refuses(&import, b"{\"a\":{\"b\":\"x\"}}\n{\"a\":\n", &["line 2", "JSON"]);
-    refuses(&import, b"{\"a\":{\"b\":{\"c\":1}}}\n", &["--text-field a.b.NAME"]);
+    refuses(&import, b"{\"a\":{\"b\":{\"c\":1}}}\n", &["text_field=a.b.NAME"]);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn folders() {
     go(&only("*.txt")).unwrap();
     assert_eq!(documents(&output), expected[1..]);
     assert!(go(&only("*.pdf")).unwrap_err().to_string().contains("no documents"));
-    assert!(go(&only("[")).unwrap_err().to_string().contains("--glob"));
+    assert!(go(&only("[")).unwrap_err().to_string().contains("glob"));
     std::fs::write(root.join("picture"), b"\x89P\0G").unwrap();
     let text = go(&every_word()).unwrap_err().to_string();
     assert!(text.contains("picture") && text.contains("zero byte"), "{text}");
