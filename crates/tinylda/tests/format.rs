@@ -31,7 +31,7 @@ fn the_model_of_version_1_opens() {
     assert_eq!((model.topics(), model.words(), model.beta()), (3, 100, 0.01));
     assert_eq!(model.alpha(), [0.5, 0.5, 0.5]);
     assert_eq!(model.vocabulary().unwrap().get(14), Some("wört14"));
-    let s = model.settings();
+    let s = model.training();
     assert_eq!((s.algorithm.as_str(), s.seed, s.passes, s.corpus.documents), ("stbp", 1, 5, 40));
     assert_eq!(s.history.len(), 5);
     assert_eq!(s.corpus.fingerprint, Corpus::open(&fixture("v1.tlc")).unwrap().fingerprint());

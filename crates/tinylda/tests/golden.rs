@@ -109,7 +109,7 @@ fn ship(algorithm: Algorithm) -> Trained {
 
 fn compare_shipped(name: &str, algorithm: Algorithm) {
     let trained = ship(algorithm);
-    let history = &trained.model.settings().history;
+    let history = &trained.model.training().history;
     assert_eq!(history.len(), 51);
     for (pass, perplexity) in perplexities(name) {
         let got = history[pass - 1].1;

@@ -9,6 +9,7 @@ use std::path::Path;
 use common::{go_on, write_corpus};
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
+use tinylda::settings::DocumentState;
 use tinylda::{Active, Algorithm, Corpus, Error, Inference, Model, Seeds, Trainer};
 
 fn settings(seed: u64) -> Synth {
@@ -148,10 +149,18 @@ fn what_makes_no_sense_is_refused() {
             &["--optimize", "tbp, stbp", algorithm.name()],
         );
     }
-    refused(trainer().recompute(true).optimize(true), &corpus, &["--optimize", "--theta recompute"]);
+    refused(
+        trainer().document_state(DocumentState::None).optimize(true),
+        &corpus,
+        &["--optimize", "--theta recompute"],
+    );
     let some = || seeds("a: w001\n");
     refused(trainer().algorithm(Algorithm::Gibbs).seeds(some()), &corpus, &["--seeds", "tbp"]);
-    refused(trainer().recompute(true).seeds(some()), &corpus, &["--seeds", "--theta recompute"]);
+    refused(
+        trainer().document_state(DocumentState::None).seeds(some()),
+        &corpus,
+        &["--seeds", "--theta recompute"],
+    );
     refused(trainer().seeds(some()).seed_weight(0.0), &corpus, &["--seed-weight is 0.0"]);
     refused(trainer().seeds(some()).seed_weight(1e6), &corpus, &["--seed-weight", "occurs"]);
     refused(trainer().seeds(some()), &bare, &["--seeds", "no names", "--vocab"]);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use common::go_on;
 use tinylda::corpus::Synth;
+use tinylda::settings::{Digamma, DocumentState};
 use tinylda::{Algorithm, Corpus, Error, Event, Model, Resume, Seeds, Trainer};
 
 /// Several blocks, each in several pieces.
@@ -49,7 +50,7 @@ fn trainers() -> Vec<(Trainer, Leaves)> {
     vec![
         (tbp(20, 10), Leaves::Phi),
         (tbp(150, 6).threads(2), Leaves::Phi),
-        (tbp(20, 6).recompute(true), Leaves::Phi),
+        (tbp(20, 6).document_state(DocumentState::None), Leaves::Phi),
         (tbp(20, 16).optimize(true).seeds(seeds()).threads(2), Leaves::Phi),
         (other(Algorithm::Stbp), Leaves::Documents),
         (other(Algorithm::Atbp), Leaves::Documents),
@@ -58,7 +59,7 @@ fn trainers() -> Vec<(Trainer, Leaves)> {
         (other(Algorithm::Gibbs), Leaves::Documents),
         (other(Algorithm::Gibbs).samples(3).burn_in(1), Leaves::Documents),
         (other(Algorithm::Vb), Leaves::Documents),
-        (other(Algorithm::Vb).digamma_of_both(true).inner(3), Leaves::Documents),
+        (other(Algorithm::Vb).digamma(Digamma::Both).inner(3), Leaves::Documents),
         (other(Algorithm::Ovb).batch(500).inner(10), Leaves::Documents),
         (other(Algorithm::Nmf), Leaves::Documents),
         (other(Algorithm::Gibbs).passes(12).optimize(true), Leaves::Documents),
@@ -122,8 +123,8 @@ fn snapshots_do_not_disturb() {
         assert!(told[0].1 < told[1].1 && told[1].1 <= summary.seconds);
         assert_eq!(names(&way), ["pass-00001.model", "pass-00003.model"]);
         let [first, third] = [1, 3].map(|n| Model::load(&way.join(format!("pass-{n:05}.model"))).unwrap());
-        assert_eq!((first.settings().passes, third.settings().passes), (1, 3));
-        assert!(first.phi(0) != third.phi(0) && first.settings().train_perplexity.is_finite());
+        assert_eq!((first.training().passes, third.training().passes), (1, 3));
+        assert!(first.phi(0) != third.phi(0) && first.training().train_perplexity.is_finite());
         std::fs::remove_dir_all(&way).unwrap();
     }
 }
@@ -189,9 +190,7 @@ fn stop_at(trainer: &Trainer, corpus: &Corpus, model: &Path, n: u32) -> Option<E
     let result = trainer.train_to(corpus, model, |event| {
         if let Event::Progress(progress) = event {
             assert!(
-                progress.done > 0.0
-                    && progress.done <= 1.0
-                    && progress.documents <= progress.documents_in_all
+                progress.done > 0.0 && progress.done <= 1.0 && progress.documents <= progress.documents_total
             );
             words += 1;
         }
@@ -284,7 +283,7 @@ fn another_training_is_refused_by_name() {
     refused(&resume.clone().seed(2), &corpus, &["--seed was 1", "is 2 here"]);
     refused(&resume.clone().passes(9), &corpus, &["--passes was 8", "9"]);
     refused(&resume.clone().alpha(0.5), &corpus, &["--alpha"]);
-    refused(&resume.clone().recompute(true), &corpus, &["--theta"]);
+    refused(&resume.clone().document_state(DocumentState::None), &corpus, &["--theta"]);
     refused(&resume.clone().algorithm(Algorithm::Atbp), &corpus, &["--algorithm"]);
     let more = Trainer::new(10).passes(8).tolerance(0.0).checkpoint(kept.clone(), None).resume(Resume::Yes);
     refused(&more, &corpus, &["-k was 9", "is 10 here"]);

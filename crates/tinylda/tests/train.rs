@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use common::{go_on, write_corpus};
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
+use tinylda::settings::Digamma;
 use tinylda::{Algorithm, Block, Corpus, Event, Inference, Inferencer, Model, Stop, Trained, Trainer};
 
 fn synthetic(folder: &std::path::Path, settings: &Synth) -> Corpus {
@@ -114,7 +115,7 @@ fn threads_do_not_change_a_bit() {
     assert!(corpus.blocks() > 1 && corpus.shape().documents / corpus.blocks() as u64 > 1024);
     // Few passes, and with `tbp` enough that messages settle; few topics and many.
     let mut trainers = vec![Trainer::new(150).passes(24), with(Algorithm::Gibbs).samples(3)];
-    trainers.push(with(Algorithm::Vb).digamma_of_both(true).inner(5));
+    trainers.push(with(Algorithm::Vb).digamma(Digamma::Both).inner(5));
     trainers.push(with(Algorithm::Ovb).batch(700).inner(8));
     trainers.extend(Algorithm::ALL.into_iter().filter(|algorithm| algorithm.threads()).map(with));
     for (i, trainer) in trainers.into_iter().enumerate() {
@@ -154,7 +155,7 @@ fn nmf_is_near_stbp() {
     let settings = Synth { documents: 1500, words: 300, topics: 6, mean_length: 50.0, ..Synth::default() };
     let corpus = synthetic(folder.path(), &settings);
     let with = |algorithm, passes| Trainer::new(6).algorithm(algorithm).passes(passes).tolerance(0.0);
-    let history = with(Algorithm::Nmf, 60).train(&corpus, go_on).unwrap().model.settings().history.clone();
+    let history = with(Algorithm::Nmf, 60).train(&corpus, go_on).unwrap().model.training().history.clone();
     assert!(history.windows(2).all(|two| two[1].1 <= two[0].1 * (1.0 + 1e-5)), "{history:?}");
     let [nmf, stbp] = [Algorithm::Nmf, Algorithm::Stbp]
         .map(|algorithm| with(algorithm, 1).train_with_theta(&corpus, go_on).unwrap().theta.unwrap());
@@ -245,7 +246,7 @@ fn trains_well(corpus: &Corpus, topics: u32) {
             algorithm == Algorithm::Ovb || (mass / tokens - 1.0).abs() < least,
             "{algorithm:?}: {mass} of {tokens}"
         );
-        let history = &trained.model.settings().history;
+        let history = &trained.model.training().history;
         assert_eq!(history.len(), 30);
         assert!(history.iter().all(|&(_, p)| p.is_finite() && p >= 1.0 - 1e-6), "{algorithm:?}: {history:?}");
         // aTBP keeps lambda apart from phi and so climbs no common hill: on a handful of documents it may drift a little.
@@ -337,7 +338,7 @@ fn training_stops_when_it_should() {
         let trainer = Trainer::new(3).algorithm(algorithm);
         let converged = trainer.clone().tolerance(0.5).train(&corpus, go_on).unwrap();
         assert_eq!(converged.summary.stop, Stop::Converged);
-        let history = &converged.model.settings().history;
+        let history = &converged.model.training().history;
         assert_eq!(
             history.iter().map(|h| h.0).collect::<Vec<_>>(),
             (1..=converged.summary.passes).collect::<Vec<_>>()

@@ -27,6 +27,7 @@ pub struct TrainingRecord {
     /// The algorithm's name.
     pub algorithm: String,
     /// The options that were given.
+    #[serde(skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
     /// Names of topics that had seed words, by their numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -386,6 +386,11 @@ impl Settings {
         all
     }
 
+    /// Whether no option is given.
+    pub fn is_empty(&self) -> bool {
+        *self == Settings::default()
+    }
+
     /// The same options without those that do not change the result.
     #[must_use]
     pub fn recorded(&self) -> Settings {

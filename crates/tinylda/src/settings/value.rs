@@ -50,7 +50,7 @@ macro_rules! choice {
 
         impl $type {
             /// Every value.
-            pub const ALL: &'static [$type] = &[$($type::$variant),*];
+            pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
 
             /// How the value is written.
             pub fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ macro_rules! choice {
 
             /// Finds a value by how it is written.
             pub fn named(name: &str) -> Option<$type> {
-                $type::ALL.iter().copied().find(|value| value.name() == name)
+                $type::ALL.into_iter().find(|value| value.name() == name)
             }
         }
         by_name!($type, [$($name, $about;)*]);

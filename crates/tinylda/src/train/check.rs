@@ -224,5 +224,5 @@ impl Trainer {
 
 /// The algorithms that can do something.
 fn with(can: impl Fn(Algorithm) -> bool) -> Vec<Algorithm> {
-    Algorithm::ALL.iter().copied().filter(|&algorithm| can(algorithm)).collect()
+    Algorithm::ALL.into_iter().filter(|&algorithm| can(algorithm)).collect()
 }

@@ -428,8 +428,7 @@ mod tests {
         let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
         synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&path).unwrap();
-        for (algorithm, topics) in
-            Algorithm::ALL.iter().copied().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
+        for (algorithm, topics) in Algorithm::ALL.into_iter().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
         {
             let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);
             let models: Vec<Model> = [Instructions::Plain, Instructions::Avx2, Instructions::Avx512]

@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(plan.phi + plan.phi_on_disk, (6 << 31) * 1008);
         assert!(plan.kept_on_disk > 1 << 44 && plan.disk > plan.kept_on_disk);
         let huge = Shape { documents: 1 << 62, words: u32::MAX, nonzeros: 1 << 63, tokens: u64::MAX };
-        for &algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::ALL {
             let needs = Needs {
                 shape: huge,
                 packed: u64::MAX,

@@ -74,7 +74,7 @@ struct Column {
     factors: Lanes,
     /// Units of the message so far of every word at work.
     own: [[u32; LANES]; WORDS_PER_BATCH],
-    z: [Lanes; WORDS_PER_BATCH],
+    pub(super) z: [Lanes; WORDS_PER_BATCH],
     /// The running sum of z in quanta, without fractions.
     steps: [[i32; LANES]; WORDS_PER_BATCH],
 }
@@ -475,7 +475,7 @@ pub(crate) struct AllTopicsColumn {
     /// The new theta, as far as it has come.
     pub(crate) sums: Lanes,
     /// p, then the message, of every word at work.
-    z: [Lanes; WORDS_PER_BATCH],
+    pub(super) z: [Lanes; WORDS_PER_BATCH],
 }
 
 impl AllTopicsColumn {
