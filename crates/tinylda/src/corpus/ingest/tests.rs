@@ -240,6 +240,7 @@ fn pairs_refuse() {
     refuses(Some(Format::SvmLight), b"1 4000000000:1\n", &["line 1", "a word id of 4000000000"]);
 }
 
+#[cfg(feature = "text")]
 #[test]
 fn text() {
     let words = TextPipeline { stop: words::StopWords::None, ..TextPipeline::default() };
@@ -306,6 +307,7 @@ fn vocabulary_and_names() {
     refused(None, Some(b"first\nsecond\nthird\n"), &["line 3", "a name too many"]);
 }
 
+#[cfg(feature = "compression")]
 #[test]
 fn compressed_by_content() {
     let plain = b"3\n5\n4\n1 1 2\n1 5 1\n3 2 3\n3 5 9\n";

@@ -147,7 +147,11 @@ fn json_lines() {
     assert!(all[0].3.starts_with("{\"id\":7"));
     assert!(all[1].2.is_empty());
     assert_eq!(run(&every_word(), b"{\"text\":\"a b\"}\n").unwrap().0.format, Format::JsonLines);
-    refuses(&every_word(), b"{\"body\":\"a b\"}\n", &["line 1", "expected the field \"text\"", "body", "text_field"]);
+    refuses(
+        &every_word(),
+        b"{\"body\":\"a b\"}\n",
+        &["line 1", "expected the field \"text\"", "body", "text_field"],
+    );
     refuses(&import, b"{\"a\":{\"b\":\"x\"}}\n{\"a\":\n", &["line 2", "JSON"]);
     refuses(&import, b"{\"a\":{\"b\":{\"c\":1}}}\n", &["text_field=a.b.NAME"]);
 }
