@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use tinylda::Corpus;
 use tinylda::corpus::Statistics;
 use tinylda::corpus::ingest::words::{Choice, Pipeline, StopWords};
-use tinylda::corpus::ingest::{Format, Import, Parts, Words};
+use tinylda::corpus::ingest::{Format, Import, Parts, TextPipeline};
 
 fuzz_target!(|data: &[u8]| {
     let [choice, more, bytes @ ..] = data else { return };
@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let choice = Choice { phrases: (more & 8 != 0).then_some(0.0), ..Choice::default() };
     let stop = if more & 16 != 0 { StopWords::Auto } else { StopWords::None };
-    let words = Words { pipeline, stop, choice, vocabulary: None };
+    let words = TextPipeline { pipeline, stop, choice, vocabulary: None };
     let import = Import { format, parts, words, threads: 1, ..Import::default() };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = folder.path().join("out.tlc");

@@ -10,7 +10,6 @@ mod template;
 
 use std::cell::Cell;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use crate::format::human_bytes;
@@ -496,9 +495,10 @@ pub fn panic_is_caught() -> bool {
 
 /// Calls foreign code that may panic; returns `None` where it does. Values that the code was
 /// changing must not be used then.
+#[cfg(feature = "parquet")]
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     let before = CAUGHT.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(call));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
     CAUGHT.set(before);
     result.ok()
 }

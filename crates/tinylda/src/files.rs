@@ -1,11 +1,10 @@
 //! The only place where files are made and read at a position: every write is whole or not there at all.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Position, Result};
 
 /// What temporary names begin and end with.
 const PREFIX: &str = ".tinylda-";
@@ -171,6 +170,30 @@ pub(crate) fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
+/// Opens a `corpus` or `model` file, which is read by position, and returns it with its length.
+pub(crate) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    let metadata = file.metadata().map_err(Error::io("open", path))?;
+    if metadata.is_dir() {
+        return Err(Error::io("open", path)(io::ErrorKind::IsADirectory.into()));
+    }
+    if !metadata.is_file() {
+        return Err(not_regular(path, kind));
+    }
+    Ok((file, metadata.len()))
+}
+
+/// The error for a `corpus` or `model` that arrives in a stream, where it cannot be read by position.
+pub(crate) fn not_regular(path: &Path, kind: &str) -> Error {
+    Error::Input {
+        path: path.to_path_buf(),
+        position: Position::Whole,
+        found: "a pipe".into(),
+        expected: format!("a {kind} in a regular file").into(),
+        remedy: format!("save the {kind} to a file first").into(),
+    }
+}
+
 /// Reads exactly `buffer.len()` bytes at `position`, without moving any shared position.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()> {
     #[cfg(unix)]
@@ -190,63 +213,6 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Resu
             position += n as u64;
         }
         Ok(())
-    }
-}
-
-/// A file that is read at several places at once, and that may have no name any more.
-#[derive(Debug, Clone)]
-pub(crate) struct SharedFile {
-    file: Arc<File>,
-    bytes: u64,
-}
-
-impl SharedFile {
-    pub(crate) fn new(file: File) -> io::Result<SharedFile> {
-        let bytes = file.metadata()?.len();
-        Ok(SharedFile { file: Arc::new(file), bytes })
-    }
-
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// How many bytes it has.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Reads from a place on, with a position of its own.
-    pub(crate) fn reader_at(&self, position: u64) -> FileReader {
-        FileReader { file: self.clone(), position }
-    }
-}
-
-/// Reads a [`SharedFile`] from front to back.
-#[derive(Debug)]
-pub(crate) struct FileReader {
-    file: SharedFile,
-    position: u64,
-}
-
-impl Read for FileReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.file.bytes.saturating_sub(self.position);
-        let n = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        read_at(&self.file.file, &mut buffer[..n], self.position)?;
-        self.position += n as u64;
-        Ok(n)
-    }
-}
-
-impl Seek for FileReader {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(by) => self.file.bytes.checked_add_signed(by),
-            SeekFrom::Current(by) => self.position.checked_add_signed(by),
-        };
-        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.position)
     }
 }
 
@@ -289,20 +255,6 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
         path.canonicalize().ok().or_else(|| Some(folder.join(path.file_name()?)))
     };
     matches!((real(a), real(b)), (Some(a), Some(b)) if a == b)
-}
-
-/// What a file is, from its first bytes: `corpus`, `model` or nothing known.
-pub fn kind_of_file(path: &Path) -> Result<Option<&'static str>> {
-    let mut start = Vec::new();
-    let file = File::open(path).map_err(Error::io("open", path))?;
-    file.take(9).read_to_end(&mut start).map_err(Error::io("read", path))?;
-    Ok(if start.starts_with(&crate::corpus::MAGIC) {
-        Some("corpus")
-    } else if start.get(8) == Some(&b'{') {
-        Some("model")
-    } else {
-        None
-    })
 }
 
 #[cfg(test)]

@@ -32,11 +32,13 @@ pub mod corpus;
 pub mod error;
 pub mod eval;
 pub mod export;
+mod features;
 mod files;
 mod format;
 mod infer;
 mod memory;
 pub mod model;
+mod npy;
 mod numbers;
 mod priors;
 mod random;
@@ -53,7 +55,7 @@ mod train;
 pub use algorithms::tbp::seed_words::Seeds;
 pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Position, Result, panic_is_caught};
-pub use files::{check_writable, kind_of_file, same_file, write_file};
+pub use files::{check_writable, same_file, write_file};
 pub use format::{grouped, human_bytes};
 pub use infer::{
     Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,

@@ -32,6 +32,7 @@ pub(crate) enum Purpose {
     /// Topics that are nearly even.
     Even = 12,
     /// The topics of tokens in a state that is written for MALLET. The number is far from the others, which may become more.
+    #[cfg_attr(not(feature = "compression"), allow(dead_code, reason = "used by the export to MALLET"))]
     State = 40,
 }
 

@@ -47,7 +47,10 @@ fn what_is_learned_predicts_better() {
         assert!(fixed.alpha().iter().all(|&a| a == 3.0) && fixed.beta() == 1.0);
         assert!(learned.alpha().iter().all(|&a| a > 0.0 && a <= 3.0), "{algorithm:?}: {:?}", learned.alpha());
         assert!(learned.beta() > 0.0 && learned.beta() <= 10.0, "{algorithm:?}: {}", learned.beta());
-        assert!(learned.training().settings.optimize == Some(true) && fixed.training().settings.optimize.is_none());
+        assert!(
+            learned.training().settings.optimize == Some(true)
+                && fixed.training().settings.optimize.is_none()
+        );
         // Where a message is not taken out of the sums, topics that are alike may stay so, and there is nothing to learn from.
         if algorithm == Algorithm::Tbp {
             assert!(learned.alpha().windows(2).any(|pair| pair[0] != pair[1]));

@@ -286,7 +286,11 @@ fn another_training_is_refused_by_name() {
     refused(&resume.clone().seed(2), &corpus, &["created with `seed=1`, this run uses `seed=2`"]);
     refused(&resume.clone().passes(9), &corpus, &["`passes=8`", "`passes=9`"]);
     refused(&resume.clone().alpha(0.5), &corpus, &["`alpha=0.5`"]);
-    refused(&resume.clone().document_state(DocumentState::None), &corpus, &["`document_state=keep`", "`document_state=none`"]);
+    refused(
+        &resume.clone().document_state(DocumentState::None),
+        &corpus,
+        &["`document_state=keep`", "`document_state=none`"],
+    );
     refused(&resume.clone().algorithm(Algorithm::Atbp), &corpus, &["`algorithm=atbp`"]);
     let more = Trainer::new(10).passes(8).tolerance(0.0).checkpoint(kept.clone(), None).resume(Resume::Yes);
     refused(&more, &corpus, &["`topics=9`", "`topics=10`"]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tinylda::corpus::ingest::words::StopWords;
-use tinylda::corpus::ingest::{Compression, Format, Import, Imported, Parts, TableColumns, Words};
+use tinylda::corpus::ingest::{Compression, Format, Import, Imported, Parts, TableColumns, TextPipeline};
 use tinylda::corpus::{CorpusFormat, convert, save_names, save_vocabulary};
 use tinylda::table::{Cell, Column, Table, TableFormat};
 use tinylda::{Block, Corpus, CorpusWriter, Error, Vocabulary};
@@ -198,7 +198,7 @@ fn texts(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
         label_column: label.map(Into::into),
         ..Parts::default()
     };
-    let words = Words { stop: StopWords::None, ..Words::default() };
+    let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
     Import { parts, words, threads: 2, ..Import::default() }
 }
 

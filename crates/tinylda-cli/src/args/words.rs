@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tinylda::corpus::ingest::words::{Choice, Most, Pipeline, StopWords, Tokens};
-use tinylda::corpus::ingest::{Parts, Words as Treatment};
+use tinylda::corpus::ingest::{DetectedInput, InputKind, Parts, TextPipeline};
 use tinylda::error::Template;
-use tinylda::{Corpus, Error, Model, Vocabulary, kind_of_file};
+use tinylda::{Corpus, Error, Model, Vocabulary};
 
 use crate::commands::usage;
 
@@ -172,27 +172,30 @@ impl Words {
     }
 
     /// What becomes of the words.
-    pub(crate) fn treatment(&self) -> anyhow::Result<Treatment> {
-        if let Some(path) = &self.vocabulary {
-            match kind_of_file(path)? {
-                Some("model") if Model::load(path).is_ok() => {
-                    let model = Model::load(path)?;
-                    return self.like(path, model.pipeline(), model.vocabulary().cloned());
+    pub(crate) fn treatment(&self) -> anyhow::Result<TextPipeline> {
+        let vocabulary = match &self.vocabulary {
+            None => None,
+            Some(path) => {
+                let input = vocabulary_input(path)?;
+                match input.kind() {
+                    InputKind::Model => {
+                        let model = Model::load(path)?;
+                        return self.like(path, model.pipeline(), model.vocabulary().cloned());
+                    }
+                    InputKind::Corpus => {
+                        let corpus = Corpus::open(path)?;
+                        return self.like(path, corpus.about()?.pipeline.as_ref(), corpus.vocabulary()?);
+                    }
+                    _ => Some(input.read_vocabulary()?),
                 }
-                Some("corpus") => {
-                    let corpus = Corpus::open(path)?;
-                    return self.like(path, corpus.about()?.pipeline.as_ref(), corpus.vocabulary()?);
-                }
-                _ => {}
             }
-        }
+        };
         let plain = Pipeline::default();
         let stop = match &self.stop_words[..] {
             [] => StopWords::Auto,
             [none] if none == "none" => StopWords::None,
             some => StopWords::Of(some.to_vec()),
         };
-        let vocabulary = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let pipeline = Pipeline {
             tokens: self.token_pattern.clone().map_or(Tokens::Unicode, Tokens::Pattern),
             keep_case: self.keep_case,
@@ -215,7 +218,7 @@ impl Words {
                 .with_remedy("all words of a given vocabulary are kept")
                 .into());
         }
-        Ok(Treatment { pipeline, stop, choice, vocabulary })
+        Ok(TextPipeline { pipeline, stop, choice, vocabulary })
     }
 
     /// Whether it is said what becomes of words.
@@ -255,7 +258,7 @@ impl Words {
         path: &Path,
         pipeline: Option<&Pipeline>,
         vocabulary: Option<Vocabulary>,
-    ) -> anyhow::Result<Treatment> {
+    ) -> anyhow::Result<TextPipeline> {
         if self.treats() && pipeline.is_some() {
             return Err(Error::conflict(
                 "vocabulary",
@@ -272,10 +275,18 @@ impl Words {
     }
 }
 
+/// Opens the file of `--vocabulary`.
+fn vocabulary_input(path: &Path) -> anyhow::Result<DetectedInput> {
+    if path == Path::new("-") {
+        return Err(usage("--vocabulary must be a file; only documents can come from standard input"));
+    }
+    Ok(DetectedInput::open(path)?)
+}
+
 /// Text as it was treated before, on the words of then.
-pub(crate) fn as_before(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> Treatment {
+pub(crate) fn as_before(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> TextPipeline {
     let stop = if pipeline.is_some() { StopWords::Given } else { StopWords::None };
-    Treatment {
+    TextPipeline {
         pipeline: pipeline.cloned().unwrap_or_default(),
         stop,
         choice: Choice::default(),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::eval::{Coherence, Coherences, Measure, Missing, WordMeasures, word_measures};
 use tinylda::{Corpus, Error, Model};
 
@@ -61,25 +62,27 @@ fn measured(
     corpus: Option<&Corpus>,
     ui: Ui,
 ) -> anyhow::Result<(Coherences, String, bool)> {
-    let stdin = Path::new("-");
-    let kind = match a.reference.as_deref().filter(|&path| path != stdin) {
-        Some(path) => tinylda::kind_of_file(path)?,
-        None => None,
+    let reference = a.reference.as_deref().map(DetectedInput::open).transpose()?;
+    let opened = match reference.as_ref().map(DetectedInput::kind) {
+        Some(InputKind::Model) => {
+            return Err(Error::out_of_range("reference", "a model file", "texts or a corpus file").into());
+        }
+        Some(InputKind::Corpus) => a.reference.as_deref().map(Corpus::open).transpose()?,
+        _ => None,
     };
-    if kind == Some("model") {
-        return Err(Error::out_of_range("reference", "a model file", "texts or a corpus file").into());
-    }
-    let opened = a.reference.as_deref().filter(|_| kind == Some("corpus")).map(Corpus::open).transpose()?;
-    let from = if a.reference.is_some() { opened.as_ref() } else { corpus };
-    if let Some(corpus) = from {
+    if let Some(corpus) = opened.as_ref().or(corpus.filter(|_| reference.is_none())) {
         let bar = ui.bar("blocks read", Unit::Plain);
         let found = how.of_corpus(model, topics, corpus, &mut |done, total| bar.at(done, total, ""))?;
         bar.done();
         return Ok((found, shown(corpus.path()), false));
     }
-    let path = a.reference.as_deref().unwrap_or(stdin);
+    let texts = match reference {
+        Some(texts) => texts,
+        None => DetectedInput::open(Path::new("-"))?,
+    };
+    let path = a.reference.as_deref().unwrap_or(Path::new("-"));
     let bar = ui.bar("reading", Unit::Bytes);
-    let found = how.of_text_file(model, topics, path, &mut |done, total| bar.at(done, total, ""))?;
+    let found = how.of_text(model, topics, texts, &mut |done, total| bar.at(done, total, ""))?;
     bar.done();
     Ok((found, shown(path), true))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use tinylda::corpus::ingest::TableColumns;
+use tinylda::corpus::ingest::{DetectedInput, TableColumns};
 
 use super::{ceiling, check_output, input, print, shape_json, shape_line, shown, usage};
 use crate::progress::Ui;
@@ -29,7 +29,7 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
     };
     (import.threads, import.memory) = (usize::from(a.threads.unwrap_or(0)), ceiling(a.memory)?);
     let clock = Instant::now();
-    let done = input::run(&import, &a.input, &a.output, ui)?;
+    let done = input::run(&import, DetectedInput::open(&a.input)?, &a.output, ui)?;
     let bytes = std::fs::metadata(&a.output)?.len();
     let mut json = shape_json(done.shape);
     json.insert("corpus".into(), shown(&a.output).into());

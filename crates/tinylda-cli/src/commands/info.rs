@@ -4,17 +4,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tinylda::corpus::Statistics;
-use tinylda::{Corpus, Model, human_bytes, kind_of_file};
+use tinylda::corpus::ingest::{DetectedInput, InputKind};
+use tinylda::{Corpus, Model, human_bytes};
 
 use super::{grouped, plain, print, shape_json, shown, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
-    match kind_of_file(&a.file)? {
-        Some("model") => model(&a.file, a.json),
-        Some(_) => corpus(&a.file, a.json, ui),
-        None => Err(tinylda::Error::WrongKind {
+    match DetectedInput::open(&a.file)?.kind() {
+        InputKind::Model => model(&a.file, a.json),
+        InputKind::Corpus => corpus(&a.file, a.json, ui),
+        _ => Err(tinylda::Error::WrongKind {
             path: a.file.clone(),
             kind: "corpus or model",
             hint: match std::fs::metadata(&a.file) {

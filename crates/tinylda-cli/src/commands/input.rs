@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::words::Dropped;
-use tinylda::corpus::ingest::{Compression, Format, Import, ImportProgress, Imported};
-use tinylda::{Corpus, Model, kind_of_file};
+use tinylda::corpus::ingest::{
+    Compression, DetectedInput, Format, Import, ImportProgress, Imported, InputKind,
+};
+use tinylda::{Corpus, Model};
 
 use super::{check_output, grouped, usage};
 use crate::args;
@@ -58,11 +60,6 @@ pub(super) fn not_with_corpus(option: &str) -> anyhow::Error {
     ))
 }
 
-/// Whether this is a corpus file already.
-pub(crate) fn is_corpus(input: &Path) -> anyhow::Result<bool> {
-    Ok(input != Path::new("-") && !input.is_dir() && kind_of_file(input)? == Some("corpus"))
-}
-
 /// An import as the options have it; text goes the way of a model's, where there is one.
 pub(crate) fn import(words: &args::Words, model: Option<&Model>) -> anyhow::Result<Import> {
     let treatment = match model {
@@ -84,11 +81,11 @@ pub(crate) fn import(words: &args::Words, model: Option<&Model>) -> anyhow::Resu
     })
 }
 
-/// Runs an import with its bars, and says what it found and left out.
-pub(crate) fn run(import: &Import, input: &Path, output: &Path, ui: Ui) -> anyhow::Result<Imported> {
+/// Runs an import with progress bars, and prints what was detected and dropped.
+pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) -> anyhow::Result<Imported> {
     let reading = ui.bar("reading", Unit::Bytes);
     let sorting = ui.bar("sorting", Unit::Plain);
-    let done = import.run(input, output, &mut |progress| match progress {
+    let done = import.run_detected(input, output, &mut |progress| match progress {
         ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
         ImportProgress::Sorting { entries, total } => {
             reading.done();
@@ -105,9 +102,9 @@ pub(crate) fn run(import: &Import, input: &Path, output: &Path, ui: Ui) -> anyho
     let how = match (import.format, done.format) {
         (Some(_), _) | (_, Format::Folder) => "",
         (None, Format::LdaC) => {
-            " (recognised: each line begins with its number of pairs; if that is a label, say --format svmlight)"
+            " (detected: each line begins with its number of pairs; if that is a label, pass --format svmlight)"
         }
-        _ => " (recognised; --format says otherwise)",
+        _ => " (detected; override with --format)",
     };
     ui.say(&format!("format: {}{packed}{how}", done.format.name()));
     if done.sorted {
@@ -205,24 +202,26 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// A corpus file as it is, or one made of any other input.
-    pub(crate) fn open(&self, ui: Ui) -> anyhow::Result<Opened> {
-        if is_corpus(self.input)? {
-            if self.vocab.is_some() || self.words.given() {
-                return Err(not_with_corpus(if self.vocab.is_some() { "--vocab" } else { TEXT_OPTIONS }));
+    /// Returns a corpus file as it is, and imports any other input.
+    pub(crate) fn open(&self, input: DetectedInput, ui: Ui) -> anyhow::Result<Opened> {
+        match input.kind() {
+            InputKind::Corpus => {
+                if self.vocab.is_some() || self.words.given() {
+                    return Err(not_with_corpus(if self.vocab.is_some() { "--vocab" } else { TEXT_OPTIONS }));
+                }
+                return Ok(Opened { path: self.input.to_path_buf(), made: false, imported: None });
             }
-            return Ok(Opened { path: self.input.to_path_buf(), made: false, imported: None });
-        }
-        if self.input != Path::new("-") && !self.input.is_dir() && kind_of_file(self.input)? == Some("model")
-        {
-            // It says what is wrong.
-            Corpus::open(self.input)?;
+            InputKind::Model => {
+                // Fails, and explains why.
+                Corpus::open(self.input)?;
+            }
+            _ => {}
         }
         check_output("-o", self.beside, &[Some(self.input), self.vocab])?;
         let mut import = import(self.words, self.model)?;
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
-        let imported = run(&import, self.input, self.beside, ui)?;
+        let imported = run(&import, input, self.beside, ui)?;
         Ok(Opened { path: self.beside.to_path_buf(), made: !self.keep, imported: Some(imported) })
     }
 }
@@ -244,7 +243,13 @@ impl Documents {
         threads: usize,
         ui: Ui,
     ) -> anyhow::Result<Documents> {
-        if is_corpus(input)? {
+        if [&data.vocab, &data.names].iter().any(|f| f.as_deref() == Some(Path::new("-"))) {
+            return Err(usage(
+                "--vocab and --names must be files; only documents can come from standard input",
+            ));
+        }
+        let detected = DetectedInput::open(input)?;
+        if detected.kind() == InputKind::Corpus {
             let given = [
                 ("--vocab", data.vocab.is_some()),
                 ("--names", data.names.is_some()),
@@ -255,18 +260,13 @@ impl Documents {
             }
             return Ok(Documents { corpus: Corpus::open(input)?, _folder: None });
         }
-        if [&data.vocab, &data.names].iter().any(|f| f.as_deref() == Some(Path::new("-"))) {
-            return Err(usage(
-                "--vocab and --names must be files; only documents can come from standard input",
-            ));
-        }
         let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
         let path = folder.path().join("input.tlc");
         let mut import = import(&data.words, Some(model))?;
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
-        run(&import, input, &path, ui)?;
+        run(&import, detected, &path, ui)?;
         Ok(Documents { corpus: Corpus::open(&path)?, _folder: Some(folder) })
     }
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use tinylda::corpus::ingest::DetectedInput;
 use tinylda::{Block, Corpus, Error, human_bytes};
 
 use super::train::how;
@@ -100,7 +101,7 @@ fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
         threads: usize::from(a.training.threads.unwrap_or(0)),
         memory,
     };
-    let opened = opening.open(ui)?;
+    let opened = opening.open(DetectedInput::open(&a.corpus)?, ui)?;
     let fingerprint = Corpus::open(&opened.path)?.fingerprint();
     let settings = settings(a, &fingerprint);
     if let Err(error) = compare(&out, &settings, ui) {

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
+use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::report::Pass;
 use tinylda::{Corpus, Event, Model, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
@@ -19,10 +20,20 @@ use crate::{MAY_EXIT, args, machine, parameters};
 use log::Log;
 
 pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
-    if !super::input::is_corpus(&a.corpus)? {
-        return from_data(a, ui);
+    if !a.plan {
+        check_output("-o", a.output(), &[Some(&a.corpus)])?;
     }
-    nothing_to_import(a)?;
+    let input = DetectedInput::open(&a.corpus)?;
+    if input.kind() == InputKind::Corpus {
+        nothing_to_import(a)?;
+        on_corpus(a, ui)
+    } else {
+        from_data(a, input, ui)
+    }
+}
+
+/// Refuses outputs that would replace one another or an input.
+fn check_outputs(a: &args::Train) -> anyhow::Result<()> {
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
     if a.json && log_to_stdout {
         return Err(super::export::both_to_stdout("--log -"));
@@ -46,8 +57,15 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         check_output("--report", report, &[&inputs[..], &[Some(a.output()), a.log.as_deref()]].concat())?;
         tinylda::check_writable(report)?;
     }
+    Ok(())
+}
+
+/// Trains on a corpus file.
+fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+    check_outputs(a)?;
     let corpus = Corpus::open(&a.corpus)?;
-    let trainer = trainer(a)?;
+    let seeds = a.seeds.as_deref().map(Seeds::read).transpose()?;
+    let trainer = trainer(a, seeds.clone())?;
     let plan = trainer.plan(&corpus)?;
     if a.plan {
         return plan::show(a, &plan, trainer.threads_used());
@@ -70,7 +88,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         ui.say(&format!("no checkpoint in {}: beginning with the first pass", folder.display()));
     }
     announce(a, &corpus, &plan, ui);
-    warn_of_seeds(a, &corpus, ui)?;
+    warn_of_seeds(seeds.as_ref(), &corpus, ui)?;
     let mut log = Log::new(a)?;
     let summary = train(a, &trainer, &corpus, &mut log, ui)?;
     if let Some(output) = &a.report {
@@ -102,7 +120,7 @@ pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         summary.seconds,
         summary.train_perplexity
     );
-    if log_to_stdout {
+    if a.log.as_deref() == Some(Path::new("-")) {
         ui.say(&line);
         return Ok(());
     }
@@ -160,7 +178,7 @@ fn nothing_to_import(a: &args::Train) -> anyhow::Result<()> {
 
 /// Data of any kind, standard input too: packed into a corpus beside the model, two bytes or so a word, which goes when the model is
 /// there, unless it is to be kept. A training that is stopped can go on with it.
-fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+fn from_data(a: &args::Train, input: DetectedInput, ui: Ui) -> anyhow::Result<()> {
     let beside = a.keep_corpus.clone().unwrap_or_else(|| {
         let stdin = a.corpus.as_path() == Path::new("-");
         with_more(a.output(), if stdin { ".stdin.tlc" } else { ".input.tlc" })
@@ -178,7 +196,7 @@ fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         threads: usize::from(a.training.threads.unwrap_or(0)),
         memory: ceiling(a.training.memory)?,
     };
-    let opened = opening.open(ui)?;
+    let opened = opening.open(input, ui)?;
     if let Some(done) = &opened.imported {
         let name =
             if a.corpus.as_path() == Path::new("-") { "standard input".into() } else { shown(&a.corpus) };
@@ -187,7 +205,7 @@ fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     let mut own = a.clone();
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path.clone(), None, None);
     own.words = args::Words::default();
-    let result = run(&own, ui);
+    let result = on_corpus(&own, ui);
     let stopped = result.is_err() && tinylda::has_checkpoint(&checkpoint_folder(a));
     if !stopped {
         opened.done();
@@ -196,11 +214,10 @@ fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
 }
 
 /// Seed words that the corpus does not have are left out, and said.
-fn warn_of_seeds(a: &args::Train, corpus: &Corpus, ui: Ui) -> anyhow::Result<()> {
+fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Result<()> {
     /// More would not be read.
     const MOST: usize = 20;
-    let (Some(path), Some(vocabulary)) = (&a.seeds, corpus.vocabulary()?) else { return Ok(()) };
-    let seeds = Seeds::read(path)?;
+    let (Some(seeds), Some(vocabulary)) = (seeds, corpus.vocabulary()?) else { return Ok(()) };
     let unknown = seeds.unknown(&vocabulary);
     if !unknown.is_empty() {
         let mut list: Vec<String> = unknown.iter().take(MOST).map(|word| super::visible(word)).collect();
@@ -353,10 +370,10 @@ fn with_more(path: &Path, more: &str) -> PathBuf {
     name.into()
 }
 
-fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
+fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
     let mut trainer = how::trainer(&a.training, a.topics, a.seed);
-    if let Some(path) = &a.seeds {
-        trainer = trainer.seeds(Seeds::read(path)?);
+    if let Some(seeds) = seeds {
+        trainer = trainer.seeds(seeds);
     }
     if let Some(weight) = a.seed_weight {
         trainer = trainer.seed_weight(weight);

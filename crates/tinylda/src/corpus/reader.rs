@@ -10,7 +10,7 @@ use super::pack::unpack_strings;
 use super::place::{self, TextPlace};
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
-use crate::files::read_at;
+use crate::files::{open_regular, read_at};
 
 /// An open corpus file.
 #[derive(Debug)]
@@ -33,13 +33,9 @@ pub struct WordTotals {
 impl Corpus {
     /// Opens a corpus file and checks its header, index and footer.
     pub fn open(path: &Path) -> Result<Corpus> {
-        let file = File::open(path).map_err(Error::io("open", path))?;
-        let metadata = file.metadata().map_err(Error::io("open", path))?;
-        if metadata.is_dir() {
-            return Err(Error::io("open", path)(std::io::ErrorKind::IsADirectory.into()));
-        }
+        let (file, bytes) = open_regular(path, "corpus")?;
         let directory = format::read_directory(&file, path)?;
-        Ok(Corpus { file, path: path.to_path_buf(), directory, bytes: metadata.len() })
+        Ok(Corpus { file, path: path.to_path_buf(), directory, bytes })
     }
 
     /// The file's name, as it was given.

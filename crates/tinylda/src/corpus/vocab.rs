@@ -63,10 +63,15 @@ impl Vocabulary {
     ///
     /// Empty lines, words that stand twice and text that is not UTF-8 are errors.
     pub fn read(path: &Path) -> Result<Vocabulary> {
-        let mut lines = Lines::new(Input::open(path)?);
+        Vocabulary::read_lines(Lines::new(Input::open(path)?))
+    }
+
+    /// Reads a vocabulary from lines, one word each.
+    pub(crate) fn read_lines(mut lines: Lines<'_>) -> Result<Vocabulary> {
+        let path = lines.path().to_path_buf();
         let mut vocabulary = Vocabulary::new();
         let bad = |line, found: String, expected: &str, remedy: &str| Error::Input {
-            path: path.to_path_buf(),
+            path: path.clone(),
             position: Position::Line(line),
             found,
             expected: expected.into(),
@@ -95,7 +100,7 @@ impl Vocabulary {
         }
         if vocabulary.is_empty() {
             return Err(Error::Input {
-                path: path.to_path_buf(),
+                path,
                 position: Position::Whole,
                 found: "an empty file".into(),
                 expected: "one word per line".into(),

@@ -13,14 +13,19 @@
 //!
 //! In one pass over the texts, on all threads, with memory for the pairs of top words alone (see `windows`).
 
+#[cfg(feature = "text")]
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+#[cfg(feature = "text")]
 use super::reference::Batches;
 use super::windows::{Counts, OTHER, Slider, Watched};
+#[cfg(feature = "text")]
+use crate::corpus::ingest::DetectedInput;
+#[cfg(feature = "text")]
 use crate::corpus::ingest::words::{Cut, Pipeline, Tokenizer};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Position, Result};
@@ -184,6 +189,7 @@ impl Coherence {
     /// no part of a window then), or by `import`'s rules where that is not known.
     ///
     /// `topics` are lists of the model's words, the best first. `progress` is told bytes.
+    #[cfg(feature = "text")]
     pub fn of_text_file(
         &self,
         model: &Model,
@@ -191,6 +197,19 @@ impl Coherence {
         path: &Path,
         progress: Progress<'_>,
     ) -> Result<Coherences> {
+        self.of_text(model, topics, DetectedInput::open(path)?, progress)
+    }
+
+    /// The same as [`of_text_file`](Coherence::of_text_file) for texts that are open already.
+    #[cfg(feature = "text")]
+    pub fn of_text(
+        &self,
+        model: &Model,
+        topics: &[Vec<u32>],
+        input: DetectedInput,
+        progress: Progress<'_>,
+    ) -> Result<Coherences> {
+        let path = input.path().to_path_buf();
         let Some(vocabulary) = model.vocabulary() else {
             let reason = "the model has no vocabulary to compare texts with";
             return Err(Error::unsupported("reference", reason).with_remedy(
@@ -205,7 +224,7 @@ impl Coherence {
             .filter_map(|(&w, slot)| Some((vocabulary.get(w)?.as_bytes(), slot)))
             .collect();
         let mut reading = |bytes, total: Option<u64>| progress(bytes, total.unwrap_or(0));
-        let mut batches = Batches::open(path, &mut reading)?;
+        let mut batches = Batches::new(input.into_input()?, &mut reading);
         let plain = Pipeline::default();
         let tokenizer = Tokenizer::new(model.pipeline().unwrap_or(&plain))?;
         let desk = || (Vec::new(), Cut::default());
@@ -223,7 +242,7 @@ impl Coherence {
                 Ok(())
             },
         )?;
-        self.finish(&counting, &counted, path)
+        self.finish(&counting, &counted, &path)
     }
 
     /// From texts that are already words of the model: ids in the order of the text; any id that the model does not have stands

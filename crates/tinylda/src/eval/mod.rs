@@ -10,6 +10,7 @@
 mod coherence;
 mod matching;
 mod perplexity;
+#[cfg(feature = "text")]
 mod reference;
 mod windows;
 mod words;

@@ -1,7 +1,5 @@
 //! Texts with their order, for coherence: a file with a document per line.
 
-use std::path::Path;
-
 use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::lines::{Lines, ReadProgress};
 use crate::error::Result;
@@ -30,11 +28,7 @@ pub(super) struct Batches<'p> {
 }
 
 impl<'p> Batches<'p> {
-    pub(super) fn open(path: &Path, progress: ReadProgress<'p>) -> Result<Batches<'p>> {
-        Ok(Batches::new(Input::open(path)?, progress))
-    }
-
-    fn new(input: Input, progress: ReadProgress<'p>) -> Batches<'p> {
+    pub(super) fn new(input: Input, progress: ReadProgress<'p>) -> Batches<'p> {
         Batches { lines: Lines::with_progress(input, progress) }
     }
 
@@ -63,6 +57,7 @@ impl<'p> Batches<'p> {
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
+    use std::path::Path;
 
     use super::*;
     use proptest::prelude::*;

@@ -7,33 +7,42 @@
 //! | gensim and scikit-learn, as arrays | `arrays` |
 //! | spreadsheets, R, pandas, polars: CSV and Parquet | `tables` |
 //!
-//! All are written as streams: what is held does not grow with the number of documents.
+//! All are written as streams: memory use does not grow with the number of documents. `arrays` needs
+//! the feature `npz`, `mallet` the feature `compression`, and Parquet tables the feature `parquet`.
 
+#[cfg(feature = "npz")]
 mod arrays;
+#[cfg(feature = "compression")]
 mod mallet;
 mod pyldavis;
 mod tables;
 
+#[cfg(feature = "npz")]
 pub use arrays::{save_gensim, save_sklearn};
+#[cfg(feature = "compression")]
 pub use mallet::{Mallet, save_mallet};
 pub use pyldavis::save_pyldavis;
 pub use tables::save_tables;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::files::AtomicFile;
 
 /// Makes a folder where there is none.
 fn folder(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(Error::io("create", path))
 }
 
-/// Writes a file of a folder, which appears when it is whole.
-fn file(folder: &Path, name: &str, fill: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<PathBuf> {
+/// Writes a file of a folder, which appears when it is complete.
+#[cfg(feature = "compression")]
+fn file(
+    folder: &Path,
+    name: &str,
+    fill: impl FnOnce(&mut Sink<'_>) -> Result<()>,
+) -> Result<std::path::PathBuf> {
     let path = folder.join(name);
-    let mut out = AtomicFile::create(&path)?;
+    let mut out = crate::files::AtomicFile::create(&path)?;
     fill(&mut Sink { out: &mut out, path: &path })?;
     out.commit()?;
     Ok(path)

@@ -10,6 +10,7 @@ pub use known::{Known, Unknown};
 pub use stream::{Mixture, Mixtures};
 pub(crate) use typical::labels_of;
 pub use typical::{Found, Similar, Typical, find_document, names_of};
+#[cfg(feature = "compression")]
 pub(crate) use write::push_cell;
 pub use write::{Inferred, Proportions, ProportionsFormat};
 

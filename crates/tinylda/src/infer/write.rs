@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Mixture, Mixtures};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
-use crate::model::npy_header;
+use crate::npy::npy_header;
 use crate::numbers::{push_number, push_share};
 use crate::table::{Cell, Column, Table, TableFormat};
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Model, TrainingRecord};
 use crate::corpus::{MAGIC, Vocabulary};
 use crate::error::{Error, Position, Result};
-use crate::files::{AtomicFile, Summed, read_at};
+use crate::files::{AtomicFile, Summed, open_regular, read_at};
 use crate::simd::flat_mut;
 use crate::topics::Topics;
 
@@ -145,12 +145,8 @@ impl Model {
 
     /// Reads a model and checks it, every byte.
     pub fn load(path: &Path) -> Result<Model> {
-        let file = File::open(path).map_err(Error::io("open", path))?;
-        let metadata = file.metadata().map_err(Error::io("open", path))?;
-        if metadata.is_dir() {
-            return Err(Error::io("open", path)(std::io::ErrorKind::IsADirectory.into()));
-        }
-        Reader { file: &file, path, length: metadata.len() }.model()
+        let (file, length) = open_regular(path, "model")?;
+        Reader { file: &file, path, length }.model()
     }
 }
 

@@ -1,11 +1,13 @@
 //! The model: topics that training has found, and how it found them.
 
 mod file;
+#[cfg(feature = "npz")]
 mod npz;
 mod words;
 
 pub(crate) use file::Frame;
-pub(crate) use npz::{Npz, npy_header};
+#[cfg(feature = "npz")]
+pub(crate) use npz::Npz;
 pub(crate) use words::Probabilities;
 pub use words::{Order, RankedWord};
 

@@ -9,19 +9,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 use super::Model;
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
-
-/// The head of an array file: numpy's format version 1.0.
-pub(crate) fn npy_header(dtype: &str, shape: &str) -> Vec<u8> {
-    let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
-    // Magic, version and length take 10 bytes; all of it is a multiple of 64 and ends in a line end.
-    let padding = 63 - (text.len() + 10) % 64;
-    text.push_str(&" ".repeat(padding));
-    text.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
-    bytes.extend_from_slice(text.as_bytes());
-    bytes
-}
+use crate::npy::npy_header;
 
 /// An `.npz` file on its way: arrays one after another, not compressed.
 pub(crate) struct Npz<'a> {

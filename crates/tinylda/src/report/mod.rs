@@ -16,6 +16,7 @@ mod documents;
 mod json;
 mod map;
 mod relevance;
+#[cfg(feature = "text")]
 mod texts;
 
 pub use distance::Distances;
@@ -164,7 +165,7 @@ impl Report {
                 let numbers: Vec<u64> = all.shown.iter().map(|document| document.number).collect();
                 let names = names_of(corpus, &numbers)?;
                 let stop = &mut || progress("first lines", 0, 0).is_break();
-                texts = texts::first_lines(corpus, &numbers, &names, stop)?;
+                texts = first_lines(corpus, &numbers, &names, stop)?;
             }
             found = Some(all);
         }
@@ -190,6 +191,21 @@ impl Report {
         };
         findings.write(&self.run)
     }
+}
+
+#[cfg(feature = "text")]
+use texts::first_lines;
+
+/// Finds no texts: they are read by the parser of the feature `text`.
+#[cfg(not(feature = "text"))]
+#[allow(clippy::unnecessary_wraps, reason = "fails with the feature")]
+fn first_lines(
+    _corpus: &Corpus,
+    _numbers: &[u64],
+    _names: &[String],
+    _stop: &mut dyn FnMut() -> bool,
+) -> Result<Option<Vec<String>>> {
+    Ok(None)
 }
 
 impl Findings<'_> {

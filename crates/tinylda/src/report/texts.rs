@@ -1,20 +1,24 @@
-//! The first lines of documents, from the files that the corpus was made of, where these are still there.
+//! The first lines of documents, from the files that the corpus was imported from, as far as these
+//! still exist.
 //!
-//! A file is read once, in order: where it is packed, up to the last text that is wanted. What cannot be read is shown without its
-//! text: a report is no reason to fail.
+//! Every file is read once, in order; a compressed one up to the last text that is wanted. The
+//! parser is that of the import. A text that cannot be read is left out: it is no reason to fail.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::corpus::ingest::input::{Compression, Input};
+use crate::corpus::ingest::raw::records::{Reader, Shape};
 use crate::corpus::{Corpus, Source, TextPlace};
 use crate::error::{Error, Result};
 
-/// Characters that are shown.
+/// Number of characters that are shown.
 const SHOWN: usize = 300;
-/// Bytes that are read of a text: enough for that many characters, or for a record of JSON.
-const READ: usize = 1 << 16;
+/// Number of bytes that are read of a text, which are more than those characters have.
+const TEXT_BYTES: usize = 1 << 16;
+/// Longest record that is parsed, in bytes. The texts of longer ones are not shown.
+const RECORD_BYTES: usize = 1 << 22;
 
 /// A text to find: which of the documents, where, and the name of its file in a folder.
 struct Wanted {
@@ -57,11 +61,12 @@ pub(super) fn first_lines(
     Ok(texts.iter().any(|text| !text.is_empty()).then_some(texts))
 }
 
-/// As it was given, or else beside the corpus.
-fn located(corpus: &Path, source: &Source) -> PathBuf {
+/// Returns the path as it was given, or else the file of that name beside the corpus; nothing where
+/// neither is a regular file or a folder. A pipe would be waited for.
+fn located(corpus: &Path, source: &Source) -> Option<PathBuf> {
     let given = PathBuf::from(&source.path);
     let beside = corpus.parent().map(|folder| folder.join(given.file_name().unwrap_or_default()));
-    if given.exists() { given } else { beside.filter(|path| path.exists()).unwrap_or(given) }
+    [Some(given), beside].into_iter().flatten().find(|path| path.is_file() || path.is_dir())
 }
 
 fn find<'w>(
@@ -71,33 +76,47 @@ fn find<'w>(
     texts: &mut [String],
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<()> {
-    let path = located(corpus, source);
+    let (Some(path), Some(shape)) = (located(corpus, source), Shape::of_source(source)) else {
+        return Ok(());
+    };
+    // A quoted field is preceded by its quote.
+    let quotes = matches!(&shape, Shape::Table(_)) && !shape.place_is_record();
+    let reader = Reader { path: path.clone(), shape, strict: false };
     let mut stream: Option<(Input, u64)> = None;
     for text in wanted {
         if stop() {
             return Err(Error::Interrupted);
         }
-        let length = (text.place.length as usize).min(READ);
+        let length = text.place.length as usize;
+        let length = match reader.shape.place_is_record() {
+            true if length > RECORD_BYTES => continue,
+            true => length,
+            false => length.min(TEXT_BYTES),
+        };
+        let before = usize::from(quotes && text.place.offset > 0);
+        let (offset, length) = (text.place.offset - before as u64, length + before);
         let bytes = if path.is_dir() {
             // A name that leads out of the folder is none of its files.
             let name = Path::new(&text.name);
             let inside = name.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-            if inside { plain(&path.join(name), text.place.offset, length) } else { None }
+            let file = path.join(name);
+            if inside && file.is_file() { plain(&file, offset, length) } else { None }
         } else {
             if stream.is_none() {
                 stream = Input::open(&path).ok().map(|input| (input, 0));
             }
             match &mut stream {
-                Some((input, _)) if input.compression == Compression::None => {
-                    plain(&path, text.place.offset, length)
-                }
-                Some((input, position)) => ahead(input, position, text.place.offset, length, stop)?,
+                Some((input, _)) if input.compression == Compression::None => plain(&path, offset, length),
+                Some((input, position)) => ahead(input, position, offset, length, stop)?,
                 None => None,
             }
         };
-        // The rest of a file that has become too short is not there either.
+        // A file may have become shorter.
         let Some(bytes) = bytes else { continue };
-        texts[text.at] = first(&bytes, &source.format);
+        let (head, bytes) = bytes.split_at(before);
+        if let Ok(found) = reader.text_at(bytes, head == b"\"") {
+            texts[text.at] = first(&found);
+        }
     }
     Ok(())
 }
@@ -136,15 +155,8 @@ fn ahead(
     Ok(Some(bytes).filter(|bytes| bytes.len() == length))
 }
 
-/// The first characters, spaces and line ends as one space each.
-fn first(bytes: &[u8], format: &str) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let text = match format {
-        // The longest string of a record is its text, more often than not; which field it was is not kept.
-        "jsonl" => serde_json::from_str(&text).ok().and_then(longest).unwrap_or(text.into_owned()),
-        "csv" | "tsv" => text.replace("\"\"", "\""),
-        _ => text.into_owned(),
-    };
+/// The first characters of a text, with white space and control characters as single spaces.
+fn first(text: &str) -> String {
     let mut out = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
         if !out.is_empty() {
@@ -159,28 +171,72 @@ fn first(bytes: &[u8], format: &str) -> String {
     super::clipped(&out, SHOWN)
 }
 
-fn longest(value: serde_json::Value) -> Option<String> {
-    let strings: Vec<String> = match value {
-        serde_json::Value::String(text) => vec![text],
-        serde_json::Value::Array(list) => list.into_iter().filter_map(longest).collect(),
-        serde_json::Value::Object(map) => map.into_iter().filter_map(|(_, value)| longest(value)).collect(),
-        _ => Vec::new(),
-    };
-    strings.into_iter().max_by_key(String::len)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
+    use crate::corpus::ingest::words::StopWords;
+    use crate::corpus::ingest::{Format, Import, Parts, TextPipeline};
 
     #[test]
-    fn first_lines_of_every_format() {
-        assert_eq!(first(b" a\n\n b\x00c\t\xff", "text"), "a b c \u{fffd}");
-        assert_eq!(first(b"say \"\"so\"\"", "csv"), "say \"so\"");
-        assert_eq!(first(br#"{"id": "x", "body": ["the whole", "text"]}"#, "jsonl"), "the whole");
-        assert_eq!(first(br#"{"id": "x", "bo"#, "jsonl"), r#"{"id": "x", "bo"#);
-        let long = first("ä ".repeat(9999).as_bytes(), "text");
+    fn first_lines_are_clipped() {
+        assert_eq!(first(" a\n\n b\x00c\t\u{fffd}"), "a b c \u{fffd}");
+        let long = first(&"ä ".repeat(9999));
         assert_eq!(long.chars().count(), SHOWN);
         assert!(long.ends_with('…'));
+    }
+
+    /// The first lines of all documents of a file.
+    fn lines_of(format: Format, parts: Parts, bytes: &[u8]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
+        std::fs::write(&input, bytes).unwrap();
+        let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
+        let import = Import { format: Some(format), parts, words, ..Import::default() };
+        import.run(&input, &output, &mut |_| ControlFlow::Continue(())).unwrap();
+        let corpus = Corpus::open(&output).unwrap();
+        let numbers: Vec<u64> = (0..corpus.shape().documents).collect();
+        first_lines(&corpus, &numbers, &[], &mut || false).unwrap().unwrap_or_default()
+    }
+
+    fn columns(columns: &[&str]) -> Parts {
+        Parts { text_columns: columns.iter().map(|&name| name.into()).collect(), ..Parts::default() }
+    }
+
+    #[test]
+    fn first_lines_are_those_that_were_imported() {
+        let none = Parts::default();
+        assert_eq!(lines_of(Format::Text, none.clone(), b"a  b\nc \xff d\n"), ["a b", "c \u{fffd} d"]);
+        let csv = b"id,text,more\n1,\"say \"\"so\"\", a\nb\",x\n2,plain \"\"text\"\",y\n";
+        let all = lines_of(Format::Csv, none.clone(), csv);
+        assert_eq!(all, ["say \"so\", a b", "plain \"\"text\"\""]);
+        let all = lines_of(Format::Csv, columns(&["text", "more"]), csv);
+        assert_eq!(all, ["say \"so\", a b x", "plain \"\"text\"\" y"]);
+        let all =
+            lines_of(Format::Csv, Parts { no_quotes: true, ..columns(&["3", "1"]) }, b"1;a;\"b\n2;c;d\n");
+        assert_eq!(all, ["\"b 1", "d 2"]);
+        let json = b"{\"id\": \"a long name of it\", \"text\": [\"a b\", \"c\"], \"x\": {\"y\": \"z\"}}\n";
+        assert_eq!(lines_of(Format::JsonLines, none.clone(), json), ["a b c"]);
+        let fields = Parts { text_fields: vec!["x.y".into(), "text".into()], ..none.clone() };
+        assert_eq!(lines_of(Format::JsonLines, fields, json), ["z a b c"]);
+        assert_eq!(lines_of(Format::Mallet, none.clone(), b"name label the text\n"), ["the text"]);
+        assert_eq!(lines_of(Format::VowpalWabbit, none, b"1 'n |w a:2 b\n"), ["a a b"]);
+    }
+
+    #[test]
+    fn sources_of_older_versions_are_read() {
+        for (format, bytes, quoted, text) in [
+            ("text", "a b", false, "a b"),
+            ("csv", "say \"\"so\"\"", true, "say \"so\""),
+            ("jsonl", "{\"text\": \"a\"}", false, "a"),
+        ] {
+            let source = Source { path: "x".into(), format: format.into(), ..Source::default() };
+            let shape = Shape::of_source(&source).unwrap();
+            let reader = Reader { path: "x".into(), shape, strict: false };
+            assert_eq!(reader.text_at(bytes.as_bytes(), quoted).unwrap(), text);
+        }
+        let unknown = Source { format: "unknown".into(), ..Source::default() };
+        assert!(Shape::of_source(&unknown).is_none());
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn write_small(path: &Path) {
 pub(crate) fn write_small_with_details(path: &Path) {
     let pipeline =
         Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::default() };
-    let sources = vec![Source { path: "texts/ä.csv".into(), format: "csv".into() }];
+    let sources = vec![Source { path: "texts/ä.csv".into(), format: "csv".into(), ..Source::default() }];
     let about = About { pipeline: Some(pipeline), sources };
     let mut writer = CorpusWriter::create_with(path, true, true, true, &about).unwrap();
     for d in 0..40u32 {

@@ -1,30 +1,34 @@
-//! Inputs that are no streams of lines: npz, h5ad and Parquet. They are files with parts in many places, read by position.
+//! Inputs that are read by position instead of line by line: npz, h5ad and Parquet.
+//!
+//! Each of them is a cargo feature; without it, the input is refused.
 
+#[cfg(any(feature = "parquet", feature = "hdf5"))]
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::assemble::{Assembler, SortLimits};
-use super::input::Compression;
-use super::matrix::bad;
-use super::{Expect, Format, Import, ImportProgress, Imported, TableColumns, h5ad, npz, parquet};
+use super::detect::detect_binary;
+use super::shared_file::SharedFile;
+use super::sorter::SortLimits;
+use super::{Format, Import, ImportProgress, Imported, bad};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::files::{SharedFile, folder_of};
-
-/// What such files begin with.
-const MAGICS: [(&[u8], Format); 3] =
-    [(b"PK\x03\x04", Format::Npz), (b"\x89HDF\r\n\x1a\n", Format::H5ad), (b"PAR1", Format::Parquet)];
+use crate::features::missing;
+#[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
+use {super::Expect, super::input::Compression, super::sorter::DocumentSorter};
 
 /// Takes a name.
+#[cfg(any(feature = "parquet", feature = "hdf5"))]
 type EachName<'n> = &'n mut dyn FnMut(&str) -> Result<()>;
 
-/// A file of names, a line each, for the assembler: it may read them twice.
+/// A temporary file of names, one per line, for the sorter, which may read them twice.
+#[cfg(any(feature = "parquet", feature = "hdf5"))]
 struct NamesFile(tempfile::NamedTempFile);
 
+#[cfg(any(feature = "parquet", feature = "hdf5"))]
 impl NamesFile {
     fn new(output: &Path) -> Result<NamesFile> {
-        let folder = folder_of(output);
+        let folder = crate::files::folder_of(output);
         let file = tempfile::Builder::new()
             .prefix(".tinylda-")
             .suffix(".tmp")
@@ -33,7 +37,7 @@ impl NamesFile {
         Ok(NamesFile(file))
     }
 
-    /// Takes names one after another, and writes each as a line.
+    /// Writes names as lines. Returns whether there are any.
     fn write(&self, all: impl FnOnce(EachName<'_>) -> Result<bool>) -> Result<bool> {
         let mut out = std::io::BufWriter::new(self.0.as_file());
         let path = self.0.path();
@@ -49,17 +53,41 @@ impl NamesFile {
     }
 }
 
-/// Counts of words, in one of these formats.
-enum Contents {
-    Table(parquet::ParquetFile, parquet::Counts),
-    Cells(SharedFile),
-    Matrix(SharedFile),
+/// A file of one of these formats.
+pub(super) struct BinaryInput<'a> {
+    pub(super) format: Format,
+    pub(super) file: SharedFile,
+    /// Errors call the file by this path.
+    pub(super) path: &'a Path,
+    /// The vocabulary that the user gave.
+    pub(super) given: Option<Vocabulary>,
+}
+
+/// All entries of a file, and the words that they refer to.
+#[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
+struct Entries {
+    sorter: DocumentSorter,
+    words: u32,
+    vocabulary: Option<Vocabulary>,
+}
+
+/// Turns a share of the work into bytes of the file, which is what a user knows.
+#[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
+fn in_bytes(
+    bytes: u64,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> impl FnMut(u64, u64) -> ControlFlow<()> {
+    move |done, all| {
+        let share = done as f64 / all.max(1) as f64;
+        let read = (share.min(1.0) * bytes as f64) as u64;
+        progress(ImportProgress::Reading { bytes: read, total: Some(bytes) })
+    }
 }
 
 impl Import {
     /// Which of these formats an input is in, if any: as it was said, or as it begins.
     pub(super) fn binary_format(&self, start: &[u8], input: &Path) -> Result<Option<Format>> {
-        let found = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format);
+        let found = detect_binary(start);
         match self.format {
             None => Ok(found),
             Some(format @ (Format::Npz | Format::H5ad | Format::Parquet)) => {
@@ -71,7 +99,7 @@ impl Import {
                     input,
                     format!("{there} at the beginning"),
                     format.name(),
-                    "Check the file, or name another --format.",
+                    "check the file, or choose another {format}",
                 ))
             }
             Some(_) => Ok(None),
@@ -136,84 +164,130 @@ impl Import {
         }
     }
 
-    /// Imports a file of one of these formats, which errors call `input`.
+    /// Imports a file of one of these formats.
     pub(super) fn run_binary(
         &self,
-        format: Format,
-        file: SharedFile,
-        input: &Path,
+        input: BinaryInput<'_>,
         output: &Path,
         limits: SortLimits,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        self.check_table_options(format)?;
-        let bytes = file.bytes();
-        let contents = match format {
-            Format::Parquet => {
-                let table = parquet::ParquetFile::open(input, file)?;
-                let id = self.columns.id.clone().or_else(|| self.parts.id_column.clone());
-                match table.form(&TableColumns { id, ..self.columns.clone() }, &self.parts)? {
-                    parquet::Form::Texts(columns) => {
-                        self.check_binary_options(format, true)?;
-                        let mut texts = parquet::Texts::new(table, columns);
-                        let shape = texts.shape();
-                        return self.run_raw(&mut texts, shape, format, input, output, progress);
-                    }
-                    parquet::Form::Counts(form) => Contents::Table(table, form),
-                }
+        self.check_table_options(input.format)?;
+        match input.format {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => self.run_parquet(input, output, limits, progress),
+            #[cfg(feature = "hdf5")]
+            Format::H5ad => self.run_h5ad(&input, output, limits, progress),
+            #[cfg(feature = "npz")]
+            Format::Npz => self.run_npz(input, output, limits, progress),
+            format => {
+                let _ = (output, limits, progress);
+                Err(missing(format.feature(), "read", input.path))
             }
-            Format::H5ad => Contents::Cells(file),
-            _ => Contents::Matrix(file),
+        }
+    }
+
+    #[cfg(feature = "parquet")]
+    fn run_parquet(
+        &self,
+        input: BinaryInput<'_>,
+        output: &Path,
+        limits: SortLimits,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        use super::parquet::{Form, ParquetFile};
+
+        let BinaryInput { format, file, path, .. } = input;
+        let bytes = file.bytes();
+        let table = ParquetFile::open(path, file)?;
+        let id = self.columns.id.clone().or_else(|| self.parts.id_column.clone());
+        let form = match table.form(&super::TableColumns { id, ..self.columns.clone() }, &self.parts)? {
+            #[cfg(feature = "text")]
+            Form::Texts(columns) => {
+                self.check_binary_options(format, true)?;
+                let mut texts = super::parquet::Texts::new(table, columns);
+                let shape = texts.shape();
+                return self.run_raw(&mut texts, shape, format, path, output, progress);
+            }
+            #[cfg(not(feature = "text"))]
+            Form::Texts(_) => return Err(missing("text", "read", path)),
+            Form::Counts(form) => form,
         };
         self.check_binary_options(format, false)?;
-        let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
+        let names = NamesFile::new(output)?;
+        let named = names.write(|each| table.names(&form, each))?;
+        let mut sorter = DocumentSorter::new(output, path, named.then(|| names.0.path()), limits)?;
+        let expect = Expect { skip_zeros: self.skip_zeros, vocabulary: None };
+        let found = table.read(&form, &expect, output, &mut sorter, &mut in_bytes(bytes, progress))?;
+        let entries = Entries { sorter, words: found.words, vocabulary: found.vocabulary };
+        finish_binary(entries, format, path, progress)
+    }
+
+    #[cfg(feature = "hdf5")]
+    fn run_h5ad(
+        &self,
+        input: &BinaryInput<'_>,
+        output: &Path,
+        limits: SortLimits,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        self.check_binary_options(input.format, false)?;
+        let names = NamesFile::new(output)?;
+        let data = super::h5ad::open(input.path, &input.file, self.layer.as_deref())?;
+        names.write(|each| {
+            data.documents.iter().try_for_each(|name| each(name))?;
+            Ok(true)
+        })?;
+        let mut sorter = DocumentSorter::new(output, input.path, Some(names.0.path()), limits)?;
+        let expect = Expect { skip_zeros: self.skip_zeros, vocabulary: None };
+        let mut reading = in_bytes(input.file.bytes(), progress);
+        let words = data.matrix.read(false, &expect, &mut sorter, &mut reading)?;
+        drop(reading);
+        let entries = Entries { sorter, words, vocabulary: Some(data.words) };
+        finish_binary(entries, input.format, input.path, progress)
+    }
+
+    #[cfg(feature = "npz")]
+    fn run_npz(
+        &self,
+        input: BinaryInput<'_>,
+        output: &Path,
+        limits: SortLimits,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        let BinaryInput { format, file, path, given } = input;
+        self.check_binary_options(format, false)?;
+        let bytes = file.bytes();
+        let matrix = super::npz::open(path, file)?;
+        let mut sorter = DocumentSorter::new(output, path, self.names.as_deref(), limits)?;
         let expect = Expect {
             skip_zeros: self.skip_zeros,
             vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
         };
-        // As a share of the file's bytes, since that is what a user knows.
-        let mut reading = |done: u64, all: u64| {
-            let share = done as f64 / all.max(1) as f64;
-            let read = (share.min(1.0) * bytes as f64) as u64;
-            progress(ImportProgress::Reading { bytes: read, total: Some(bytes) })
-        };
-        let spool = NamesFile::new(output)?;
-        let (assembler, words, vocabulary) = match contents {
-            Contents::Table(table, form) => {
-                let named = spool.write(|each| table.names(&form, each))?;
-                let names = named.then(|| spool.0.path());
-                let mut out = Assembler::new(output, input, names, limits)?;
-                let found = table.read(&form, &expect, output, &mut out, &mut reading)?;
-                (out, found.words, found.vocabulary)
-            }
-            Contents::Cells(file) => {
-                let data = h5ad::open(input, &file, self.layer.as_deref())?;
-                spool.write(|each| {
-                    data.documents.iter().try_for_each(|name| each(name))?;
-                    Ok(true)
-                })?;
-                let mut out = Assembler::new(output, input, Some(spool.0.path()), limits)?;
-                let words = data.matrix.read(false, &expect, &mut out, &mut reading)?;
-                (out, words, Some(data.words))
-            }
-            Contents::Matrix(file) => {
-                let matrix = npz::open(input, file)?;
-                let mut out = Assembler::new(output, input, self.names.as_deref(), limits)?;
-                let words = matrix.read(self.transpose, &expect, &mut out, &mut reading)?;
-                (out, words, given)
-            }
-        };
-        if assembler.entries() == 0 {
-            return Err(bad(
-                input,
-                format!("not a single word (read as {})", format.name()),
-                "at least one document with a word",
-                "Check that this is the right file.",
-            ));
-        }
-        let sorted = assembler.sorted();
-        let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
-        let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
-        Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted, dropped: None })
+        let words = matrix.read(self.transpose, &expect, &mut sorter, &mut in_bytes(bytes, progress))?;
+        finish_binary(Entries { sorter, words, vocabulary: given }, format, path, progress)
     }
+}
+
+/// Writes the corpus.
+#[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
+fn finish_binary(
+    entries: Entries,
+    format: Format,
+    path: &Path,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> Result<Imported> {
+    let Entries { sorter, words, vocabulary } = entries;
+    if sorter.entries() == 0 {
+        return Err(bad(
+            path,
+            format!("not a single word (read as {})", format.name()),
+            "at least one document with a word",
+            "check that this is the right file",
+        ));
+    }
+    let sorted = sorter.sorted();
+    let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
+    let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
+    Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted, dropped: None })
 }

@@ -15,13 +15,14 @@ use hdf5_reader::{
     SliceInfoElem,
 };
 
-use super::matrix::{Flow, Layout, Matrix, Numbers, bad};
-use super::npz::Dtype;
+use super::bad;
+use super::dtype::Dtype;
+use super::matrix::{Flow, Layout, Matrix, Numbers};
+use super::shared_file::SharedFile;
 use crate::corpus::Vocabulary;
-use crate::error::{Error, Result};
-use crate::files::SharedFile;
+use crate::error::{Error, Remedy, Result};
 
-const AGAIN: &str = "Copy the file again, or write it again with adata.write_h5ad.";
+const AGAIN: &str = "copy the file again, or write it again with adata.write_h5ad";
 /// Chunks that are unpacked at a time, and the most that one may take.
 const CACHE_BYTES: usize = 64 << 20;
 const CHUNK_BYTES: usize = 256 << 20;
@@ -58,7 +59,7 @@ impl Values {
     fn new(path: &Path, dataset: Dataset) -> Result<Values> {
         dtype(dataset.dtype()).ok_or_else(|| {
             let found = format!("{} in {:?}", kind(dataset.dtype()), dataset.name());
-            bad(path, found, "numbers", "Check that this is an AnnData file with counts.")
+            bad(path, found, "numbers", "check that this is an AnnData file with counts")
         })?;
         let shape = dataset.shape().to_vec();
         let (rows, width) = match shape[..] {
@@ -184,7 +185,7 @@ fn broken(path: &Path) -> impl FnOnce(H5Error) -> Error + use<> {
                 &path,
                 format!("an HDF5 file packed in a way that is not known here ({text})"),
                 "gzip, lzf, lz4 or zstd",
-                "Write it again: adata.write_h5ad(file, compression=\"gzip\").",
+                "write it again: adata.write_h5ad(file, compression=\"gzip\")",
             );
         }
         bad(
@@ -329,17 +330,14 @@ fn looks_like_counts(file: &Hdf5File, layer: &str) -> Option<bool> {
 }
 
 /// What to do where a layer holds no counts.
-fn remedy(file: &Hdf5File, chosen: &str) -> String {
+fn remedy(file: &Hdf5File, chosen: &str) -> Remedy {
     let others = layers(file).into_iter().filter(|name| place(Some(name)).0 != chosen);
-    let counts: Vec<String> = others
-        .filter(|name| looks_like_counts(file, name) == Some(true))
-        .map(|n| format!("--layer {n}"))
-        .collect();
-    if counts.is_empty() {
-        "Topic models need raw counts, and no matrix of this file has them: save the data before it is normalised.".into()
-    } else {
-        format!("Topic models need raw counts; this file has whole numbers in: {}.", counts.join(", "))
-    }
+    let counts: Vec<String> = others.filter(|name| looks_like_counts(file, name) == Some(true)).collect();
+    let Some((first, rest)) = counts.split_first() else {
+        return "no matrix of this file has raw counts: save the data before it is normalised".into();
+    };
+    let start = Remedy::from("choose a matrix with raw counts: ").parameter("layer", Some(first));
+    rest.iter().fold(start, |all, name| all.text(" or ").parameter("layer", Some(name)))
 }
 
 /// Opens the matrix that `layer` names: `X`, `raw`, or one of `layers`. Errors call the file `path`.
@@ -353,7 +351,7 @@ pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Resul
             path,
             format!("no matrix {place:?} (there are: {there})"),
             "an AnnData file with that matrix",
-            "Name one of them with --layer, or check that this is an AnnData file.",
+            "choose one of them with {layer}, or check that this is an AnnData file",
         )
     };
     let remedy = remedy(&file, &place);
@@ -373,7 +371,7 @@ pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Resul
             "csr" => Layout::Csr { starts: flow(&group, "indptr")?, columns: flow(&group, "indices")? },
             "csc" => Layout::Csc { starts: flow(&group, "indptr")?, rows: flow(&group, "indices")? },
             other => {
-                let remedy = "Save it as a csr_matrix, or as an array.";
+                let remedy = "save it as a csr_matrix or as an array";
                 return Err(bad(
                     path,
                     format!("{name} encoded as {other:?}"),
@@ -400,7 +398,7 @@ pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Resul
             path,
             format!("no names in {frame:?} ({e})"),
             "a data frame with an index, as anndata 0.7 and later write it",
-            "Read the file with a newer anndata and write it again, or export it with scipy.sparse.save_npz.",
+            "read the file with a newer anndata and write it again, or export it with scipy.sparse.save_npz",
         )
     };
     let documents = names(&file, "obs").map_err(|e| unnamed("obs", &e))?;

@@ -1,14 +1,13 @@
-//! Where bytes come from: a file or standard input, compressed or not, told by content and never by name.
+//! Byte sources: a file or standard input, decompressed. The compression is detected from the
+//! content, never from the name.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-
+use super::lines::ReadProgress;
 use crate::error::{Error, Position, Result};
 
 /// How an input is compressed.
@@ -27,7 +26,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Its usual name.
+    /// The usual name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Compression::None => "none",
@@ -38,8 +37,8 @@ impl Compression {
         }
     }
 
-    /// From the first bytes of a file.
-    fn of(start: &[u8]) -> Compression {
+    /// Detects the compression from the first bytes of a file.
+    fn detect(start: &[u8]) -> Compression {
         match start {
             [0x1f, 0x8b, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
@@ -50,19 +49,24 @@ impl Compression {
     }
 }
 
-/// An xz or zstd file can ask for a window of gigabytes; no honest one needs more than this.
-const WINDOW_BYTES: u64 = 128 << 20;
+/// Bytes that are read at a time where an input is copied.
+const COPY_BYTES: usize = 1 << 18;
 
-/// A readable, decompressed input.
+/// A readable, decompressed input. Bytes that were only looked at are returned by later reads, so
+/// that a stream loses none.
 pub(crate) struct Input {
     pub(crate) path: PathBuf,
     pub(crate) compression: Compression,
-    /// The file's size, where there is one.
+    /// Size of the file in bytes, where there is one.
     pub(crate) total: Option<u64>,
-    /// It is a file that can be opened again.
-    pub(crate) again: bool,
+    /// Whether the path leads to the same bytes when it is opened again: true for regular files,
+    /// false for streams.
+    pub(crate) reopenable: bool,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn Read>,
+    /// Bytes that were read ahead; those from `next` on have not been returned by a read.
+    peeked: Vec<u8>,
+    next: usize,
 }
 
 impl Input {
@@ -77,45 +81,117 @@ impl Input {
             return Err(Error::io("read", path)(io::ErrorKind::IsADirectory.into()));
         }
         let total = metadata.is_file().then_some(metadata.len());
-        Ok(Input { again: total.is_some(), ..Input::new(Box::new(file), path, total)? })
+        Ok(Input { reopenable: total.is_some(), ..Input::new(Box::new(file), path, total)? })
     }
 
-    /// From any bytes; errors call them `path`.
+    /// Reads from any source of bytes, which errors call `path`.
     pub(crate) fn new(source: Box<dyn Read>, path: &Path, total: Option<u64>) -> Result<Input> {
         let consumed = Arc::new(AtomicU64::new(0));
         let counted = Counted { source, consumed: Arc::clone(&consumed) };
         let mut buffered = BufReader::with_capacity(1 << 18, counted);
-        // A pipe may hand over a byte at a time, so the first read can be too short to tell: ask until it is enough.
+        // A pipe may deliver one byte at a time, so that a single read can be too short to decide.
         let mut start = Vec::with_capacity(8);
         (&mut buffered).take(8).read_to_end(&mut start).map_err(Error::io("read", path))?;
-        let compression = Compression::of(&start);
+        let compression = Compression::detect(&start);
         let source = io::Cursor::new(start).chain(buffered);
         let reader: Box<dyn Read> = match compression {
             Compression::None => Box::new(source),
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
-            Compression::Zstd => Box::new(Zstd::new(source)),
-            Compression::Xz => {
-                Box::new(lzma_rust2::XzReader::new_mem_limit(source, true, (WINDOW_BYTES >> 10) as u32))
-            }
-            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
+            #[cfg(feature = "compression")]
+            _ => super::decompress::decompress(compression, source),
+            #[cfg(not(feature = "compression"))]
+            _ => return Err(crate::features::missing("compression", "read", path)),
         };
-        Ok(Input { path: path.to_path_buf(), compression, total, again: false, consumed, reader })
+        Ok(Input::with_reader(reader, compression, path, total, consumed))
     }
 
-    /// From bytes that are not compressed, whatever they look like.
+    /// Reads bytes that are not compressed, whatever they look like.
     pub(crate) fn plain(source: Box<dyn Read>, path: &Path, total: u64) -> Input {
         let consumed = Arc::new(AtomicU64::new(0));
         let reader = Box::new(Counted { source, consumed: Arc::clone(&consumed) });
-        let (path, compression) = (path.to_path_buf(), Compression::None);
-        Input { path, compression, total: Some(total), again: false, consumed, reader }
+        Input::with_reader(reader, Compression::None, path, Some(total), consumed)
     }
 
-    /// How many bytes of the file itself have been read.
+    /// Reads a copy that [`spool`](Input::spool) has made, from its beginning.
+    pub(crate) fn spooled(file: &File, path: &Path) -> Result<Input> {
+        let attempt = || {
+            let mut file = file.try_clone()?;
+            file.seek(SeekFrom::Start(0))?;
+            let total = file.metadata()?.len();
+            Ok((file, total))
+        };
+        let (file, total) = attempt().map_err(Error::io("read", path))?;
+        Ok(Input::plain(Box::new(file), path, total))
+    }
+
+    fn with_reader(
+        reader: Box<dyn Read>,
+        compression: Compression,
+        path: &Path,
+        total: Option<u64>,
+        consumed: Arc<AtomicU64>,
+    ) -> Input {
+        let path = path.to_path_buf();
+        Input { path, compression, total, reopenable: false, consumed, reader, peeked: Vec::new(), next: 0 }
+    }
+
+    /// Number of bytes of the file itself, compressed or not, that have been read.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
 
+    /// Returns the next `count` bytes, or fewer at the end of the input. Later reads return them again.
+    pub(crate) fn peek(&mut self, count: usize) -> Result<&[u8]> {
+        self.peeked.drain(..self.next);
+        self.next = 0;
+        while self.peeked.len() < count {
+            let mut peeked = std::mem::take(&mut self.peeked);
+            let filled = peeked.len();
+            peeked.resize(count, 0);
+            let read = self.read_on(&mut peeked[filled..]);
+            peeked.truncate(filled + read.as_ref().copied().unwrap_or(0));
+            self.peeked = peeked;
+            if read? == 0 {
+                break;
+            }
+        }
+        Ok(&self.peeked[..self.peeked.len().min(count)])
+    }
+
+    /// Reads some bytes; 0 at the end of the input.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if self.next < self.peeked.len() {
+            let n = buffer.len().min(self.peeked.len() - self.next);
+            buffer[..n].copy_from_slice(&self.peeked[self.next..self.next + n]);
+            self.next += n;
+            if self.next == self.peeked.len() {
+                (self.peeked, self.next) = (Vec::new(), 0);
+            }
+            return Ok(n);
+        }
+        self.read_on(buffer)
+    }
+
+    /// Copies the rest of the input, decompressed, to a temporary file without a name, which
+    /// disappears when it is closed or the process ends. Streams and compressed files that must be
+    /// read several times or by position are read from such a copy.
+    pub(crate) fn spool(mut self, folder: &Path, progress: ReadProgress<'_>) -> Result<File> {
+        let failed = || Error::io("store a copy of the input in", folder);
+        let mut file = tempfile::tempfile_in(folder).map_err(failed())?;
+        let mut buffer = vec![0; COPY_BYTES];
+        loop {
+            let n = self.read(&mut buffer)?;
+            if n == 0 {
+                return Ok(file);
+            }
+            file.write_all(&buffer[..n]).map_err(failed())?;
+            if progress(self.consumed(), self.total).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+    }
+
+    /// Reads some bytes behind those that were peeked.
+    fn read_on(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             match self.reader.read(buffer) {
                 Ok(n) => return Ok(n),
@@ -123,34 +199,38 @@ impl Input {
                 Err(e) if self.compression == Compression::None => {
                     return Err(Error::io("read", &self.path)(e));
                 }
-                Err(e) => {
-                    let name = self.compression.name();
-                    let memory = e.kind() == io::ErrorKind::OutOfMemory || e.to_string().contains("indow");
-                    if memory {
-                        return Err(Error::Input {
-                            path: self.path.clone(),
-                            position: Position::Byte(self.consumed()),
-                            found: format!("{name} data that needs more than 128 MiB to unpack"),
-                            expected: "a smaller window".into(),
-                            remedy: format!(
-                                "Unpack it with the {name} program, or pipe it from there: … | tinylda import -"
-                            )
-                            .into(),
-                        });
-                    }
-                    return Err(Error::Input {
-                        path: self.path.clone(),
-                        position: Position::Byte(self.consumed()),
-                        found: format!("{name} data that is cut short or damaged"),
-                        expected: format!("a whole {name} file").into(),
-                        remedy: "Copy or download the file again.".into(),
-                    });
-                }
+                Err(e) => return Err(self.not_decompressed(&e)),
             }
+        }
+    }
+
+    fn not_decompressed(&self, error: &io::Error) -> Error {
+        let name = self.compression.name();
+        let memory = error.kind() == io::ErrorKind::OutOfMemory || error.to_string().contains("indow");
+        let (found, expected, remedy) = if memory {
+            (
+                format!("{name} data that needs more than 128 MiB to decompress"),
+                "a smaller window".to_owned(),
+                format!("decompress it with the {name} program first"),
+            )
+        } else {
+            (
+                format!("{name} data that is damaged or truncated"),
+                format!("a complete {name} file"),
+                "copy or download the file again".to_owned(),
+            )
+        };
+        Error::Input {
+            path: self.path.clone(),
+            position: Position::Byte(self.consumed()),
+            found,
+            expected: expected.into(),
+            remedy: remedy.into(),
         }
     }
 }
 
+/// Counts the bytes that are read.
 struct Counted {
     source: Box<dyn Read>,
     consumed: Arc<AtomicU64>,
@@ -164,61 +244,61 @@ impl Read for Counted {
     }
 }
 
-/// All frames of a Zstandard file, with their checksums (the decoder itself reads one frame and compares nothing).
-struct Zstd<R> {
-    source: R,
-    decoder: FrameDecoder,
-    inside: bool,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<R: BufRead> Zstd<R> {
-    fn new(source: R) -> Zstd<R> {
-        let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(WINDOW_BYTES);
-        Zstd { source, decoder, inside: false }
+    /// Delivers one byte at a time, as a pipe may.
+    struct Slow(io::Cursor<Vec<u8>>);
+
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = buffer.len().min(1);
+            self.0.read(&mut buffer[..most])
+        }
     }
-}
 
-impl<R: BufRead> Read for Zstd<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
+    fn slow(bytes: &[u8]) -> Input {
+        Input::new(Box::new(Slow(io::Cursor::new(bytes.to_vec()))), Path::new("x"), None).unwrap()
+    }
+
+    fn rest(input: &mut Input) -> Vec<u8> {
+        let (mut all, mut buffer) = (Vec::new(), [0; 7]);
         loop {
-            if !self.inside {
-                if self.source.fill_buf()?.is_empty() {
-                    return Ok(0);
-                }
-                match self.decoder.reset(&mut self.source) {
-                    Ok(()) => self.inside = true,
-                    Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                        length,
-                        ..
-                    })) => {
-                        let length = u64::from(length);
-                        if io::copy(&mut (&mut self.source).take(length), &mut io::sink())? != length {
-                            return Err(io::ErrorKind::UnexpectedEof.into());
-                        }
-                        continue;
-                    }
-                    Err(e) => return Err(io::Error::other(e)),
-                }
+            let n = input.read(&mut buffer).unwrap();
+            if n == 0 {
+                return all;
             }
-            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                self.decoder
-                    .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
-                    .map_err(io::Error::other)?;
-            }
-            let n = self.decoder.read(buffer)?;
-            if n > 0 {
-                return Ok(n);
-            }
-            if let Some(written) = self.decoder.get_checksum_from_data()
-                && self.decoder.get_calculated_checksum() != Some(written)
-            {
-                return Err(io::Error::other("wrong checksum"));
-            }
-            self.inside = false;
+            all.extend_from_slice(&buffer[..n]);
         }
+    }
+
+    #[test]
+    fn peeked_bytes_are_read_again() {
+        let bytes: Vec<u8> = (0..100).collect();
+        for count in [0, 1, 8, 9, 99, 100, 200] {
+            let mut input = slow(&bytes);
+            assert_eq!(input.peek(count).unwrap(), &bytes[..count.min(100)]);
+            assert_eq!(input.peek(count / 2).unwrap(), &bytes[..(count / 2).min(100)]);
+            assert_eq!(rest(&mut input), bytes);
+        }
+        let mut input = slow(&bytes);
+        input.peek(10).unwrap();
+        assert_eq!(input.read(&mut [0; 4]).unwrap(), 4);
+        assert_eq!(input.peek(20).unwrap(), &bytes[4..24]);
+        assert_eq!(rest(&mut input), &bytes[4..]);
+    }
+
+    #[test]
+    fn a_spooled_input_has_all_bytes() {
+        let bytes: Vec<u8> = (0..255).cycle().take(3 * COPY_BYTES + 1).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let mut input = Input::new(Box::new(io::Cursor::new(bytes.clone())), Path::new("x"), None).unwrap();
+        input.peek(100).unwrap();
+        let file = input.spool(folder.path(), &mut |_, _| std::ops::ControlFlow::Continue(())).unwrap();
+        let mut copy = vec![0; bytes.len()];
+        crate::files::read_at(&file, &mut copy, 0).unwrap();
+        assert!(copy == bytes && file.metadata().unwrap().len() == bytes.len() as u64);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,9 +1,6 @@
 //! Lines and numbers of text files, fast, and with the line's number at hand for every complaint.
 
-use std::fs::File;
-use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use super::input::Input;
 use crate::error::{Error, Position, Result};
@@ -121,7 +118,7 @@ impl<'p> Lines<'p> {
                 return Err(self.bad(
                     "a line longer than 256 MiB".into(),
                     "one document or entry per line".into(),
-                    "Check that the file has line ends and is of the format you named.",
+                    "check that the file has line ends and the format is right",
                 ));
             }
             self.buffer.resize(self.filled * 2, 0);
@@ -136,29 +133,6 @@ impl<'p> Lines<'p> {
             return Err(Error::Interrupted);
         }
         Ok(())
-    }
-
-    /// The first bytes of the input (at most some 200 KiB), before any line was taken.
-    pub(crate) fn peek(&mut self) -> Result<&[u8]> {
-        while !self.at_end && self.filled < CHUNK * 3 / 4 {
-            self.refill()?;
-        }
-        Ok(&self.buffer[..self.filled])
-    }
-
-    /// Puts all bytes from the first aside, unpacked, before any line was taken: for what comes but once, or packed, and is read more than
-    /// once or by position. The file has no name, and goes when it is closed, however the process ends.
-    pub(crate) fn put_aside(mut self, folder: &Path) -> Result<File> {
-        let failed = || Error::io("put the input aside in", folder);
-        let mut file = tempfile::tempfile_in(folder).map_err(failed())?;
-        loop {
-            file.write_all(&self.buffer[self.next..self.filled]).map_err(failed())?;
-            self.next = self.filled;
-            if self.at_end {
-                return Ok(file);
-            }
-            self.refill()?;
-        }
     }
 
     /// Goes to the next line that is not blank.
@@ -177,7 +151,7 @@ impl<'p> Lines<'p> {
             self.bad(
                 format!("bytes that are not UTF-8, from byte {} of the line", e.valid_up_to() + 1),
                 "UTF-8 text".into(),
-                "Convert the file, for instance with `iconv -f latin1 -t utf-8`.",
+                "convert the file to UTF-8, for instance with iconv",
             )
         })
     }
@@ -274,7 +248,7 @@ pub(crate) fn count(field: &[u8], reals: bool) -> std::result::Result<u32, Strin
 
 pub(crate) const COUNT_EXPECTED: &str = "a whole number from 1 to 4294967295";
 pub(crate) const COUNT_REMEDY: &str =
-    "Topic models count words: give raw counts, not weights such as tf-idf (round or scale them first).";
+    "give raw counts instead of weights such as tf-idf, or round them first";
 
 #[cfg(test)]
 mod tests {

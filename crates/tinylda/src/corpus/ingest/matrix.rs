@@ -1,11 +1,12 @@
 //! Matrices of counts in arrays, as scipy and AnnData keep them: read from front to back, never held whole.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::assemble::Assembler;
-use super::{Expect, MANY_WORDS};
-use crate::error::{Error, Position, Remedy, Result, Template};
+use super::dtype::whole;
+use super::sorter::DocumentSorter;
+use super::{Expect, MANY_WORDS, bad};
+use crate::error::{Error, Remedy, Result, Template};
 
 /// Numbers that are taken from an array at a time.
 const CHUNK: usize = 1 << 15;
@@ -74,11 +75,11 @@ pub(super) struct Matrix {
     pub(super) layout: Layout,
     pub(super) values: Flow,
     /// What to do where the values are no counts.
-    pub(super) remedy: String,
+    pub(super) remedy: Remedy,
 }
 
 impl Matrix {
-    fn bad(&self, found: &str, expected: &str, remedy: &str) -> Error {
+    fn bad(&self, found: &str, expected: &str, remedy: impl Into<Remedy>) -> Error {
         bad(&self.path, format!("{} with {found}", self.name), expected, remedy)
     }
 
@@ -87,7 +88,7 @@ impl Matrix {
         mut self,
         transpose: bool,
         expect: &Expect,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<u32> {
         let entries = self.values.total();
@@ -189,7 +190,7 @@ impl Matrix {
         Err(self.bad(
             &format!("an array {:?} that does not go from 0 up to the {entries} entries", starts.name),
             "where each row or column begins",
-            "The file is damaged or was made by hand: write it again.",
+            "the file is damaged or was made by hand: write it again",
         ))
     }
 
@@ -198,7 +199,7 @@ impl Matrix {
         self.bad(
             &format!("{rows} rows, {columns} columns and {entries} values, which do not fit each other"),
             expected,
-            "The file is damaged or was made by hand: write it again.",
+            "the file is damaged or was made by hand: write it again",
         )
     }
 
@@ -212,7 +213,7 @@ impl Matrix {
         Err(self.bad(
             &format!("{value} in its array {:?}", flow.name),
             &format!("whole numbers from 0 to {}", size.saturating_sub(1)),
-            "The file is damaged or was made by hand: write it again.",
+            "the file is damaged or was made by hand: write it again",
         ))
     }
 
@@ -230,7 +231,11 @@ impl Matrix {
         } else {
             "the value"
         };
-        Err(self.bad(&format!("{kind} {value}"), "counts: whole numbers from 0 to 4294967295", &self.remedy))
+        Err(self.bad(
+            &format!("{kind} {value}"),
+            "counts: whole numbers from 0 to 4294967295",
+            self.remedy.clone(),
+        ))
     }
 
     fn check_size(&self, documents: u64, words: u64, transpose: bool, expect: &Expect) -> Result<()> {
@@ -238,12 +243,13 @@ impl Matrix {
             && *given != words
         {
             let remedy = match (*given == documents, transpose) {
-                (true, true) => "Leave --transpose out.",
-                (true, false) => "Give --transpose: the documents are the columns.",
-                _ => "Give the vocabulary that belongs to this matrix: line i names word i.",
+                (true, true) => "omit {transpose}",
+                (true, false) => "use {transpose}: the documents are the columns",
+                _ => "give the vocabulary of this matrix: line i names word i",
             };
-            let expected = format!("{words}, as {} has words", self.path.display());
-            return Err(bad(path, format!("{given} words"), &expected, remedy));
+            let expected =
+                Template::default().text(format!("{words}, as many as {} has", self.path.display()));
+            return Err(bad(path, format!("{given} words"), expected, remedy));
         }
         let entries = self.values.total();
         let most = MANY_WORDS.saturating_add(entries.saturating_mul(1000));
@@ -251,31 +257,9 @@ impl Matrix {
             return Err(self.bad(
                 &format!("{words} words for {entries} entries"),
                 "fewer than 4294967295 words, and not thousands for every entry",
-                "Check the matrix: are words the columns? If they are the rows, say --transpose.",
+                "if the words are the rows of the matrix, use {transpose}",
             ));
         }
         Ok(())
-    }
-}
-
-/// A number that is a count, as one.
-#[inline]
-pub(super) fn whole(value: f64) -> Option<u32> {
-    ((0.0..=f64::from(u32::MAX)).contains(&value) && value.fract() == 0.0).then_some(value as u32)
-}
-
-/// Something wrong with a file that has no lines.
-pub(super) fn bad(
-    path: &Path,
-    found: String,
-    expected: impl Into<Template>,
-    remedy: impl Into<Remedy>,
-) -> Error {
-    Error::Input {
-        path: path.to_path_buf(),
-        position: Position::Whole,
-        found,
-        expected: expected.into(),
-        remedy: remedy.into(),
     }
 }

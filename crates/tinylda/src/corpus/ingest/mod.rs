@@ -1,20 +1,51 @@
 //! Importing: any supported input -> a corpus file.
 //!
-//! `input` opens and decompresses, `lines` cuts, one file per format reads entries, `assemble` brings them in order
-//! and writes the corpus. Raw text goes through `raw` (records, two passes) and `words` (what becomes of a text).
+//! | question | file |
+//! |---|---|
+//! | what is this input? | `detect`: opens it once |
+//! | where do bytes come from? | `input`, `decompress` |
+//! | lines and numbers | `lines` |
+//! | bags of words as text | `uci`, `mtx`, `pairs` |
+//! | matrices and tables | `binary`, `npz`, `h5ad`, `parquet` |
+//! | raw text: records, two passes | `raw` |
+//! | from text to words | [`words`] |
+//! | entries in any order -> documents | `sorter` |
 
-pub(crate) mod assemble;
+// Builds without some of the readers leave helpers unused that the readers share.
+#![cfg_attr(
+    not(all(
+        feature = "text",
+        feature = "parquet",
+        feature = "hdf5",
+        feature = "npz",
+        feature = "compression"
+    )),
+    allow(dead_code)
+)]
+
 mod binary;
+#[cfg(feature = "compression")]
+mod decompress;
+mod detect;
+#[cfg(any(feature = "npz", feature = "hdf5", feature = "parquet"))]
+mod dtype;
+#[cfg(feature = "hdf5")]
 mod h5ad;
 pub(crate) mod input;
 pub(crate) mod lines;
+#[cfg(any(feature = "npz", feature = "hdf5"))]
 mod matrix;
 mod mtx;
+#[cfg(feature = "npz")]
 mod npz;
+mod options;
 mod pairs;
+#[cfg(feature = "parquet")]
 mod parquet;
-mod raw;
-mod recognise;
+#[cfg(feature = "text")]
+pub(crate) mod raw;
+mod shared_file;
+pub(crate) mod sorter;
 mod uci;
 pub mod words;
 
@@ -22,20 +53,21 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-pub use self::parquet::TableColumns;
+pub use detect::{DetectedInput, InputKind};
 pub use input::Compression;
-pub use raw::{Parts, Words};
+pub use options::{Parts, TableColumns, TextPipeline};
 
-use self::assemble::{Assembler, SortLimits};
+use self::binary::BinaryInput;
 use self::input::Input;
 use self::lines::Lines;
-use self::raw::source::{FileSource, FolderSource, TextSource};
+use self::shared_file::SharedFile;
+use self::sorter::{DocumentSorter, SortLimits};
 use self::words::Dropped;
 use super::{Shape, Vocabulary};
-use crate::error::{Error, Position, Result, Template};
-use crate::files::{SharedFile, folder_of, same_file};
+use crate::error::{Error, Position, Remedy, Result, Template};
+use crate::files::{folder_of, same_file};
 
-const ZERO_REMEDY: &str = "Remove the entry, or say --skip-zeros to leave zeros out.";
+const ZERO_REMEDY: &str = "remove the entry, or skip zeros with {skip_zeros}";
 
 /// The formats that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +117,22 @@ impl Format {
             Format::Mallet => "mallet",
             Format::VowpalWabbit => "vw",
             Format::Folder => "folder",
+        }
+    }
+
+    /// The cargo feature that reads it; empty where none is needed.
+    pub(crate) fn feature(self) -> &'static str {
+        match self {
+            Format::Uci | Format::MatrixMarket | Format::SvmLight | Format::LdaC => "",
+            Format::Npz => "npz",
+            Format::H5ad => "hdf5",
+            Format::Parquet => "parquet",
+            Format::Text
+            | Format::Csv
+            | Format::JsonLines
+            | Format::Mallet
+            | Format::VowpalWabbit
+            | Format::Folder => "text",
         }
     }
 
@@ -141,7 +189,7 @@ pub struct Import {
     /// Raw text: which parts of the input are what.
     pub parts: Parts,
     /// Raw text: what becomes of it.
-    pub words: Words,
+    pub words: TextPipeline,
     /// What becomes of text is said for the case that it is text: with bags of words it is passed over.
     pub words_if_text: bool,
     /// Raw text: how many threads cut it into words; 0 for all cores. The corpus does not depend on it.
@@ -208,14 +256,14 @@ impl Expect {
                 expected: Template::from(format!("{words} (W of "))
                     .text(lines.path().display().to_string())
                     .text(")"),
-                remedy: "Give the vocabulary that belongs to this corpus: line i names word i.".into(),
+                remedy: "give the vocabulary of this corpus: line i names word i".into(),
             });
         }
         if words >= u64::from(u32::MAX) || words > MANY_WORDS.saturating_add(entries.saturating_mul(1000)) {
             return Err(lines.bad(
                 format!("{words} words for {entries} entries"),
                 "fewer than 4294967295 words, and not thousands for every entry".into(),
-                "Correct the number, or number the words that occur from 1.",
+                "correct the number, or number the words that occur from 1",
             ));
         }
         Ok(())
@@ -240,63 +288,26 @@ impl Import {
         output: &Path,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        if input != Path::new("-") && input.is_dir() {
-            return self.run_on_folder(input, output, progress);
-        }
-        if self.format == Some(Format::Folder) {
-            return Err(Error::unsupported_value("format", "folder", "the input is not a folder")
-                .with_remedy("choose another {format}, or name a folder"));
-        }
-        self.run_with(Input::open(input)?, output, SortLimits::default(), progress)
+        self.run_detected(DetectedInput::open(input)?, output, progress)
     }
 
-    /// Text files, a document each.
-    fn run_on_folder(
+    /// Imports an input that is open already into the corpus file `output`.
+    pub fn run_detected(
         &self,
-        input: &Path,
+        input: DetectedInput,
         output: &Path,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        self.check_options(self.format.filter(|&f| f != Format::Folder).unwrap_or(Format::Folder))?;
-        if let Some(format) = self.format.filter(|&format| format != Format::Folder) {
-            return Err(Error::unsupported_value("format", format.name(), "the input is a folder")
-                .with_remedy("omit {format}: every file of a folder is read as one text"));
-        }
-        let mut source = FolderSource::new(input, self.parts.glob.as_deref())?;
-        self.run_raw(&mut source, raw::records::Shape::Files, Format::Folder, input, output, progress)
-    }
-
-    /// Text, from a source of any kind.
-    fn run_raw(
-        &self,
-        source: &mut dyn TextSource,
-        shape: raw::records::Shape,
-        format: Format,
-        input: &Path,
-        output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
-    ) -> Result<Imported> {
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let job = raw::Job {
-            reader: raw::records::Reader { path: input.to_path_buf(), shape, strict: self.parts.strict },
-            format,
-            words: &self.words,
-            names: self.names.as_deref(),
-            output,
-            origin: source.again().then(|| input.to_string_lossy().into_owned()),
-            threads: if self.threads == 0 { cores() } else { self.threads },
-            memory: self.memory,
-        };
-        let compression = source.compression();
-        let (shape, empty_documents, dropped) = job.run(source, progress)?;
-        Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })
+        self.run_with(input, output, SortLimits::default(), progress)
     }
 
     /// Imports bytes that are already here; errors call them `name`.
     pub fn run_on_bytes(&self, bytes: Vec<u8>, name: &str, output: &Path) -> Result<Imported> {
         let total = bytes.len() as u64;
         let input = Input::new(Box::new(std::io::Cursor::new(bytes)), Path::new(name), Some(total))?;
-        self.run_with(input, output, SortLimits::default(), &mut |_| ControlFlow::Continue(()))
+        self.run_with(DetectedInput::new(input)?, output, SortLimits::default(), &mut |_| {
+            ControlFlow::Continue(())
+        })
     }
 
     /// The corpus must not be written over what it is made of.
@@ -312,43 +323,82 @@ impl Import {
 
     fn run_with(
         &self,
-        input: Input,
+        detected: DetectedInput,
         output: &Path,
         limits: SortLimits,
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
-        self.not_over_inputs(&input.path, output)?;
-        let source = input.path.clone();
-        let compression = input.compression;
-        // Read before the corpus: a wrong vocabulary should not cost the time of the whole import.
+        if detected.kind() == InputKind::Data(Format::Folder) {
+            return self.run_on_folder(detected.path(), output, progress);
+        }
+        if self.format == Some(Format::Folder) {
+            return Err(Error::unsupported_value("format", "folder", "the input is not a folder")
+                .with_remedy("choose another {format}, or name a folder"));
+        }
+        let path = detected.path().to_path_buf();
+        self.not_over_inputs(&path, output)?;
+        // Read before the documents: a wrong vocabulary should not cost the time of the whole import.
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
-        // A file can be read again; what is no file must be put aside.
-        let again = input.again;
-        let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
-        let mut lines = Lines::with_progress(input, &mut reading);
-        if let Some(format) = self.binary_format(lines.peek()?, &source)? {
-            // Read at many places: as it is, or unpacked and put aside.
-            let file = if again && compression == Compression::None {
-                drop(lines);
-                File::open(&source).map_err(Error::io("open", &source))?
+        let kind = detected.kind();
+        // A delimiter that was detected counts only where the format was detected, too.
+        let chosen = self.format.is_some() || self.parts.of_json().or(self.parts.of_table()).is_some();
+        let delimiter = if chosen { self.parts.delimiter } else { detected.delimiter };
+        let mut input = detected.into_input()?;
+        let compression = input.compression;
+        let start = input.peek(detect::START_BYTES)?;
+        let done = if let Some(format) = self.binary_format(start, &path)? {
+            let file = random_access(input, output, progress)?;
+            let file = SharedFile::new(file).map_err(Error::io("read", &path))?;
+            self.run_binary(BinaryInput { format, file, path: &path, given }, output, limits, progress)?
+        } else {
+            let format = self.check_start(start, kind, &path)?;
+            if format.is_raw() {
+                self.run_on_text(input, format, delimiter, output, progress)?
             } else {
-                lines.put_aside(&folder_of(output))?
-            };
-            let file = SharedFile::new(file).map_err(Error::io("read", &source))?;
-            let done = self.run_binary(format, file, &source, output, limits, progress)?;
-            return Ok(Imported { compression, ..done });
-        }
-        let (format, shape) = self.check_start(&mut lines)?;
-        if let Some(shape) = shape {
-            let ends =
-                raw::records::Reader { path: source.clone(), shape: shape.clone(), strict: false }.ends();
-            let spool = if again { None } else { Some(lines.put_aside(&folder_of(output))?) };
-            let mut text = FileSource::new(&source, &source, spool, ends)?;
-            let done = self.run_raw(&mut text, shape, format, &source, output, progress)?;
-            return Ok(Imported { compression, ..done });
-        }
-        let mut assembler = Assembler::new(output, &source, self.names.as_deref(), limits)?;
-        let out = &mut assembler;
+                self.check_options(format)?;
+                self.run_counts(input, format, given, output, limits, progress)?
+            }
+        };
+        Ok(Imported { compression, ..done })
+    }
+
+    #[cfg(not(feature = "text"))]
+    fn run_on_text(
+        &self,
+        input: Input,
+        _format: Format,
+        _delimiter: Option<u8>,
+        _output: &Path,
+        _progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        Err(crate::features::missing("text", "read", &input.path))
+    }
+
+    #[cfg(not(feature = "text"))]
+    fn run_on_folder(
+        &self,
+        input: &Path,
+        _output: &Path,
+        _progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        Err(crate::features::missing("text", "read", input))
+    }
+
+    /// Imports lines of counts.
+    fn run_counts(
+        &self,
+        input: Input,
+        format: Format,
+        given: Option<Vocabulary>,
+        output: &Path,
+        limits: SortLimits,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
+        let mut sorter = DocumentSorter::new(output, &input.path, self.names.as_deref(), limits)?;
+        let compression = input.compression;
+        let mut lines = Lines::with_progress(input, &mut reading);
+        let out = &mut sorter;
         let expect = Expect {
             skip_zeros: self.skip_zeros,
             vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
@@ -362,77 +412,57 @@ impl Import {
             Format::LdaC => {
                 pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), &expect, out)?
             }
-            // The others went another way, above.
+            // All others are text or binary.
             _ => Declared::default(),
         };
-        if assembler.entries() == 0 {
+        if sorter.entries() == 0 {
             return Err(lines.bad_file(
                 format!("not a single word (read as {})", format.name()),
                 "at least one document with a word".into(),
-                "Check that this is the right file, and its --format.",
+                "check that this is the right file, and its {format}",
             ));
         }
         let vocabulary = given.or(declared.vocabulary);
-        let seen = assembler.words() as u32;
+        let seen = sorter.words() as u32;
         let words = declared
             .words
             .unwrap_or_else(|| vocabulary.as_ref().map_or(seen, |v| (v.len() as u32).max(seen)));
-        expect.check_words(&lines, u64::from(words), assembler.entries())?;
+        expect.check_words(&lines, u64::from(words), sorter.entries())?;
         drop(lines);
-        let sorted = assembler.sorted();
+        let sorted = sorter.sorted();
         let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
-        let (shape, empty_documents) = assembler.finish(words, vocabulary.as_ref(), &mut sorting)?;
+        let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
         Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
     }
 
-    /// Looks at the first lines: which format they are in, how records of raw text are read, and whether the options fit.
-    fn check_start(&self, lines: &mut Lines<'_>) -> Result<(Format, Option<raw::records::Shape>)> {
-        let path = lines.path().to_path_buf();
-        let start = lines.peek()?;
-        let mut parts = self.parts.clone();
-        let format = self.format.unwrap_or_else(|| {
-            if parts.of_json().is_some() {
-                return Format::JsonLines;
-            }
-            if parts.of_table().is_some() {
-                return Format::Csv;
-            }
-            match recognise::recognise(start) {
-                Format::Text => match raw::records::recognise(start) {
-                    Some((Format::Csv, delimiter)) => {
-                        parts.delimiter = Some(delimiter);
-                        Format::Csv
-                    }
-                    Some((format, _)) => format,
-                    None => Format::Text,
-                },
-                format => format,
-            }
-        });
+    /// Decides on the format of an input that begins with `start`, and refuses what cannot be imported.
+    fn check_start(&self, start: &[u8], kind: InputKind, path: &Path) -> Result<Format> {
         let refusal = if start.trim_ascii().is_empty() {
-            Some(("an empty file", "Give a file with documents in it."))
-        } else if start.starts_with(&super::MAGIC) {
-            Some(("a corpus file", "It is imported already: use it as it is."))
+            Some(("an empty file", "give a file with documents"))
+        } else if kind == InputKind::Corpus {
+            Some(("a corpus file", "it is imported already: use it as it is"))
+        } else if kind == InputKind::Model {
+            Some(("a model file", "give the documents instead of the model"))
         } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-            Some(("text in UTF-16", "Convert it, for instance with `iconv -f utf-16 -t utf-8`."))
+            Some(("text in UTF-16", "convert it to UTF-8, for instance with iconv"))
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
             Some((
                 "a binary file",
-                "Give text, CSV, JSON lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad or Parquet, compressed or not.",
+                "supported are text, CSV, JSON lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad and Parquet, also compressed",
             ))
         } else {
             None
         };
-        let shape = if format.is_raw() && refusal.is_none() {
-            Some(raw::shape(format, &parts, start, &path)?)
-        } else {
-            None
-        };
         if let Some((found, remedy)) = refusal {
-            return Err(lines.bad_file(found.into(), "documents to import".into(), remedy));
+            return Err(bad(path, found.into(), "documents to import", remedy));
         }
-        self.check_options(format)?;
-        Ok((format, shape))
+        Ok(match (self.format, kind) {
+            (Some(format), _) => format,
+            _ if self.parts.of_json().is_some() => Format::JsonLines,
+            _ if self.parts.of_table().is_some() => Format::Csv,
+            (None, InputKind::Data(format)) => format,
+            (None, _) => Format::Text,
+        })
     }
 
     /// Whether the options fit the format.
@@ -462,6 +492,38 @@ impl Import {
             &[Format::Uci, Format::MatrixMarket, Format::SvmLight, Format::LdaC],
             "text has its own words; to use only the words of a file, give {vocabulary}",
         )
+    }
+}
+
+/// Returns the input as a file that can be read by position: as it is, or a decompressed copy.
+fn random_access(
+    input: Input,
+    output: &Path,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> Result<File> {
+    if input.reopenable && input.compression == Compression::None {
+        return File::open(&input.path).map_err(Error::io("open", &input.path));
+    }
+    spool(input, output, progress)
+}
+
+/// Copies an input to a temporary file beside the output.
+fn spool(
+    input: Input,
+    output: &Path,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> Result<File> {
+    input.spool(&folder_of(output), &mut |bytes, total| progress(ImportProgress::Reading { bytes, total }))
+}
+
+/// An error about a file as a whole.
+fn bad(path: &Path, found: String, expected: impl Into<Template>, remedy: impl Into<Remedy>) -> Error {
+    Error::Input {
+        path: path.to_path_buf(),
+        position: Position::Whole,
+        found,
+        expected: expected.into(),
+        remedy: remedy.into(),
     }
 }
 

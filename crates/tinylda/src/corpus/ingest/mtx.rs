@@ -1,11 +1,11 @@
 //! Matrix Market, coordinate format: `%%MatrixMarket matrix coordinate integer general`, then `row column value`.
 
-use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
+use super::sorter::DocumentSorter;
 use super::{Declared, Expect};
 use crate::error::{Error, Result};
 
-const WHOLE: &str = "Check that the file is whole.";
+const WHOLE: &str = "check that the file is complete";
 
 /// What the lines before the entries say.
 struct Head {
@@ -59,7 +59,7 @@ fn entry(lines: &Lines<'_>, head: &Head) -> Result<(u64, u64, u32)> {
             lines.bad(
                 format!("{name} {}", shown(field)),
                 format!("1 to {most}, as the size line says"),
-                "Correct the line or the size line; indices begin at 1.",
+                "correct the line or the size line; indices begin at 1",
             )
         })
     };
@@ -74,12 +74,12 @@ fn entry(lines: &Lines<'_>, head: &Head) -> Result<(u64, u64, u32)> {
             return Err(lines.bad(
                 shown(lines.line()),
                 expected.into(),
-                "Check the line against the first line of the file.",
+                "compare the line with the first line of the file",
             ));
         }
     };
     if parts.next().is_some() {
-        return Err(lines.bad(shown(lines.line()), "no more than three fields".into(), "Correct the line."));
+        return Err(lines.bad(shown(lines.line()), "no more than three fields".into(), "correct the line"));
     }
     Ok((row, column, value))
 }
@@ -88,7 +88,7 @@ pub(crate) fn read(
     lines: &mut Lines<'_>,
     transpose: bool,
     expect: &Expect,
-    out: &mut Assembler,
+    out: &mut DocumentSorter,
 ) -> Result<Declared> {
     let head = head(lines)?;
     let (documents, words) = if transpose { (head.columns, head.rows) } else { (head.rows, head.columns) };
@@ -97,11 +97,7 @@ pub(crate) fn read(
         return Err(lines.bad(
             format!("{words} words and {documents} documents"),
             format!("{documents} words, as the vocabulary has lines"),
-            if transpose {
-                "Leave --transpose out."
-            } else {
-                "Give --transpose: the documents are the columns."
-            },
+            if transpose { "omit {transpose}" } else { "use {transpose}: the documents are the columns" },
         ));
     }
     expect.check_words(lines, words, head.entries)?;
@@ -110,7 +106,7 @@ pub(crate) fn read(
         seen += 1;
         if seen > head.entries {
             let expected = format!("{} entries, as the size line says", head.entries);
-            return Err(lines.bad(format!("entry {seen}"), expected, "Correct the size line."));
+            return Err(lines.bad(format!("entry {seen}"), expected, "correct the size line"));
         }
         let (row, column, value) = entry(lines, &head)?;
         let (document, word) = if transpose { (column, row) } else { (row, column) };
@@ -124,7 +120,7 @@ pub(crate) fn read(
         return Err(lines.bad_file(
             format!("{seen} entries"),
             format!("{}, as the size line says", head.entries),
-            "The file was cut short, or the size line is wrong: copy the file again or correct it.",
+            "the file is truncated or the size line is wrong: copy the file again, or correct the line",
         ));
     }
     out.declare_documents(documents);

@@ -5,63 +5,16 @@ use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
-use super::matrix::{Flow, Layout, Matrix, Numbers, bad};
+use super::bad;
+use super::dtype::Dtype;
+use super::matrix::{Flow, Layout, Matrix, Numbers};
+use super::shared_file::{FileReader, SharedFile};
 use crate::error::{Error, Result};
-use crate::files::{FileReader, SharedFile};
 
 /// The head of an array is a line of text; numpy's own reader refuses longer ones too.
 const LONGEST_HEAD: u64 = 1 << 16;
-const AGAIN: &str = "Copy the file again, or write it again with scipy.sparse.save_npz.";
-const COUNTS: &str = "Topic models count words: save raw counts, not weights such as tf-idf or logarithms (or round them first).";
-
-/// What numbers an array is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dtype {
-    pub(super) kind: u8,
-    pub(super) size: usize,
-    pub(super) big: bool,
-}
-
-impl Dtype {
-    /// From numpy's notation, such as `<i4`.
-    pub(super) fn parse(text: &str) -> Option<Dtype> {
-        let (order, rest) = match text.as_bytes() {
-            [order @ (b'<' | b'>' | b'|' | b'='), rest @ ..] => (*order, rest),
-            rest => (b'<', rest),
-        };
-        let (&kind, digits) = rest.split_first()?;
-        let size: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
-        let known = match kind {
-            b'i' | b'u' => matches!(size, 1 | 2 | 4 | 8),
-            b'f' => matches!(size, 2 | 4 | 8),
-            b'b' => size == 1,
-            b'S' => (1..=64).contains(&size),
-            b'U' => (1..=16).contains(&size),
-            _ => false,
-        };
-        known.then_some(Dtype { kind, size: if kind == b'U' { 4 * size } else { size }, big: order == b'>' })
-    }
-
-    /// One number from its bytes.
-    #[inline]
-    pub(super) fn number(self, bytes: &[u8]) -> f64 {
-        let mut all = [0u8; 8];
-        for (i, &byte) in bytes.iter().take(8).enumerate() {
-            all[if self.big { self.size - 1 - i } else { i }] = byte;
-        }
-        let bits = u64::from_le_bytes(all);
-        match (self.kind, self.size) {
-            (b'f', 2) => half::f16::from_bits(bits as u16).to_f64(),
-            (b'f', 4) => f64::from(f32::from_bits(bits as u32)),
-            (b'f', _) => f64::from_bits(bits),
-            (b'i', size) => {
-                let unused = 64 - 8 * size as u32;
-                ((bits << unused).cast_signed() >> unused) as f64
-            }
-            _ => bits as f64,
-        }
-    }
-}
+const AGAIN: &str = "copy the file again, or write it again with scipy.sparse.save_npz";
+const COUNTS: &str = "save raw counts instead of weights such as tf-idf or logarithms, or round them first";
 
 /// The head of an array file.
 #[derive(Debug, PartialEq, Eq)]
@@ -176,7 +129,7 @@ impl Zip {
                 &self.path,
                 format!("no array {name:?} (there are: {members})"),
                 "a sparse matrix of scipy",
-                "Write the matrix with scipy.sparse.save_npz; a dense one with scipy.sparse.csr_matrix(X) first.",
+                "write the matrix with scipy.sparse.save_npz, a dense one after scipy.sparse.csr_matrix(X)",
             ));
         };
         let (start, packed, method) = (file.data_start(), file.compressed_size(), file.compression());
@@ -251,7 +204,7 @@ pub(super) fn open(path: &Path, file: SharedFile) -> Result<Matrix> {
                 path,
                 format!("a sparse matrix of the format {other:?}"),
                 "csr, csc or coo",
-                "Save it as one of them: scipy.sparse.save_npz(file, X.tocsr()).",
+                "convert the matrix: scipy.sparse.save_npz(file, X.tocsr())",
             ));
         }
     };

@@ -1,8 +1,8 @@
 //! A document per line as `id:count` pairs, after one field of another meaning:
 //! SVMlight and libsvm have a label there (ids from 1), LDA-C the number of pairs (ids from 0).
 
-use super::assemble::Assembler;
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
+use super::sorter::DocumentSorter;
 use super::{Declared, Expect};
 use crate::error::Result;
 
@@ -18,7 +18,7 @@ pub(crate) fn read(
     flavour: Flavour,
     first_id: u32,
     expect: &Expect,
-    out: &mut Assembler,
+    out: &mut DocumentSorter,
 ) -> Result<Declared> {
     let mut document = 0u64;
     while lines.advance()? {
@@ -35,8 +35,8 @@ pub(crate) fn read(
                 "an empty line".into(),
                 "a document".into(),
                 match flavour {
-                    Flavour::SvmLight => "A document without words is a label alone, for instance `0`.",
-                    Flavour::LdaC => "A document without words is a `0` alone.",
+                    Flavour::SvmLight => "write a document without words as a label alone, for instance `0`",
+                    Flavour::LdaC => "write a document without words as `0`",
                 },
             ));
         };
@@ -45,14 +45,14 @@ pub(crate) fn read(
                 lines.bad(
                     format!("{} at the start of the line", shown(first)),
                     "the number of different words in the document".into(),
-                    "Check that the file is LDA-C, or name another --format.",
+                    "check that the file is LDA-C, or choose another {format}",
                 )
             })?),
             Flavour::SvmLight if first.contains(&b':') => {
                 return Err(lines.bad(
                     format!("{} at the start of the line", shown(first)),
                     "a label".into(),
-                    "Put a label before the pairs (0 will do), or name another --format.",
+                    "put a label before the pairs, for instance 0, or choose another {format}",
                 ));
             }
             Flavour::SvmLight => None,
@@ -68,7 +68,7 @@ pub(crate) fn read(
                 return Err(lines.bad(
                     shown(pair),
                     "id:count".into(),
-                    "Separate word id and count by a colon.",
+                    "separate word id and count by a colon",
                 ));
             };
             let word = match whole_number(id) {
@@ -77,7 +77,7 @@ pub(crate) fn read(
                     return Err(lines.bad(
                         format!("word id {}", shown(id)),
                         format!("a whole number from {first_id} to 4294967294"),
-                        "If the ids begin at 0, say --first-id 0.",
+                        "if the ids begin at 0, use {first_id=0}",
                     ));
                 }
             };
@@ -93,7 +93,7 @@ pub(crate) fn read(
             return Err(lines.bad(
                 format!("{seen} pairs"),
                 format!("{declared}, as the line begins"),
-                "Correct the line; if its first field is a label, say --format svmlight.",
+                "correct the line; if its first field is a label, use {format=svmlight}",
             ));
         }
         if out.words() > super::MANY_WORDS + 1000 * out.entries() {
@@ -104,7 +104,7 @@ pub(crate) fn read(
                     out.entries()
                 ),
                 "ids that number the words".into(),
-                "Correct the id, or number the words that occur from 1.",
+                "correct the id, or number the words that occur from 1",
             ));
         }
         document += 1;

@@ -3,6 +3,7 @@
 //! The pages come from the crate parquet as they are in the file and are unpacked here, in pure Rust and never beyond a limit.
 
 mod pages;
+#[cfg(feature = "text")]
 mod texts;
 
 use std::collections::HashMap;
@@ -19,21 +20,23 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
+#[cfg(feature = "text")]
 pub(super) use self::texts::Texts;
 
 use self::pages::Pages;
-use super::assemble::{Assembler, SortLimits, Sorter};
-use super::matrix::{bad, whole};
-use super::raw::records::is_text_name;
-use super::{Expect, MANY_WORDS, Parts};
+use super::dtype::whole;
+use super::options::is_text_name;
+use super::shared_file::SharedFile;
+use super::sorter::{DocumentSorter, SortLimits, Sorter};
+use super::{Expect, MANY_WORDS, Parts, TableColumns, bad};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result, Template, caught};
-use crate::files::{SharedFile, folder_of};
+use crate::files::folder_of;
 
 /// Rows that are read at a time, and fewer where they have more bytes than this together.
 const ROWS: usize = 1024;
 const ROWS_BYTES: u64 = 4 << 20;
-const AGAIN: &str = "Copy the file again, or write it again.";
+const AGAIN: &str = "copy the file again, or write it again";
 type Raw<T> = std::result::Result<T, ParquetError>;
 
 /// An open Parquet file.
@@ -185,12 +188,12 @@ fn broken(path: &Path) -> impl FnOnce(ParquetError) -> Error + use<> {
             &path,
             format!("a Parquet file written in a way that is not known here ({text})"),
             "snappy, gzip, zstd or lz4",
-            "Write it again, for instance with df.to_parquet(file, compression=\"snappy\").",
+            "write it again, for instance with df.to_parquet(file, compression=\"snappy\")",
         ),
         e => bad(
             &path,
-            format!("a Parquet file that is cut short or damaged ({e})"),
-            "a whole Parquet file",
+            format!("a Parquet file that is damaged or truncated ({e})"),
+            "a complete Parquet file",
             AGAIN,
         ),
     }
@@ -360,7 +363,7 @@ impl Column {
 
     fn text<'v>(&self, value: &'v ByteArray) -> Result<&'v str> {
         std::str::from_utf8(value.data()).map_err(|_| {
-            self.bad("bytes that are not UTF-8", "text in UTF-8", "Write the file again as text.")
+            self.bad("bytes that are not UTF-8", "text in UTF-8", "write the file again as UTF-8")
         })
     }
 
@@ -387,21 +390,6 @@ impl Column {
     }
 }
 
-/// Which columns of a Parquet file hold what.
-#[derive(Debug, Clone, Default)]
-pub struct TableColumns {
-    /// Lists of words, a document per row.
-    pub tokens: Option<String>,
-    /// With lists of words: the documents' names.
-    pub id: Option<String>,
-    /// A row per document and word: the document,
-    pub document: Option<String>,
-    /// the word,
-    pub word: Option<String>,
-    /// and how often it occurs there; once where there is no such column.
-    pub count: Option<String>,
-}
-
 /// Words in order of appearance.
 #[derive(Default)]
 struct Words {
@@ -416,12 +404,7 @@ impl Words {
         }
         let id = self.vocabulary.len() as u32;
         if id == u32::MAX - 1 {
-            return Err(bad(
-                path,
-                "a word too many".into(),
-                "at most 4294967294 words",
-                "Leave rare words out.",
-            ));
+            return Err(bad(path, "a word too many".into(), "at most 4294967294 words", "drop rare words"));
         }
         self.vocabulary.push(word);
         self.ids.insert(word.into(), id);
@@ -510,7 +493,7 @@ impl ParquetFile {
                 &self.path,
                 format!("the columns {}", self.listed()),
                 "one column of texts or of lists of words, or a row per document and word",
-                "Say which columns to read: --text-column; or --tokens-column; or --doc-column, --word-column and --count-column.",
+                "name the columns: {text_column}, or {tokens_column}, or {doc_column}, {word_column} and {count_column}",
             ));
         }
         Ok(Form::Texts(TextColumns { text, id, label }))
@@ -551,7 +534,7 @@ impl ParquetFile {
         form: &Counts,
         expect: &Expect,
         output: &Path,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Found> {
         match *form {
@@ -566,7 +549,7 @@ impl ParquetFile {
     fn read_lists(
         &self,
         tokens: usize,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Found> {
         let (mut column, mut words, total) = (self.column(tokens), Words::default(), self.rows());
@@ -603,7 +586,7 @@ impl ParquetFile {
                     return Err(column.bad(
                         &format!("the number {n}"),
                         "numbers from 0 or 1",
-                        "Correct the table.",
+                        "correct the table",
                     ));
                 }
                 _ => return Ok(1),
@@ -618,7 +601,7 @@ impl ParquetFile {
         mut count: Option<Column>,
         expect: &Expect,
         output: &Path,
-        out: &mut Assembler,
+        out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Found> {
         let firsts = [self.first_number(&documents)?, self.first_number(&word)?];
@@ -629,7 +612,7 @@ impl ParquetFile {
             column.bad(
                 "nothing",
                 "a document and a word in every row",
-                "Leave out rows where one is missing.",
+                "remove rows in which one of them is missing",
             )
         };
         while let Some(value) = documents.next_value()? {
@@ -647,7 +630,7 @@ impl ParquetFile {
                         return Err(word.bad(
                             &format!("the word number {n}"),
                             "numbers of words",
-                            "Number the words that occur from 1.",
+                            "number the words that occur from 1",
                         ));
                     }
                     id as u32
@@ -687,7 +670,7 @@ impl ParquetFile {
                     documents.name
                 ),
                 "the rows of a document one after another",
-                &format!("Sort the table by the column {:?}.", documents.name),
+                Template::default().text(format!("sort the table by the column {:?}", documents.name)),
             ));
         }
         if numbered {

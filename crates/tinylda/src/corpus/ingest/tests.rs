@@ -6,8 +6,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::assemble::SortLimits;
 use super::input::Input;
+use super::sorter::SortLimits;
 use super::*;
 use crate::corpus::{Block, Corpus};
 
@@ -46,7 +46,9 @@ impl Imports {
             Path::new("input"),
             Some(bytes.len() as u64),
         )?;
-        let result = self.import.run_with(input, &output, self.limits, &mut |_| ControlFlow::Continue(()));
+        let result = self
+            .import
+            .run_with(DetectedInput::new(input)?, &output, self.limits, &mut |_| ControlFlow::Continue(()));
         match result {
             Ok(imported) => Ok((imported, entries(&output))),
             Err(e) => {
@@ -123,7 +125,7 @@ fn uci_refuses() {
         (header("99999999999\n5\n4"), vec!["nearly all of them without words"]),
         ("3\n5\n1\n0 1 1\n".into(), vec!["line 4", "document number 0", "1 to 3"]),
         ("3\n5\n1\n1 0 1\n".into(), vec!["line 4", "word number 0"]),
-        ("3\n5\n1\n1 1 0\n".into(), vec!["line 4", "count 0", "--skip-zeros"]),
+        ("3\n5\n1\n1 1 0\n".into(), vec!["line 4", "count 0", "skip_zeros"]),
         ("3\n5\n1\n1 1 -2\n".into(), vec!["line 4", "negative count"]),
         ("3\n5\n1\n1 1 2.5\n".into(), vec!["line 4", "fractional count", "tf-idf"]),
         ("3\n5\n1\n1 1 5000000000\n".into(), vec!["line 4", "too large"]),
@@ -202,7 +204,7 @@ fn matrix_market_refuses() {
         (format!("{banner}3 5 1\n1 6 1\n"), vec!["line 3", "column \"6\"", "1 to 5"]),
         (format!("{banner}3 5 1\n1 1\n"), vec!["line 3", "value"]),
         (format!("{banner}3 5 1\n1 1 1 1\n"), vec!["line 3", "three fields"]),
-        (format!("{banner}3 5 1\n1 1 0\n"), vec!["line 3", "--skip-zeros"]),
+        (format!("{banner}3 5 1\n1 1 0\n"), vec!["line 3", "skip_zeros"]),
         (format!("{banner}3 5 1\n1 1 -1\n"), vec!["line 3", "negative"]),
         (format!("{banner}3 5 1\n1 1 1\n1 2 1\n"), vec!["line 4", "1 entries"]),
         (format!("{banner}3 5 2\n1 1 1\n"), vec!["1 entries", "cut short"]),
@@ -226,7 +228,7 @@ fn pairs() {
 
 #[test]
 fn pairs_refuse() {
-    refuses(Some(Format::SvmLight), b"1 0:1\n", &["line 1", "word id \"0\"", "--first-id 0"]);
+    refuses(Some(Format::SvmLight), b"1 0:1\n", &["line 1", "word id \"0\"", "first_id=0"]);
     refuses(Some(Format::SvmLight), b"1 1:1\n1:2 3:4\n", &["line 2", "label"]);
     refuses(Some(Format::SvmLight), b"1 1:1\n\n", &["line 2", "empty line"]);
     refuses(Some(Format::SvmLight), b"1 1:0.25\n", &["line 1", "fractional"]);
@@ -238,9 +240,10 @@ fn pairs_refuse() {
     refuses(Some(Format::SvmLight), b"1 4000000000:1\n", &["line 1", "a word id of 4000000000"]);
 }
 
+#[cfg(feature = "text")]
 #[test]
 fn text() {
-    let words = Words { stop: words::StopWords::None, ..Words::default() };
+    let words = TextPipeline { stop: words::StopWords::None, ..TextPipeline::default() };
     let all = Imports::new(Import { words, ..Import::default() });
     let (imported, got) =
         all.run("The cat's cat, the DOG 42!\n\nÉcole école 3D — naïve\n".as_bytes()).unwrap();
@@ -304,6 +307,7 @@ fn vocabulary_and_names() {
     refused(None, Some(b"first\nsecond\nthird\n"), &["line 3", "a name too many"]);
 }
 
+#[cfg(feature = "compression")]
 #[test]
 fn compressed_by_content() {
     let plain = b"3\n5\n4\n1 1 2\n1 5 1\n3 2 3\n3 5 9\n";

@@ -1,9 +1,9 @@
 //! UCI bag of words: three header lines D, W, NNZ, then `document word count`, all from 1.
 
-use super::assemble::Assembler;
 use super::lines::{
     COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, leading_number, shown, skip_blanks, whole_number,
 };
+use super::sorter::DocumentSorter;
 use super::{Declared, Expect};
 use crate::error::Result;
 
@@ -41,14 +41,14 @@ fn usual(bytes: &[u8]) -> Option<([u64; 3], usize)> {
     Some((numbers, at))
 }
 
-pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut Assembler) -> Result<Declared> {
+pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut DocumentSorter) -> Result<Declared> {
     let mut header = [0u64; 3];
     for (value, name) in header.iter_mut().zip([
         "D, the number of documents",
         "W, the number of words",
         "NNZ, the number of entries",
     ]) {
-        let remedy = "A UCI file begins with three lines: documents, words, entries. Check that the file is whole, or name another --format.";
+        let remedy = "a UCI file begins with three lines: documents, words, entries; check that the file is complete, or choose another {format}";
         if !lines.advance_to_text()? {
             return Err(lines.bad_file(
                 format!("the end of the file where {name} should stand"),
@@ -96,7 +96,7 @@ pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut Assembler) 
             return Err(lines.bad(
                 format!("entry {seen}"),
                 format!("{nonzeros} entries, as the header says (NNZ, line 3)"),
-                "Correct the header, or check that two files were not joined.",
+                "correct the header, or check that two files were not joined",
             ));
         }
         out.push(document - 1, (word - 1) as u32, x as u32)?;
@@ -105,7 +105,7 @@ pub(crate) fn read(lines: &mut Lines<'_>, expect: &Expect, out: &mut Assembler) 
         return Err(lines.bad_file(
             format!("{seen} entries"),
             format!("{nonzeros}, as the header says (NNZ, line 3)"),
-            "The file was cut short, or the header is wrong: copy the file again or correct line 3.",
+            "the file is truncated or the header is wrong: copy the file again, or correct line 3",
         ));
     }
     out.declare_documents(documents);
@@ -121,7 +121,7 @@ fn explain(lines: &Lines<'_>, documents: u64, words: u64, skip_zeros: bool) -> O
         return Some(lines.bad(
             shown(line),
             "three numbers: document, word, count".into(),
-            "Check that the file is UCI bag of words, or name another --format.",
+            "check that the file is a UCI bag of words, or choose another {format}",
         ));
     };
     for (field, name, most, letter) in [(document, "document", documents, 'D'), (word, "word", words, 'W')] {
@@ -131,7 +131,7 @@ fn explain(lines: &Lines<'_>, documents: u64, words: u64, skip_zeros: bool) -> O
                 return Some(lines.bad(
                     format!("{name} number {}", String::from_utf8_lossy(&field[..field.len().min(30)])),
                     format!("1 to {most} (the header's {letter})"),
-                    "Correct the line or the header; numbers begin at 1.",
+                    "correct the line or the header; numbers begin at 1",
                 ));
             }
         }

@@ -10,7 +10,8 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::Raw;
-use crate::files::{FileReader, SharedFile, read_at};
+use crate::corpus::ingest::shared_file::{FileReader, SharedFile};
+use crate::files::read_at;
 
 /// A page of more than this is not unpacked; usual ones have a megabyte.
 const PAGE_BYTES: usize = 1 << 30;

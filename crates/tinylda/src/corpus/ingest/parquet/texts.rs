@@ -48,7 +48,7 @@ impl Texts {
                     position: Position::Row(self.row + 1),
                     found: "a document longer than 64 MiB".into(),
                     expected: "a document in every row".into(),
-                    remedy: "Cut it into documents.".into(),
+                    remedy: "split it into documents".into(),
                 });
             }
             if batch.bytes.len() > start {

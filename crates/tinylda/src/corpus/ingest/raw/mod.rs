@@ -6,6 +6,7 @@
 //! counts are sums, so nothing depends on the number of threads.
 
 mod drive;
+mod import;
 mod passes;
 pub(crate) mod records;
 pub(crate) mod source;
@@ -20,108 +21,18 @@ use self::passes::{Counter, Filled, Filler, Kept};
 use self::records::{Json, Reader, Shape as RecordShape, Table};
 use self::source::{Batch, TextSource};
 use super::lines::Lines;
-use super::words::{Choice, Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
+use super::options::{Parts, TextPipeline, is_text_name};
+use super::words::{Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
-use crate::corpus::{About, CorpusWriter, Details, Shape, Source, Vocabulary};
+use crate::corpus::{About, CorpusWriter, Details, Shape, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
-
-/// Which parts of a raw input are what.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// CSV, Parquet: the columns with text, by name or number from 1.
-    pub text_columns: Vec<String>,
-    /// CSV, Parquet: the column with the documents' names.
-    pub id_column: Option<String>,
-    /// CSV, Parquet: the column with their labels.
-    pub label_column: Option<String>,
-    /// CSV: what stands between columns; recognised where not given.
-    pub delimiter: Option<u8>,
-    /// CSV: whether the first row names the columns; told by the rows where not given.
-    pub header: Option<bool>,
-    /// CSV: quotes mean nothing.
-    pub no_quotes: bool,
-    /// JSON lines: the fields with text, with dots into objects.
-    pub text_fields: Vec<String>,
-    /// JSON lines: the field with the documents' names.
-    pub id_field: Option<String>,
-    /// JSON lines: the field with their labels.
-    pub label_field: Option<String>,
-    /// Folders: only files whose name or path in the folder is like this.
-    pub glob: Option<String>,
-    /// Bytes that are not UTF-8 are an error.
-    pub strict: bool,
-}
-
-impl Parts {
-    /// Whether a table is meant.
-    pub(crate) fn of_table(&self) -> Option<&'static str> {
-        first_given(&[
-            ("text_column", !self.text_columns.is_empty()),
-            ("id_column", self.id_column.is_some()),
-            ("label_column", self.label_column.is_some()),
-            ("delimiter", self.delimiter.is_some()),
-            ("header", self.header.is_some()),
-            ("quotes", self.no_quotes),
-        ])
-    }
-
-    /// Whether JSON lines are meant.
-    pub(crate) fn of_json(&self) -> Option<&'static str> {
-        first_given(&[
-            ("text_field", !self.text_fields.is_empty()),
-            ("id_field", self.id_field.is_some()),
-            ("label_field", self.label_field.is_some()),
-        ])
-    }
-}
-
-/// The name of the first parameter that is given.
-fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
-    all.iter().find(|&&(_, given)| given).map(|&(name, _)| name)
-}
-
-/// What becomes of text.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Words {
-    /// From text to words. Its stop words and phrases are found by the import, unless `stop` says that they are given.
-    pub pipeline: Pipeline,
-    /// Which words are left out.
-    pub stop: StopWords,
-    /// Which words are kept.
-    pub choice: Choice,
-    /// The words, where they are given: all others are counted and left out.
-    pub vocabulary: Option<Vocabulary>,
-}
-
-impl Words {
-    /// The first parameter that differs from its default.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let usual = Words::default();
-        let (own, choice, plain) = (&self.pipeline, &self.choice, &usual.pipeline);
-        first_given(&[
-            ("token_pattern", own.tokens != plain.tokens),
-            ("keep_case", own.keep_case),
-            ("fold_accents", own.fold_accents),
-            ("min_length", own.min_length != plain.min_length),
-            ("max_length", own.max_length != plain.max_length),
-            ("numbers", own.keep_numbers),
-            ("stem", own.stem.is_some()),
-            ("min_docs", choice.min_docs.is_some()),
-            ("max_docs", choice.max_docs.is_some()),
-            ("max_words", choice.max_words.is_some()),
-            ("phrases", choice.phrases.is_some()),
-            ("vocabulary", self.vocabulary.is_some()),
-            ("stop_words", *self != usual),
-        ])
-    }
-}
 
 /// A raw input, and where its corpus goes.
 pub(crate) struct Job<'a> {
     pub(crate) reader: Reader,
     pub(crate) format: Format,
-    pub(crate) words: &'a Words,
+    pub(crate) words: &'a TextPipeline,
     pub(crate) names: Option<&'a Path>,
     pub(crate) output: &'a Path,
     /// The input's path, where it can be opened again.
@@ -237,16 +148,16 @@ impl Job<'_> {
 
     fn no_words(&self, documents: u64, dropped: &Dropped) -> Error {
         let (found, remedy) = if documents == 0 {
-            ("no documents".to_string(), "Check that this is the right file or folder, and its --format.")
+            ("no documents".to_string(), "check that this is the right file or folder, and its {format}")
         } else if dropped.tokens == 0 {
             (
                 format!("{documents} documents without a single word"),
-                "Check the input, its --format and columns.",
+                "check the input, its {format} and its columns",
             )
         } else {
             (
                 format!("{documents} documents, and no word that is kept"),
-                "Keep more words: a smaller --min-docs, a larger --max-docs, other --stop-words or --min-length.",
+                "keep more words: decrease {min_docs} or {min_length}, increase {max_docs}, or change {stop_words}",
             )
         };
         Error::Input {
@@ -315,8 +226,7 @@ impl Job<'_> {
             .transpose()?;
         named |= names.is_some();
         let places = self.origin.is_some();
-        let sources =
-            self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });
+        let sources = self.origin.iter().map(|path| self.reader.shape.source(path, self.format));
         let about = About { pipeline: Some(pipeline), sources: sources.collect() };
         let mut writer = CorpusWriter::create_with(self.output, named, labelled, places, &about)?;
         let (mut empty, mut documents) = (0, 0u64);
@@ -365,7 +275,7 @@ impl Job<'_> {
                 position: Position::Whole,
                 found: format!("{documents} documents, and none with a word of the vocabulary"),
                 expected: "at least one document with a word".into(),
-                remedy: "Check that the vocabulary belongs to this text, and that the text is in the right column or field.".into(),
+                remedy: "check that the vocabulary belongs to this text, and that the text is in the right column or field".into(),
             });
         }
         Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?, empty))
@@ -376,7 +286,7 @@ fn names_do_not_fit(lines: &Lines<'_>, documents: u64) -> Error {
     lines.bad_file(
         format!("{} names, and at least {documents} documents", lines.number()),
         "a name for every document".into(),
-        "Give one name per line, in the order of the documents.",
+        "give one name per line, in the order of the documents",
     )
 }
 
@@ -386,8 +296,11 @@ pub(crate) fn shape(format: Format, parts: &Parts, start: &[u8], path: &Path) ->
     Ok(match format {
         Format::Csv => RecordShape::Table(table(parts, start, path)?),
         Format::JsonLines => {
-            let text =
-                if parts.text_fields.is_empty() { vec!["text".into()] } else { parts.text_fields.clone() };
+            let text = if parts.text_fields.is_empty() {
+                vec![records::DEFAULT_FIELD.into()]
+            } else {
+                parts.text_fields.clone()
+            };
             RecordShape::Json(Json { text, id: parts.id_field.clone(), label: parts.label_field.clone() })
         }
         Format::Mallet => RecordShape::Mallet,
@@ -407,7 +320,7 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
     let named = |name: &str| first.iter().position(|column| same(column, name));
     let header = parts.header.unwrap_or_else(|| {
         wanted().any(|name| number(name).is_none())
-            || first.iter().any(|name| records::is_text_name(name))
+            || first.iter().any(|name| is_text_name(name))
             || first.len() > 1 && first.iter().all(|name| looks_like_a_name(name))
     });
     let missing = |option: &'static str, name: &str| {
@@ -427,7 +340,7 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
         by_name.or_else(by_number).ok_or_else(|| missing(option, name))
     };
     let text = if parts.text_columns.is_empty() {
-        let usual = first.iter().position(|name| header && records::is_text_name(name));
+        let usual = first.iter().position(|name| header && is_text_name(name));
         // A table of one column has its text there.
         let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| {
             let columns = first.iter().zip(1..).take(40).map(|(c, n)| {
@@ -444,7 +357,7 @@ fn table(parts: &Parts, start: &[u8], path: &Path) -> Result<Table> {
     };
     let id = parts.id_column.as_deref().map(|name| find("id_column", name)).transpose()?;
     let label = parts.label_column.as_deref().map(|name| find("label_column", name)).transpose()?;
-    Ok(Table { delimiter, quotes, header, columns: first.len(), text, id, label })
+    Ok(Table { delimiter, quotes, header, columns: Some(first.len()), text, id, label })
 }
 
 /// Short, of letters, and not a sentence: what columns are called.

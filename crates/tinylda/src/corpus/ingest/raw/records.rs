@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::source::{Kind, Piece};
-use crate::corpus::TextPlace;
 use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::shown;
-use crate::error::{Error, Position, Remedy, Result};
+use crate::corpus::ingest::options::is_text_name;
+use crate::corpus::{Source, TextPlace};
+use crate::error::{Error, Position, Remedy, Result, Template};
 
 /// A document as it stands in the input.
 #[derive(Debug)]
@@ -52,9 +53,9 @@ impl Ends {
     /// What can be done about a record without an end.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
-            Ends::Lines => "Check that the file has line ends, a document on each.",
+            Ends::Lines => "check that the file has one document per line",
             Ends::Quoted { .. } => {
-                "A quote may have been opened and never closed: mend it, or say --quotes no where quotes mean nothing."
+                "close the quote, or use {quotes=no} if quotes have no meaning in this file"
             }
         }
     }
@@ -134,7 +135,8 @@ pub(crate) struct Table {
     pub(crate) delimiter: u8,
     pub(crate) quotes: bool,
     pub(crate) header: bool,
-    pub(crate) columns: usize,
+    /// The number of columns that every row must have, where it is known.
+    pub(crate) columns: Option<usize>,
     pub(crate) text: Vec<usize>,
     pub(crate) id: Option<usize>,
     pub(crate) label: Option<usize>,
@@ -169,6 +171,9 @@ pub(crate) fn widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
     all
 }
 
+/// The field of JSON lines that holds the text, unless another one is named.
+pub(crate) const DEFAULT_FIELD: &str = "text";
+
 /// JSON lines: paths to what is what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Json {
@@ -197,6 +202,65 @@ pub(crate) enum Shape {
     },
 }
 
+impl Shape {
+    /// Where records end.
+    pub(crate) fn ends(&self) -> Ends {
+        match self {
+            Shape::Table(table) if table.quotes => Ends::Quoted { delimiter: table.delimiter },
+            _ => Ends::Lines,
+        }
+    }
+
+    /// Describes a source of such records, so that their texts can be read again later.
+    pub(crate) fn source(&self, path: &str, format: Format) -> Source {
+        let mut source = Source { path: path.into(), format: format.name().into(), ..Source::default() };
+        match self {
+            Shape::Json(json) if json.text != [DEFAULT_FIELD] => source.text.clone_from(&json.text),
+            Shape::Table(table) if table.text.len() > 1 => {
+                source.text = table.text.iter().map(|column| (column + 1).to_string()).collect();
+                source.delimiter = Some(table.delimiter.into());
+                source.no_quotes = !table.quotes;
+            }
+            _ => {}
+        }
+        source
+    }
+
+    /// Returns how the texts of a source are read; nothing where it is not known.
+    pub(crate) fn of_source(source: &Source) -> Option<Shape> {
+        let name = source.format.as_str();
+        Some(match Format::ALL.into_iter().find(|format| format.name() == name)? {
+            Format::Text => Shape::Lines,
+            Format::Folder => Shape::Files,
+            Format::Mallet => Shape::Mallet,
+            Format::VowpalWabbit => Shape::Vowpal,
+            Format::JsonLines => {
+                let text =
+                    if source.text.is_empty() { vec![DEFAULT_FIELD.into()] } else { source.text.clone() };
+                Shape::Json(Json { text, id: None, label: None })
+            }
+            Format::Csv => {
+                let number = |column: &String| column.parse::<usize>().ok()?.checked_sub(1);
+                let delimiter = source.delimiter.map_or(Some(b','), |c| u8::try_from(c).ok())?;
+                let text = source.text.iter().map(number).collect::<Option<_>>()?;
+                let (quotes, header) = (!source.no_quotes, false);
+                Shape::Table(Table { delimiter, quotes, header, columns: None, text, id: None, label: None })
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether the place of a record has more than the text itself, so that the whole record must be
+    /// parsed to find it.
+    pub(crate) fn place_is_record(&self) -> bool {
+        match self {
+            Shape::Table(table) => table.text.len() > 1,
+            Shape::Json(_) | Shape::Vowpal => true,
+            Shape::Lines | Shape::Mallet | Shape::Files | Shape::Rows { .. } => false,
+        }
+    }
+}
+
 /// Reads records.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
@@ -220,15 +284,13 @@ impl Reader {
         }
     }
 
-    /// Where records end.
-    pub(crate) fn ends(&self) -> Ends {
-        match &self.shape {
-            Shape::Table(table) if table.quotes => Ends::Quoted { delimiter: table.delimiter },
-            _ => Ends::Lines,
-        }
-    }
-
-    fn bad(&self, line: u64, found: String, expected: String, remedy: impl Into<Remedy>) -> Error {
+    fn bad(
+        &self,
+        line: u64,
+        found: String,
+        expected: impl Into<Template>,
+        remedy: impl Into<Remedy>,
+    ) -> Error {
         Error::Input {
             path: self.path.clone(),
             position: Position::Line(line),
@@ -241,8 +303,8 @@ impl Reader {
     /// Bytes as text; `replaced` is set where some had to be.
     fn text<'a>(&self, bytes: &'a [u8], line: u64, replaced: &mut bool) -> Result<Cow<'a, str>> {
         if memchr::memchr(0, bytes).is_some() {
-            let remedy = "This seems to be a binary file, or text in UTF-16: give text in UTF-8.";
-            return Err(self.bad(line, "a zero byte".into(), "text".into(), remedy));
+            let remedy = "this seems to be a binary file or text in UTF-16: convert it to UTF-8 text";
+            return Err(self.bad(line, "a zero byte".into(), "text", remedy));
         }
         self.utf8(bytes, line, replaced)
     }
@@ -254,8 +316,8 @@ impl Reader {
             Err(e) if self.strict => Err(self.bad(
                 line,
                 format!("bytes that are not UTF-8: {}", shown(&bytes[e.valid_up_to()..])),
-                "UTF-8 text".into(),
-                "Convert the file, for instance with `iconv -f latin1 -t utf-8`, or leave --strict out to replace them.",
+                "UTF-8 text",
+                "convert the file to UTF-8, for instance with iconv, or omit {strict} to replace invalid bytes",
             )),
             Err(_) => {
                 *replaced = true;
@@ -342,6 +404,37 @@ impl Reader {
         Ok(())
     }
 
+    /// The text of a field of a table: two quotes in a quoted field are one.
+    fn cell<'a>(
+        &self,
+        field: &'a [u8],
+        quoted: bool,
+        line: u64,
+        replaced: &mut bool,
+    ) -> Result<Cow<'a, str>> {
+        let text = self.text(field, line, replaced)?;
+        Ok(if quoted && text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text })
+    }
+
+    /// Returns the text of a record that was read before. `bytes` are those of its place, and `quoted`
+    /// tells whether a quote precedes them.
+    pub(crate) fn text_at<'a>(&self, bytes: &'a [u8], quoted: bool) -> Result<Cow<'a, str>> {
+        if self.shape.place_is_record() {
+            let bytes_of = 0..bytes.len();
+            let piece = Piece { bytes: bytes_of, source: 0, offset: 0, line: 1, kind: Kind::Records };
+            let mut text = String::new();
+            self.each(bytes, &piece, &mut |record, _| {
+                text = record.text.into_owned();
+                Ok(())
+            })?;
+            return Ok(text.into());
+        }
+        match self.shape {
+            Shape::Table(_) => self.cell(bytes, quoted, 1, &mut false),
+            _ => self.text(bytes, 1, &mut false),
+        }
+    }
+
     fn rows(
         &self,
         table: &Table,
@@ -363,7 +456,7 @@ impl Reader {
                 return Err(self.bad(
                     line,
                     "a quote that is opened and never closed".into(),
-                    "a closing quote".into(),
+                    "a closing quote",
                     remedy,
                 ));
             }
@@ -374,29 +467,24 @@ impl Reader {
             if std::mem::take(&mut head) {
                 continue;
             }
-            if fields.len() == 1 && fields[0].0.trim_ascii().is_empty() && table.columns > 1 {
+            if fields.len() == 1 && fields[0].0.trim_ascii().is_empty() && table.columns != Some(1) {
                 continue;
             }
-            if fields.len() != table.columns {
+            if let Some(columns) = table.columns.filter(|&columns| columns != fields.len()) {
                 return Err(self.bad(
                     first,
                     format!("{} columns", fields.len()),
-                    format!("{}, as the first row has", table.columns),
-                    "Mend the row: put text with delimiters in quotes, or say another --delimiter.",
+                    format!("{columns}, as the first row has"),
+                    "correct the row: quote texts that contain the delimiter, or set another {delimiter}",
                 ));
             }
             let mut replaced = false;
             let mut cell = |column: usize| {
-                let (field, quoted) = fields[column];
-                let text = self.text(field, first, &mut replaced)?;
-                Ok::<_, Error>(if quoted && text.contains("\"\"") {
-                    text.replace("\"\"", "\"").into()
-                } else {
-                    text
-                })
+                let (field, quoted) = fields.get(column).copied().unwrap_or_default();
+                self.cell(field, quoted, first, &mut replaced)
             };
             let (text, part) = if let [column] = table.text[..] {
-                (cell(column)?, fields[column].0)
+                (cell(column)?, fields.get(column).copied().unwrap_or_default().0)
             } else {
                 let mut all = String::new();
                 for &column in &table.text {
@@ -428,8 +516,8 @@ impl Reader {
     ) -> Result<Record<'a>> {
         let text = self.text(line_bytes, line, replaced)?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| {
-            let remedy = "Give one whole object per line; `jq -c .` and `jq -c '.[]'` make such lines.";
-            self.bad(line, format!("{} ({e})", shown(line_bytes)), "a JSON object".into(), remedy)
+            let remedy = "give one complete object per line; jq can write such lines";
+            self.bad(line, format!("{} ({e})", shown(line_bytes)), "a JSON object", remedy)
         })?;
         let find = |path: &str| {
             path.split('.').try_fold(&value, |at, key| match at {
@@ -444,11 +532,11 @@ impl Reader {
                     serde_json::Value::Object(map) => {
                         map.keys().take(40).map(String::as_str).collect::<Vec<_>>().join(", ")
                     }
-                    _ => "no fields".into(),
+                    _ => "of no object".into(),
                 };
-                let remedy =
-                    "Name the field that has the text with --text-field; a dot leads into an object.";
-                self.bad(line, format!("no field {path:?}"), format!("it among {names}"), remedy)
+                let remedy = "name the field with {text_field}; a dot leads into an object";
+                let expected = Template::default().text(format!("the field {path:?}"));
+                self.bad(line, format!("the fields {names}"), expected, remedy)
             })?;
             if !all.is_empty() {
                 all.push(' ');
@@ -457,8 +545,9 @@ impl Reader {
                 return Err(self.bad(
                     line,
                     format!("an object in the field {path:?}"),
-                    "text, or a list of texts".into(),
-                    format!("Go on into the object with a dot: --text-field {path}.NAME."),
+                    "text, or a list of texts",
+                    Remedy::from("continue into the object with a dot: ")
+                        .parameter("text_field", Some(&format!("{path}.NAME"))),
                 ));
             }
         }
@@ -486,8 +575,8 @@ impl Reader {
             return Err(self.bad(
                 line,
                 shown(whole),
-                "label 'name |words word word:count".into(),
-                "Put a | before the words, or name another --format.",
+                "label 'name |words word word:count",
+                "put a | before the words, or choose another {format}",
             ));
         };
         let (mut name, mut label) = (String::new(), String::new());
@@ -518,8 +607,8 @@ impl Reader {
                     return Err(self.bad(
                         line,
                         format!("the feature {feature:?}"),
-                        "word, or word:count with a whole count up to 65535".into(),
-                        "Topic models count words: give counts, not weights.",
+                        "word, or word:count with a whole count up to 65535",
+                        "give counts instead of weights",
                     ));
                 };
                 for _ in 0..count as u32 {
@@ -530,8 +619,8 @@ impl Reader {
                     return Err(self.bad(
                         line,
                         "more than 64 MiB of words".into(),
-                        "a document".into(),
-                        "Cut it into parts.",
+                        "a document",
+                        "split it into parts",
                     ));
                 }
             }
@@ -568,15 +657,15 @@ fn field(line: &[u8]) -> (&[u8], &[u8]) {
     (&line[..end], line[end..].trim_ascii_start())
 }
 
-/// The format that lines of text seem to have, where it is not a document per line.
-pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
+/// Detects the format of lines of text, and the delimiter of a table.
+pub(crate) fn detect_records(start: &[u8]) -> (Format, Option<u8>) {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let lines: Vec<&[u8]> = start
         .split_inclusive(|&b| b == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
         .take(20)
         .collect();
-    // The last may be cut.
+    // The last line may be incomplete.
     let lines = if lines.len() > 1
         && lines.len() < 20
         && !lines[lines.len() - 1].ends_with(b"\n")
@@ -589,7 +678,7 @@ pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
     let all =
         |test: &dyn Fn(&[u8]) -> bool| !lines.is_empty() && lines.iter().all(|line| test(line.trim_ascii()));
     if all(&|line| line.starts_with(b"{") && line.ends_with(b"}")) {
-        return Some((Format::JsonLines, 0));
+        return (Format::JsonLines, None);
     }
     let vowpal = |line: &[u8]| {
         memchr::memchr(b'|', line).is_some_and(|bar| {
@@ -601,26 +690,21 @@ pub(crate) fn recognise(start: &[u8]) -> Option<(Format, u8)> {
         })
     };
     if all(&vowpal) {
-        return Some((Format::VowpalWabbit, 0));
+        return (Format::VowpalWabbit, None);
     }
     let even = |delimiter: u8| {
         let widths = widths(start, delimiter, 20);
         widths.len() > 1 && widths[0] > 1 && widths.iter().all(|&width| width == widths[0])
     };
     if even(b'\t') {
-        return Some((Format::Csv, b'\t'));
+        return (Format::Csv, Some(b'\t'));
     }
-    // Commas are in any text: only a header that names the text makes a table.
-    [b',', b';'].into_iter().find_map(|delimiter| {
-        let named = first_row(start, delimiter, true).iter().any(|name| is_text_name(name));
-        (named && even(delimiter)).then_some((Format::Csv, delimiter))
-    })
-}
-
-/// What columns of text are usually called.
-pub(crate) fn is_text_name(name: &str) -> bool {
-    const NAMES: [&str; 7] = ["text", "body", "content", "abstract", "document", "message", "description"];
-    NAMES.contains(&name.trim_matches('"').to_lowercase().as_str())
+    // Any text has commas: only a header that names the text makes a table.
+    let named = |delimiter| first_row(start, delimiter, true).iter().any(|name| is_text_name(name));
+    match [b',', b';'].into_iter().find(|&delimiter| named(delimiter) && even(delimiter)) {
+        Some(delimiter) => (Format::Csv, Some(delimiter)),
+        None => (Format::Text, None),
+    }
 }
 
 /// The delimiter of a first line: what it has most of.

@@ -1,7 +1,7 @@
 //! Text in batches: whole records, about a megabyte at a time, from a file or a folder, as often as is asked.
 
 use std::fs::File;
-use std::io::{Cursor, Seek, SeekFrom};
+use std::io::Cursor;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,16 +81,14 @@ pub(crate) trait TextSource {
 /// A file of records.
 pub(crate) struct FileSource {
     path: PathBuf,
-    /// Errors call it so.
-    shown: PathBuf,
-    /// The bytes where there is no file of that name any more: standard input, put aside.
+    /// A copy of the bytes, where the input is a stream.
     spool: Option<File>,
     ends: Ends,
     input: Input,
     compression: Compression,
-    /// What was unpacked so far, while it is little: unpacking twice takes longer than all the rest.
+    /// What was decompressed so far, while it is little: decompressing takes longer than all the rest.
     unpacked: Option<Vec<u8>>,
-    /// The same, whole.
+    /// The whole input, decompressed.
     whole: Option<Arc<[u8]>>,
     /// The beginning of a record whose end was not there yet.
     rest: Vec<u8>,
@@ -100,12 +98,11 @@ pub(crate) struct FileSource {
 }
 
 impl FileSource {
-    pub(crate) fn new(path: &Path, shown: &Path, spool: Option<File>, ends: Ends) -> Result<FileSource> {
-        let input = open(path, shown, spool.as_ref())?;
-        Ok(FileSource {
-            path: path.to_path_buf(),
-            shown: shown.to_path_buf(),
-            spool,
+    /// Reads an input that is at its beginning and can be opened again.
+    pub(crate) fn new(input: Input, ends: Ends) -> FileSource {
+        FileSource {
+            path: input.path.clone(),
+            spool: None,
             ends,
             compression: input.compression,
             unpacked: (input.compression != Compression::None).then(Vec::new),
@@ -115,21 +112,22 @@ impl FileSource {
             offset: 0,
             line: 1,
             at_end: false,
-        })
+        }
     }
-}
 
-/// Opens a file, or what was put aside of standard input.
-pub(crate) fn open(path: &Path, shown: &Path, spool: Option<&File>) -> Result<Input> {
-    let Some(file) = spool else { return Input::open(path) };
-    let attempt = || {
-        let mut file = file.try_clone()?;
-        file.seek(SeekFrom::Start(0))?;
-        let total = file.metadata()?.len();
-        Ok((file, total))
-    };
-    let (file, total) = attempt().map_err(Error::io("read", shown))?;
-    Ok(Input::plain(Box::new(file), shown, total))
+    /// Reads the copy of a stream, which errors call `path`.
+    pub(crate) fn spooled(file: File, path: &Path, ends: Ends) -> Result<FileSource> {
+        let input = Input::spooled(&file, path)?;
+        Ok(FileSource { spool: Some(file), ..FileSource::new(input, ends) })
+    }
+
+    /// Opens the file, or the copy of the stream, once more.
+    fn reopen(&self) -> Result<Input> {
+        match &self.spool {
+            Some(file) => Input::spooled(file, &self.path),
+            None => Input::open(&self.path),
+        }
+    }
 }
 
 impl TextSource for FileSource {
@@ -139,9 +137,9 @@ impl TextSource for FileSource {
         }
         if let Some(whole) = &self.whole {
             let total = whole.len() as u64;
-            self.input = Input::plain(Box::new(Cursor::new(Arc::clone(whole))), &self.shown, total);
+            self.input = Input::plain(Box::new(Cursor::new(Arc::clone(whole))), &self.path, total);
         } else {
-            self.input = open(&self.path, &self.shown, self.spool.as_ref())?;
+            self.input = self.reopen()?;
             self.unpacked = (self.compression != Compression::None).then(Vec::new);
         }
         self.rest.clear();
@@ -175,7 +173,7 @@ impl TextSource for FileSource {
             }
             if batch.bytes.len() >= LONGEST {
                 return Err(Error::Input {
-                    path: self.shown.clone(),
+                    path: self.path.clone(),
                     position: Position::Line(self.line),
                     found: "a document longer than 64 MiB".into(),
                     expected: "documents with an end".into(),
@@ -309,7 +307,7 @@ impl TextSource for FolderSource {
                         position: Position::Whole,
                         found: "a document longer than 64 MiB".into(),
                         expected: "a folder of texts, a document each".into(),
-                        remedy: "Cut it into documents, or leave it out with --glob.".into(),
+                        remedy: "split it into documents, or exclude it with {glob}".into(),
                     });
                 }
             }

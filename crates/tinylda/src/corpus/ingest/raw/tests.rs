@@ -6,13 +6,13 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::corpus::ingest::words::{Choice, Pipeline, StopWords, Tokens};
-use crate::corpus::ingest::{Format, Import, Imported, Parts, Words};
+use crate::corpus::ingest::{Format, Import, Imported, Parts, TextPipeline};
 use crate::corpus::{Block, Corpus, Vocabulary};
 use crate::error::Result;
 
 /// All words are kept.
 fn every_word() -> Import {
-    let words = Words { stop: StopWords::None, ..Words::default() };
+    let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
     Import { words, threads: 2, ..Import::default() }
 }
 
@@ -123,7 +123,7 @@ fn tables() {
     refuses(
         &table(&["text"], None, None),
         b"id,text\n1,a\n2,\"b\n3,c\n",
-        &["line 3", "never closed", "--quotes no"],
+        &["line 3", "never closed", "quotes=no"],
     );
     refuses(&every_word(), b"a1\tb b\nc1\td d\n", &["text_column", "missing", "format=text"]);
 }
@@ -147,9 +147,13 @@ fn json_lines() {
     assert!(all[0].3.starts_with("{\"id\":7"));
     assert!(all[1].2.is_empty());
     assert_eq!(run(&every_word(), b"{\"text\":\"a b\"}\n").unwrap().0.format, Format::JsonLines);
-    refuses(&every_word(), b"{\"body\":\"a b\"}\n", &["line 1", "no field \"text\"", "body", "--text-field"]);
+    refuses(
+        &every_word(),
+        b"{\"body\":\"a b\"}\n",
+        &["line 1", "expected the field \"text\"", "body", "text_field"],
+    );
     refuses(&import, b"{\"a\":{\"b\":\"x\"}}\n{\"a\":\n", &["line 2", "JSON"]);
-    refuses(&import, b"{\"a\":{\"b\":{\"c\":1}}}\n", &["--text-field a.b.NAME"]);
+    refuses(&import, b"{\"a\":{\"b\":{\"c\":1}}}\n", &["text_field=a.b.NAME"]);
 }
 
 #[test]
@@ -216,10 +220,10 @@ fn bad_bytes() {
 #[test]
 fn words_are_chosen_and_the_rest_is_told() {
     let text = "the cat sat 12\nthe dog sat\nthe new york cat\n".repeat(10);
-    let words = Words {
+    let words = TextPipeline {
         stop: StopWords::Of(vec!["en".into()]),
         choice: Choice { min_docs: Some(11), ..Choice::default() },
-        ..Words::default()
+        ..TextPipeline::default()
     };
     let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
     let dropped = imported.dropped.unwrap();
@@ -231,7 +235,8 @@ fn words_are_chosen_and_the_rest_is_told() {
     for w in ["york", "cat"] {
         vocabulary.push(w);
     }
-    let words = Words { stop: StopWords::None, vocabulary: Some(vocabulary), ..Words::default() };
+    let words =
+        TextPipeline { stop: StopWords::None, vocabulary: Some(vocabulary), ..TextPipeline::default() };
     let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
     assert_eq!((imported.shape.words, imported.dropped.unwrap().unknown), (2, 70));
     assert_eq!(all[2].2, ["york", "cat"]);
@@ -242,7 +247,7 @@ fn phrases_and_stems() {
     let text = "new york streets\nnew ideas\ncar of york\n".repeat(20);
     let pipeline = Pipeline { stem: Some("en".into()), ..Pipeline::default() };
     let choice = Choice { phrases: Some(0.2), ..Choice::default() };
-    let words = Words { stop: StopWords::None, pipeline, choice, ..Words::default() };
+    let words = TextPipeline { stop: StopWords::None, pipeline, choice, ..TextPipeline::default() };
     let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
     assert!(imported.dropped.unwrap().phrases > 0);
     assert_eq!(all[0].2, ["new_york", "street"], "{all:?}");
@@ -263,11 +268,11 @@ fn little_memory_gives_the_same_corpus() {
     for (phrases, stem) in [(None, None), (Some(0.5), Some("en".to_string()))] {
         let mut first: Option<Vec<u8>> = None;
         for (threads, memory, spills) in [(2, None, false), (1, Some(1), true), (2, Some(1), true)] {
-            let words = Words {
+            let words = TextPipeline {
                 stop: StopWords::None,
                 pipeline: Pipeline { stem: stem.clone(), ..Pipeline::default() },
                 choice: Choice { min_docs: Some(2), phrases, ..Choice::default() },
-                ..Words::default()
+                ..TextPipeline::default()
             };
             let import = Import { format: Some(Format::Text), words, threads, memory, ..Import::default() };
             let output = folder.path().join("out.tlc");
@@ -294,7 +299,7 @@ proptest! {
         let input = folder.path().join("in");
         std::fs::write(&input, &text).unwrap();
         let pipeline = Pipeline { tokens: Tokens::Pattern(r"\w+".into()), stem: stem.then(|| "en".into()), ..Pipeline::default() };
-        let words = Words { stop: StopWords::None, pipeline, choice: Choice { min_docs: Some(1), ..Choice::default() }, ..Words::default() };
+        let words = TextPipeline { stop: StopWords::None, pipeline, choice: Choice { min_docs: Some(1), ..Choice::default() }, ..TextPipeline::default() };
         let mut first = None;
         for threads in [1, 3] {
             let output = folder.path().join("out.tlc");

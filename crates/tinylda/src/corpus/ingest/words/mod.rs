@@ -4,29 +4,45 @@
 //! |---|---|
 //! | what happens to a text, as data that a model can keep? | [`Pipeline`], here |
 //! | text -> tokens, fast | `segment`, `tokens` |
-//! | which words say nothing? | `stop` |
+//! | which words are left out? | [`StopWords`] in `options`, lists in `stop` |
+//! | stems | `stem` |
 //! | strings that are counted, without an allocation for each | `table` |
 //! | more strings than fit in memory | `runs` |
-//! | which of them become words, and what was left out | `choose` |
+//! | which of them become words, and what was left out | [`Choice`] in `options`, `choose` |
+//!
+//! All but the data types belong to the feature `text`.
 
+#[cfg(feature = "text")]
 mod choose;
+mod options;
+#[cfg(feature = "text")]
 mod runs;
+#[cfg(feature = "text")]
 mod segment;
+#[cfg(feature = "text")]
+mod stem;
+#[cfg(feature = "text")]
 mod stop;
+#[cfg(feature = "text")]
 mod table;
+#[cfg(feature = "text")]
 mod tokens;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+pub use options::{Choice, Dropped, Most, StopWords};
+#[cfg(feature = "text")]
+pub use stop::languages;
 
-pub use choose::{Choice, Dropped, Most};
-pub use stop::{StopWords, languages};
-
+#[cfg(feature = "text")]
 pub(crate) use choose::Chooser;
+#[cfg(feature = "text")]
 pub(crate) use runs::{Counted, Runs};
+#[cfg(feature = "text")]
 pub(crate) use stop::guess;
+#[cfg(feature = "text")]
 pub(crate) use table::{Lexicon, Table};
+#[cfg(feature = "text")]
 pub(crate) use tokens::{Cut, Reason, Tokenizer, joined, phrase_key};
 
 /// What a token is.
@@ -88,46 +104,4 @@ impl Default for Pipeline {
             phrases: Vec::new(),
         }
     }
-}
-
-/// Codes and names of the languages that have a stemmer.
-const STEMMERS: [(&str, &str, rust_stemmers::Algorithm); 18] = {
-    use rust_stemmers::Algorithm as A;
-    [
-        ("ar", "arabic", A::Arabic),
-        ("da", "danish", A::Danish),
-        ("nl", "dutch", A::Dutch),
-        ("en", "english", A::English),
-        ("fi", "finnish", A::Finnish),
-        ("fr", "french", A::French),
-        ("de", "german", A::German),
-        ("el", "greek", A::Greek),
-        ("hu", "hungarian", A::Hungarian),
-        ("it", "italian", A::Italian),
-        ("no", "norwegian", A::Norwegian),
-        ("pt", "portuguese", A::Portuguese),
-        ("ro", "romanian", A::Romanian),
-        ("ru", "russian", A::Russian),
-        ("es", "spanish", A::Spanish),
-        ("sv", "swedish", A::Swedish),
-        ("ta", "tamil", A::Tamil),
-        ("tr", "turkish", A::Turkish),
-    ]
-};
-
-/// The code of a language that is given by code or English name.
-pub(crate) fn language_code(name: &str) -> String {
-    let lower = name.trim().to_lowercase();
-    STEMMERS.iter().find(|(_, full, _)| *full == lower).map_or(lower, |(code, _, _)| (*code).into())
-}
-
-/// The stemmer of a language.
-fn stemmer(language: &str) -> Result<rust_stemmers::Stemmer> {
-    let code = language_code(language);
-    let found = STEMMERS.iter().find(|(known, _, _)| *known == code);
-    let (_, _, algorithm) = found.ok_or_else(|| {
-        let known = format!("one of {}", STEMMERS.map(|(code, _, _)| code).join(", "));
-        Error::out_of_range("stem", format!("{language:?}"), known)
-    })?;
-    Ok(rust_stemmers::Stemmer::create(*algorithm))
 }

@@ -2,24 +2,11 @@
 
 use std::path::Path;
 
-use super::{Pipeline, Tokenizer, language_code};
+use super::stem::language_code;
+use super::{Pipeline, StopWords, Tokenizer};
 use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::lines::Lines;
 use crate::error::{Error, Result};
-
-/// Which words are left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum StopWords {
-    /// Those of the language that the text seems to be in, if it is one that is known.
-    #[default]
-    Auto,
-    /// Those that the pipeline has already: a model's.
-    Given,
-    /// None.
-    None,
-    /// Those of these languages, and those in these files (a word per line).
-    Of(Vec<String>),
-}
 
 /// The languages that have stop words, by their codes.
 pub fn languages() -> &'static [&'static str] {

@@ -7,7 +7,8 @@ use regex::Regex;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use super::{Pipeline, Tokens, segment, stemmer};
+use super::stem::stemmer;
+use super::{Pipeline, Tokens, segment};
 use crate::error::{Error, Result, Template};
 
 /// Why a token is no word.
@@ -267,7 +268,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_a_stemmer(text in "\\PC{0,30}", language in 0usize..18) {
-            let stem = Some(super::super::STEMMERS[language].0.to_string());
+            let stem = Some(super::super::stem::STEMMERS[language].0.to_string());
             words(&Pipeline { stem, fold_accents: true, ..Pipeline::default() }, &text);
         }
     }

@@ -45,7 +45,7 @@ const MERGE_AT: usize = 1 << 20;
 const GAP: u64 = 1 << 20;
 
 /// Takes documents in order and hands them to the corpus file.
-struct Collector {
+struct DocumentWriter {
     writer: CorpusWriter,
     source: PathBuf,
     names: Option<Names>,
@@ -65,18 +65,40 @@ struct Names {
     lines: Lines<'static>,
 }
 
-impl Names {
-    fn open(path: &Path) -> Result<Names> {
-        Ok(Names { path: path.to_path_buf(), lines: Lines::new(Input::open(path)?) })
+/// Where the names come from. They are read a second time if the documents turn out to be unsorted.
+struct NamesSource {
+    path: PathBuf,
+    /// A copy of the names, where they arrive in a stream.
+    spool: Option<File>,
+}
+
+impl NamesSource {
+    /// Takes a file as it is and copies a stream to a temporary file in `folder`.
+    fn new(path: &Path, folder: &Path) -> Result<NamesSource> {
+        let regular = path.metadata().is_ok_and(|metadata| metadata.is_file());
+        let spool = if regular {
+            None
+        } else {
+            Some(Input::open(path)?.spool(folder, &mut |_, _| ControlFlow::Continue(()))?)
+        };
+        Ok(NamesSource { path: path.to_path_buf(), spool })
+    }
+
+    fn open(&self) -> Result<Names> {
+        let input = match &self.spool {
+            Some(file) => Input::spooled(file, &self.path)?,
+            None => Input::open(&self.path)?,
+        };
+        Ok(Names { path: self.path.clone(), lines: Lines::new(input) })
     }
 }
 
-impl Collector {
-    fn new(output: &Path, source: &Path, names: Option<&Path>) -> Result<Collector> {
-        Ok(Collector {
+impl DocumentWriter {
+    fn new(output: &Path, source: &Path, names: Option<&NamesSource>) -> Result<DocumentWriter> {
+        Ok(DocumentWriter {
             writer: CorpusWriter::create(output, names.is_some())?,
             source: source.to_path_buf(),
-            names: names.map(Names::open).transpose()?,
+            names: names.map(NamesSource::open).transpose()?,
             document: 0,
             entries: Vec::new(),
             ascending: true,
@@ -116,7 +138,7 @@ impl Collector {
                         self.document + 1
                     ),
                     expected: "sums that fit 32 bits".into(),
-                    remedy: "Scale the counts down.".into(),
+                    remedy: "scale the counts down".into(),
                 })?;
                 self.entries[kept].1 = sum;
             } else {
@@ -150,7 +172,7 @@ impl Collector {
                     position: Position::Whole,
                     found: format!("{document} documents, nearly all of them without words"),
                     expected: "document numbers without huge gaps".into(),
-                    remedy: "Check the number of documents in the header and the document numbers; renumber them from 1.".into(),
+                    remedy: "check the number of documents in the header and the document numbers, or renumber them from 1".into(),
                 });
             }
             self.write_one()?;
@@ -168,7 +190,7 @@ impl Collector {
                         position: Position::Whole,
                         found: format!("{} names", names.lines.number()),
                         expected: "a name for every document".into(),
-                        remedy: "Give one name per line, in the order of the documents.".into(),
+                        remedy: "give one name per line, in the order of the documents".into(),
                     });
                 }
                 Some(names.lines.utf8()?)
@@ -191,7 +213,7 @@ impl Collector {
                 position: Position::Line(names.lines.number()),
                 found: "a name too many".into(),
                 expected: format!("{documents} names, one for each document").into(),
-                remedy: "Give one name per line, in the order of the documents.".into(),
+                remedy: "give one name per line, in the order of the documents".into(),
             });
         }
         Ok((self.writer.finish(words, vocabulary)?, self.empty))
@@ -200,14 +222,14 @@ impl Collector {
 
 /// Whether the documents have come in order so far.
 enum State {
-    InOrder(Box<Collector>),
+    InOrder(Box<DocumentWriter>),
     Sorting(Sorter),
 }
 
 /// Takes entries in any order.
-pub(crate) struct Assembler {
+pub(crate) struct DocumentSorter {
     output: PathBuf,
-    names: Option<PathBuf>,
+    names: Option<NamesSource>,
     source: PathBuf,
     state: State,
     limits: SortLimits,
@@ -218,17 +240,18 @@ pub(crate) struct Assembler {
     entries: u64,
 }
 
-impl Assembler {
+impl DocumentSorter {
     pub(crate) fn new(
         output: &Path,
         source: &Path,
         names: Option<&Path>,
         limits: SortLimits,
-    ) -> Result<Assembler> {
-        Ok(Assembler {
-            state: State::InOrder(Box::new(Collector::new(output, source, names)?)),
+    ) -> Result<DocumentSorter> {
+        let names = names.map(|path| NamesSource::new(path, &folder_of(output))).transpose()?;
+        Ok(DocumentSorter {
+            state: State::InOrder(Box::new(DocumentWriter::new(output, source, names.as_ref())?)),
             output: output.to_path_buf(),
-            names: names.map(Path::to_path_buf),
+            names,
             source: source.to_path_buf(),
             limits,
             documents: 0,
@@ -258,14 +281,14 @@ impl Assembler {
         self.documents = self.documents.max(document + 1);
         self.words = self.words.max(u64::from(word) + 1);
         self.entries += 1;
-        if let State::InOrder(collector) = &mut self.state {
-            if document >= collector.document && document - collector.document < GAP {
-                return collector.push((document, word, count));
+        if let State::InOrder(in_order) = &mut self.state {
+            if document >= in_order.document && document - in_order.document < GAP {
+                return in_order.push((document, word, count));
             }
             self.start_sorting()?;
         }
         match &mut self.state {
-            State::InOrder(collector) => collector.push((document, word, count)),
+            State::InOrder(in_order) => in_order.push((document, word, count)),
             State::Sorting(sorter) => sorter.push((document, word, count)),
         }
     }
@@ -279,13 +302,13 @@ impl Assembler {
     fn start_sorting(&mut self) -> Result<()> {
         let sorter = Sorter::new(&folder_of(&self.output), self.limits);
         let before = std::mem::replace(&mut self.state, State::Sorting(sorter));
-        if let (State::InOrder(mut collector), State::Sorting(sorter)) = (before, &mut self.state) {
-            let document = collector.document;
-            for (word, count) in std::mem::take(&mut collector.entries) {
+        if let (State::InOrder(mut in_order), State::Sorting(sorter)) = (before, &mut self.state) {
+            let document = in_order.document;
+            for (word, count) in std::mem::take(&mut in_order.entries) {
                 sorter.push((document, word, count))?;
             }
-            collector.writer.blocks.close_block()?;
-            let blocks = collector.writer.blocks;
+            in_order.writer.blocks.close_block()?;
+            let blocks = in_order.writer.blocks;
             let mut file = blocks.out;
             file.flush().map_err(Error::io("write", &self.output))?;
             sorter.add(Run::Blocks { file, entries: blocks.entries }, 0)?;
@@ -300,22 +323,22 @@ impl Assembler {
         vocabulary: Option<&Vocabulary>,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<(Shape, u64)> {
-        let collector = match self.state {
-            State::InOrder(collector) => *collector,
+        let in_order = match self.state {
+            State::InOrder(in_order) => *in_order,
             State::Sorting(sorter) => {
-                let mut collector = Collector::new(&self.output, &self.source, self.names.as_deref())?;
+                let mut in_order = DocumentWriter::new(&self.output, &self.source, self.names.as_ref())?;
                 let (total, mut done) = (self.entries, 0u64);
                 sorter.finish(&mut |entry| {
                     done += 1;
                     if done.is_multiple_of(1 << 16) && progress(done, total).is_break() {
                         return Err(Error::Interrupted);
                     }
-                    collector.push(entry)
+                    in_order.push(entry)
                 })?;
-                collector
+                in_order
             }
         };
-        collector.finish(self.documents, words, vocabulary)
+        in_order.finish(self.documents, words, vocabulary)
     }
 }
 

@@ -1,0 +1,274 @@
+//! The one detection step: opens an input once, looks at its first bytes and hands on the open
+//! reader together with what they show.
+//!
+//! Every command that accepts several kinds of input begins here. Bytes that were looked at are read
+//! again by whoever takes the reader, so that a pipe loses none of them.
+
+use std::path::{Path, PathBuf};
+
+use super::Format;
+use super::input::{Compression, Input};
+use super::lines::{Lines, fields, whole_number};
+use crate::corpus::{MAGIC, Vocabulary};
+use crate::error::{Error, Position, Result};
+use crate::files::not_regular;
+
+/// Number of bytes that are looked at.
+pub(super) const START_BYTES: usize = 1 << 18;
+
+/// A safetensors header is never longer than this, so that the upper half of its length is zero. No text
+/// begins like that.
+const LONGEST_MODEL_HEADER: u64 = 100_000_000;
+
+/// First bytes of the formats that are read by position.
+const MAGICS: [(&[u8], Format); 3] =
+    [(b"PK\x03\x04", Format::Npz), (b"\x89HDF\r\n\x1a\n", Format::H5ad), (b"PAR1", Format::Parquet)];
+
+/// What an input contains, judged by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InputKind {
+    /// A corpus file of this library.
+    Corpus,
+    /// A model file of this library.
+    Model,
+    /// Data to import, in this format. A folder has the format [`Format::Folder`].
+    Data(Format),
+}
+
+/// An input that was opened once, and what its first bytes show.
+///
+/// It can be a file, a folder, standard input (`-`) or another stream, such as a named pipe; and
+/// compressed. [`Import::run_detected`](super::Import::run_detected) imports it. A corpus or a model is
+/// opened by its path.
+pub struct DetectedInput {
+    pub(super) path: PathBuf,
+    kind: InputKind,
+    /// The delimiter of a table, where it was detected as one.
+    pub(super) delimiter: Option<u8>,
+    /// The open input; nothing for a folder.
+    pub(super) input: Option<Input>,
+}
+
+impl std::fmt::Debug for DetectedInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DetectedInput")
+            .field("path", &self.path)
+            .field("kind", &self.kind)
+            .field("compression", &self.compression())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DetectedInput {
+    /// Opens `path` (`-`: standard input) and detects what it contains.
+    ///
+    /// Corpora and models are read by position, so that those in a stream or in a compressed file are
+    /// refused.
+    pub fn open(path: &Path) -> Result<DetectedInput> {
+        if path != Path::new("-") && path.is_dir() {
+            let kind = InputKind::Data(Format::Folder);
+            return Ok(DetectedInput { path: path.to_path_buf(), kind, delimiter: None, input: None });
+        }
+        let detected = DetectedInput::new(Input::open(path)?)?;
+        detected.check_random_access()?;
+        Ok(detected)
+    }
+
+    /// Detects what an open input contains.
+    pub(super) fn new(mut input: Input) -> Result<DetectedInput> {
+        let (kind, delimiter) = detect(input.peek(START_BYTES)?);
+        Ok(DetectedInput { path: input.path.clone(), kind, delimiter, input: Some(input) })
+    }
+
+    /// What the input contains.
+    pub fn kind(&self) -> InputKind {
+        self.kind
+    }
+
+    /// The path, as it was given; `standard input` for `-`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How the input is compressed.
+    pub fn compression(&self) -> Compression {
+        self.input.as_ref().map_or(Compression::None, |input| input.compression)
+    }
+
+    /// Reads the input as a vocabulary: one word per line.
+    ///
+    /// Empty lines, words that occur twice and text that is not UTF-8 are errors.
+    pub fn read_vocabulary(self) -> Result<Vocabulary> {
+        Vocabulary::read_lines(Lines::new(self.into_input()?))
+    }
+
+    /// The open input; an error for a folder.
+    pub(crate) fn into_input(self) -> Result<Input> {
+        let is_folder = || Error::io("read", &self.path)(std::io::ErrorKind::IsADirectory.into());
+        self.input.ok_or_else(is_folder)
+    }
+
+    /// Refuses a corpus or a model that cannot be read by position.
+    fn check_random_access(&self) -> Result<()> {
+        let name = match self.kind {
+            InputKind::Corpus => "corpus",
+            InputKind::Model => "model",
+            InputKind::Data(_) => return Ok(()),
+        };
+        match &self.input {
+            Some(input) if input.compression != Compression::None => Err(Error::Input {
+                path: self.path.clone(),
+                position: Position::Whole,
+                found: format!("a {name} compressed with {}", input.compression.name()),
+                expected: format!("a {name} in a regular file").into(),
+                remedy: "decompress it first".into(),
+            }),
+            Some(input) if !input.reopenable => Err(not_regular(&self.path, name)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Detects what an input contains that begins with `start`, and the delimiter of a table.
+fn detect(start: &[u8]) -> (InputKind, Option<u8>) {
+    if start.starts_with(&MAGIC) {
+        return (InputKind::Corpus, None);
+    }
+    if let Some((length, rest)) = start.split_first_chunk::<8>()
+        && u64::from_le_bytes(*length) <= LONGEST_MODEL_HEADER
+        && rest.starts_with(b"{")
+    {
+        return (InputKind::Model, None);
+    }
+    let (format, delimiter) = detect_format(start);
+    (InputKind::Data(format), delimiter)
+}
+
+/// Detects the format of data to import, and the delimiter of a table.
+fn detect_format(start: &[u8]) -> (Format, Option<u8>) {
+    if let Some(format) = detect_binary(start) {
+        return (format, None);
+    }
+    match detect_bag_of_words(start) {
+        Format::Text => detect_records(start),
+        format => (format, None),
+    }
+}
+
+/// Detects a format that is read by position.
+pub(super) fn detect_binary(start: &[u8]) -> Option<Format> {
+    MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format)
+}
+
+#[cfg(feature = "text")]
+use super::raw::records::detect_records;
+
+/// Takes all records for lines of text: they cannot be imported without the feature `text` anyway.
+#[cfg(not(feature = "text"))]
+fn detect_records(_start: &[u8]) -> (Format, Option<u8>) {
+    (Format::Text, None)
+}
+
+/// Number of lines that are judged.
+const LINES: usize = 50;
+
+fn numeric(field: &[u8]) -> bool {
+    std::str::from_utf8(field).is_ok_and(|s| s.parse::<f64>().is_ok())
+}
+
+/// Whether a field is `12:…`, whatever follows the colon.
+fn pair(field: &[u8]) -> bool {
+    memchr::memchr(b':', field)
+        .is_some_and(|at| whole_number(&field[..at]).is_some() || &field[..at] == b"qid")
+}
+
+/// Whether at least half of the lines pass a test.
+fn most(lines: &[&[&[u8]]], test: impl Fn(&[&[u8]]) -> bool) -> bool {
+    2 * lines.iter().filter(|line| test(line)).count() >= lines.len()
+}
+
+/// Detects the format of a bag of words, or [`Format::Text`] where it is none.
+///
+/// Most lines decide, not all of them: a file of numbers with one bad line should be refused by its own
+/// reader, which can name the line, and not be taken for text.
+fn detect_bag_of_words(start: &[u8]) -> Format {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    // Only complete lines can be judged, unless there is just one.
+    let whole = memchr::memrchr(b'\n', start).map_or(start, |end| &start[..end]);
+    let split: Vec<Vec<&[u8]>> = whole
+        .split(|&b| b == b'\n')
+        .map(|line| fields(line).collect::<Vec<_>>())
+        .filter(|line| !line.is_empty())
+        .take(LINES)
+        .collect();
+    let lines: Vec<&[&[u8]]> = split.iter().map(Vec::as_slice).collect();
+    let Some(first) = lines.first() else { return Format::Text };
+    let banner = first[0].to_ascii_lowercase();
+    if banner.starts_with(b"%") && memchr::memmem::find(&banner, b"matrixmarket").is_some() {
+        return Format::MatrixMarket;
+    }
+    let (head, entries) = lines.split_at(lines.len().min(3));
+    let header = head.iter().filter(|line| line.len() == 1 && numeric(line[0])).count();
+    let triples = most(entries, |line| line.len() == 3 && line.iter().all(|field| numeric(field)));
+    if triples && (header == 3 || header == 2 && !entries.is_empty()) {
+        return Format::Uci;
+    }
+    let documents: Vec<&[&[u8]]> = lines
+        .iter()
+        .map(|line| &line[..line.iter().position(|field| field.starts_with(b"#")).unwrap_or(line.len())])
+        .filter(|line| !line.is_empty())
+        .collect();
+    let pairs = most(&documents, |line| numeric(line[0]) && line[1..].iter().all(|field| pair(field)));
+    if documents.is_empty() || !pairs || !documents.iter().any(|line| line.len() > 1) {
+        return Format::Text;
+    }
+    let counted = most(&documents, |line| whole_number(line[0]) == Some(line.len() as u64 - 1));
+    if counted { Format::LdaC } else { Format::SvmLight }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corpora_and_models_are_detected() {
+        let mut model = 100u64.to_le_bytes().to_vec();
+        model.extend_from_slice(b"{\"__metadata__\"");
+        assert_eq!(detect(&model), (InputKind::Model, None));
+        assert_eq!(detect(&MAGIC), (InputKind::Corpus, None));
+        // Text with a brace as its ninth character is no model.
+        for text in ["chapter {one}", "", "12345678", "12345678{"] {
+            assert_eq!(detect(text.as_bytes()), (InputKind::Data(Format::Text), None), "{text}");
+        }
+    }
+
+    #[test]
+    fn binary_formats_are_detected() {
+        for (start, format) in MAGICS {
+            assert_eq!(detect(start), (InputKind::Data(format), None));
+        }
+    }
+
+    #[test]
+    fn a_folder_is_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let detected = DetectedInput::open(folder.path()).unwrap();
+        assert_eq!(detected.kind(), InputKind::Data(Format::Folder));
+        assert!(detected.read_vocabulary().is_err());
+    }
+
+    #[cfg(feature = "text")]
+    #[test]
+    fn records_are_detected() {
+        for (text, format, delimiter) in [
+            ("{\"text\": \"a\"}\n{\"text\": \"b\"}\n", Format::JsonLines, None),
+            ("id,text\n1,a b\n", Format::Csv, Some(b',')),
+            ("a\tb\nc\td\n", Format::Csv, Some(b'\t')),
+            ("1 'x |w a b\n", Format::VowpalWabbit, None),
+            ("just, some, text\n", Format::Text, None),
+        ] {
+            assert_eq!(detect(text.as_bytes()), (InputKind::Data(format), delimiter), "{text}");
+        }
+    }
+}

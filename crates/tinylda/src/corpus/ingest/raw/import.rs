@@ -1,0 +1,89 @@
+//! Imports of raw text: from a file or a folder to an import [job](super::Job).
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::records::{Reader, Shape};
+use super::source::{FileSource, FolderSource, TextSource};
+use super::{Job, shape};
+use crate::corpus::ingest::detect::START_BYTES;
+use crate::corpus::ingest::input::Input;
+use crate::corpus::ingest::{Format, Import, ImportProgress, Imported, Parts, spool};
+use crate::error::{Error, Result};
+
+impl Import {
+    /// Imports a file of texts. `delimiter` is that of a table.
+    pub(in crate::corpus::ingest) fn run_on_text(
+        &self,
+        mut input: Input,
+        format: Format,
+        delimiter: Option<u8>,
+        output: &Path,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        let path = input.path.clone();
+        let parts = Parts { delimiter, ..self.parts.clone() };
+        let shape = shape(format, &parts, input.peek(START_BYTES)?, &path)?;
+        self.check_options(format)?;
+        let mut source = text_source(input, &shape, output, progress)?;
+        self.run_raw(&mut source, shape, format, &path, output, progress)
+    }
+
+    /// Text files, a document each.
+    pub(in crate::corpus::ingest) fn run_on_folder(
+        &self,
+        input: &Path,
+        output: &Path,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        self.check_options(self.format.filter(|&f| f != Format::Folder).unwrap_or(Format::Folder))?;
+        if let Some(format) = self.format.filter(|&format| format != Format::Folder) {
+            return Err(Error::unsupported_value("format", format.name(), "the input is a folder")
+                .with_remedy("omit {format}: every file of a folder is read as one text"));
+        }
+        let mut source = FolderSource::new(input, self.parts.glob.as_deref())?;
+        self.run_raw(&mut source, Shape::Files, Format::Folder, input, output, progress)
+    }
+
+    /// Text, from a source of any kind.
+    pub(in crate::corpus::ingest) fn run_raw(
+        &self,
+        source: &mut dyn TextSource,
+        shape: Shape,
+        format: Format,
+        input: &Path,
+        output: &Path,
+        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    ) -> Result<Imported> {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let job = Job {
+            reader: Reader { path: input.to_path_buf(), shape, strict: self.parts.strict },
+            format,
+            words: &self.words,
+            names: self.names.as_deref(),
+            output,
+            origin: source.again().then(|| input.to_string_lossy().into_owned()),
+            threads: if self.threads == 0 { cores() } else { self.threads },
+            memory: self.memory,
+        };
+        let compression = source.compression();
+        let (shape, empty_documents, dropped) = job.run(source, progress)?;
+        Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })
+    }
+}
+
+/// Returns the input as records of text, which can be read several times: as it is, or a copy of a
+/// stream.
+fn text_source(
+    input: Input,
+    shape: &Shape,
+    output: &Path,
+    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+) -> Result<FileSource> {
+    let ends = shape.ends();
+    if input.reopenable {
+        return Ok(FileSource::new(input, ends));
+    }
+    let path = input.path.clone();
+    FileSource::spooled(spool(input, output, progress)?, &path, ends)
+}

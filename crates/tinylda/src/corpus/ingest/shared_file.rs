@@ -1,0 +1,64 @@
+//! A file that several readers read by position.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use crate::files::read_at;
+
+/// A file that is read at several positions at once. It may have no name.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedFile {
+    file: Arc<File>,
+    bytes: u64,
+}
+
+impl SharedFile {
+    pub(crate) fn new(file: File) -> io::Result<SharedFile> {
+        let bytes = file.metadata()?.len();
+        Ok(SharedFile { file: Arc::new(file), bytes })
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Size in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns a reader with its own position.
+    pub(crate) fn reader_at(&self, position: u64) -> FileReader {
+        FileReader { file: self.clone(), position }
+    }
+}
+
+/// Reads a [`SharedFile`] from front to back.
+#[derive(Debug)]
+pub(crate) struct FileReader {
+    file: SharedFile,
+    position: u64,
+}
+
+impl Read for FileReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.file.bytes.saturating_sub(self.position);
+        let n = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        read_at(&self.file.file, &mut buffer[..n], self.position)?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}
+
+impl Seek for FileReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(by) => self.file.bytes.checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
