@@ -5,17 +5,12 @@ use std::time::Instant;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tinylda::report::{Pass, Report, Run};
 use tinylda::{Corpus, Error, Model, human_bytes};
 
 use super::{ceiling, check_output, infer, print, shown};
 use crate::args;
 use crate::progress::{Bar, Ui, Unit};
-
-const PAGE: &str = include_str!("report/page/page.html");
-const STYLE: &str = include_str!("report/page/page.css");
-const SCRIPT: &str = include_str!("report/page/page.js");
 
 /// What documents, words and the map take beside the model, in bytes, and for each pair of topics.
 const WORK: u64 = 64 << 20;
@@ -125,51 +120,10 @@ impl Making {
             bar.at(done, total, "")
         })?;
         drop(bar);
-        let page = page(&data);
+        let page = crate::page::page(&data);
         tinylda::write_file(output, page.as_bytes())?;
         Ok(page.len() as u64)
     }
-}
-
-/// The page with everything in its place. What is put in is not looked at again, so that data may say anything.
-fn page(data: &str) -> String {
-    let policy = format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
-         form-action 'none'",
-        base64(&Sha256::digest(SCRIPT)),
-        base64(&Sha256::digest(STYLE))
-    );
-    let parts =
-        [("{{POLICY}}", policy.as_str()), ("{{STYLE}}", STYLE), ("{{SCRIPT}}", SCRIPT), ("{{DATA}}", data)];
-    let mut out = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + data.len());
-    let mut rest = PAGE;
-    while let Some(at) = rest.find("{{") {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        if let Some((mark, text)) = parts.iter().find(|(mark, _)| rest.starts_with(mark)) {
-            out.push_str(text);
-            rest = &rest[mark.len()..];
-        } else {
-            out.push_str("{{");
-            rest = &rest[2..];
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for three in bytes.chunks(3) {
-        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for i in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * i) & 63) as usize];
-            out.push(if i <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
 }
 
 /// What was modelled: the corpus's name without its endings.

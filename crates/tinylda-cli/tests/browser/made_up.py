@@ -14,7 +14,7 @@ import pathlib
 import random
 import re
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "src/commands/report/page"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "src/page"
 
 THEMES = """
 gas power energy pipeline california price utilities electricity market supply generation megawatt

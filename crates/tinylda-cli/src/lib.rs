@@ -1,0 +1,139 @@
+//! The program `tinylda` as a library, so that other front ends can run its commands and make its report page.
+//!
+//! Parse (`args`) -> one function per command (`commands`) -> exit code. Results go to standard output, everything
+//! else to standard error.
+
+mod args;
+mod commands;
+mod machine;
+pub mod page;
+mod parameters;
+mod plot;
+mod progress;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{CommandFactory, FromArgMatches};
+
+use args::{Cli, Command};
+
+/// Set by Ctrl-C; the running command sees it at its next report of progress and leaves nothing half-written.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Set while a second Ctrl-C may end the process on the spot: no temporary file is open but that of a checkpoint, which the
+/// next training in its folder takes away.
+static MAY_EXIT: AtomicBool = AtomicBool::new(false);
+
+/// Runs the program with these arguments, the first of which is its name, and returns its exit code.
+///
+/// It belongs to the process: it sets the panic hook and the handler of Ctrl-C, limits the allocator to one arena, and ends
+/// the process where the arguments are wrong.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    tinylda::one_heap();
+    // What the library catches becomes an error with a message of its own.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !tinylda::panic_is_caught() {
+            usual(panic);
+        }
+    }));
+    let matches = Cli::command().get_matches_from(arguments);
+    parameters::set_subcommand(matches.subcommand_name().unwrap_or_default());
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let quiet = cli.quiet;
+    let ignored = machine::ignored_signals();
+    let handled = ctrlc::set_handler(move || {
+        let again = INTERRUPTED.swap(true, Ordering::Relaxed);
+        if MAY_EXIT.load(Ordering::Relaxed) {
+            let ui = progress::Ui::new(quiet);
+            if again {
+                ui.say("stopped at once: what was done since the last checkpoint is lost");
+                std::process::exit(1);
+            }
+            ui.say("\nstopping; asked once more, it stops at once, without a checkpoint");
+        }
+    });
+    // Without a handler Ctrl-C ends the process at once, which is safe too: files appear only when they are whole.
+    drop(handled);
+    machine::ignore(&ignored);
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => report(&error),
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let ui = progress::Ui::new(cli.quiet);
+    match &cli.command {
+        Command::Demo(a) => commands::demo::run(a, ui),
+        Command::Import(a) => commands::import::run(a, ui),
+        Command::Info(a) => commands::info::run(a, ui),
+        Command::Convert(a) => commands::convert::run(a, ui),
+        Command::Split(a) => commands::split::run(a, ui),
+        Command::Train(a) => commands::train::run(a, ui),
+        Command::Sweep(a) => commands::sweep::run(a, ui),
+        Command::Topics(a) => commands::topics::run(a),
+        Command::Infer(a) => commands::infer::run(a, ui),
+        Command::Documents(a) => commands::documents::run(a, ui),
+        Command::Eval(a) => commands::eval::run(a, ui),
+        Command::Report(a) => commands::report::run(a, ui),
+        Command::Plot(a) => commands::plot::run(a, ui),
+        Command::Export(a) => commands::export::run(a, ui),
+        Command::Synth(a) => commands::synth::run(a, ui),
+        Command::Paper(a) => commands::paper::run(a, ui),
+        Command::Completions(a) => commands::completions::run(a),
+    }
+}
+
+/// Prints an error. The exit code is 2 for wrong usage and 1 for every other failure.
+fn report(error: &anyhow::Error) -> ExitCode {
+    // Nothing sensible is left to do where standard error is gone too.
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("error: {}\n", message(error)));
+    ExitCode::from(if is_usage(error) { 2 } else { 1 })
+}
+
+/// Whether the arguments are at fault.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<commands::UsageError>().is_some()
+        || matches!(error.downcast_ref(), Some(tinylda::Error::Parameter { .. }))
+}
+
+/// The message of an error with all its contexts, the outermost first.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut parts = Vec::new();
+    for cause in error.chain() {
+        match cause.downcast_ref::<tinylda::Error>() {
+            // The library's messages contain their causes.
+            Some(known) => {
+                parts.push(parameters::describe(known));
+                break;
+            }
+            None => parts.push(cause.to_string()),
+        }
+    }
+    parts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn every_context_is_printed() {
+        let known = || tinylda::Error::requires("burn_in", "{samples}");
+        let error =
+            Err::<(), _>(known()).context("training").context("the model is written, but").unwrap_err();
+        assert_eq!(message(&error), "the model is written, but: training: --burn-in requires --samples");
+        assert!(is_usage(&error));
+        let error = anyhow::anyhow!("cause").context("context");
+        assert_eq!(message(&error), "context: cause");
+        assert!(!is_usage(&error));
+        let error = commands::usage("no").context("context");
+        assert_eq!(message(&error), "context: no");
+        assert!(is_usage(&error));
+    }
+}

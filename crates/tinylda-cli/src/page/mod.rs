@@ -1,0 +1,49 @@
+//! The page of a report: one HTML file with its style, script and data, which fetches nothing.
+
+use sha2::{Digest, Sha256};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Returns the page for the data of a report ([`tinylda::report::Report::data`]). What is inserted is not interpreted
+/// again, so that data may contain anything.
+pub fn page(data: &str) -> String {
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+         form-action 'none'",
+        base64(&Sha256::digest(SCRIPT)),
+        base64(&Sha256::digest(STYLE))
+    );
+    let parts =
+        [("{{POLICY}}", policy.as_str()), ("{{STYLE}}", STYLE), ("{{SCRIPT}}", SCRIPT), ("{{DATA}}", data)];
+    let mut out = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + data.len());
+    let mut rest = PAGE;
+    while let Some(at) = rest.find("{{") {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some((mark, text)) = parts.iter().find(|(mark, _)| rest.starts_with(mark)) {
+            out.push_str(text);
+            rest = &rest[mark.len()..];
+        } else {
+            out.push_str("{{");
+            rest = &rest[2..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
