@@ -1,6 +1,7 @@
 //! What the user sees: every command, its JSON, its exit code, and what it says when something is wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -607,7 +608,8 @@ fn killed_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
     good(f, "synth -D 8000 -W 3000 -K 10 --quiet -o c.tlc");
-    let settings = "train c.tlc -k 30 --passes 40 --tol 0";
+    // A log by its name: a training of more than a minute, on a slow machine, would leave one by itself.
+    let settings = "train c.tlc -k 30 --passes 40 --tol 0 --log passes.jsonl";
     good(f, &format!("{settings} -o whole.model"));
     let program = assert_cmd::cargo::cargo_bin("tinylda");
     let start = |more: &str| {
@@ -622,13 +624,14 @@ fn killed_and_resumed() {
         if process.try_wait().unwrap().is_some() {
             break;
         }
-        // The last time it is asked, and not forced.
+        // The last time it is asked, once it trains, and not forced.
         if n == 6 {
+            let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
+            assert!(lines.by_ref().any(|line| line.contains("training 30 topics")));
             let id = process.id().to_string();
             std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
-            let output = process.wait_with_output().unwrap();
-            let text = stderr(&output);
-            if output.status.code() == Some(0) {
+            let text = lines.collect::<Vec<_>>().join("\n");
+            if process.wait().unwrap().success() {
                 break;
             }
             assert!(text.contains("m.model.checkpoint") && text.contains("--resume"), "{text}");
@@ -645,7 +648,7 @@ fn killed_and_resumed() {
     }
     assert!(kills > 0);
     assert!(std::fs::read(f.join("m.model")).unwrap() == std::fs::read(f.join("whole.model")).unwrap());
-    assert_eq!(files(f), ["c.tlc", "m.model", "whole.model"]);
+    assert_eq!(files(f), ["c.tlc", "m.model", "passes.jsonl", "whole.model"]);
     // There is nothing to go on with now.
     let text = stderr(&good(f, &format!("{settings} -o m.model --resume")));
     assert!(text.contains("m.model is there") && text.contains("--resume"), "{text}");
