@@ -58,14 +58,15 @@ pub(super) fn first_lines(
 }
 
 /// As it was given, or else beside the corpus.
-fn located(corpus: &Path, source: &Source) -> PathBuf {
+fn located(corpus: Option<&Path>, source: &Source) -> PathBuf {
     let given = PathBuf::from(&source.path);
-    let beside = corpus.parent().map(|folder| folder.join(given.file_name().unwrap_or_default()));
+    let beside =
+        corpus.and_then(Path::parent).map(|folder| folder.join(given.file_name().unwrap_or_default()));
     if given.exists() { given } else { beside.filter(|path| path.exists()).unwrap_or(given) }
 }
 
 fn find<'w>(
-    corpus: &Path,
+    corpus: Option<&Path>,
     source: &Source,
     wanted: impl Iterator<Item = &'w Wanted>,
     texts: &mut [String],

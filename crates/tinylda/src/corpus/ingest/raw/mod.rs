@@ -22,7 +22,7 @@ use self::source::{Batch, TextSource};
 use super::lines::Lines;
 use super::words::{Choice, Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
-use crate::corpus::{About, CorpusWriter, Details, Shape, Source, Vocabulary};
+use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Source, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 
@@ -318,7 +318,8 @@ impl Job<'_> {
         let sources =
             self.origin.iter().map(|path| Source { path: path.clone(), format: self.format.name().into() });
         let about = About { pipeline: Some(pipeline), sources: sources.collect() };
-        let mut writer = CorpusWriter::create_with(self.output, named, labelled, places, &about)?;
+        let fields = DocumentFields { names: named, labels: labelled, places };
+        let mut writer = CorpusWriter::create_with(self.output, fields, &about)?;
         let (mut empty, mut documents) = (0, 0u64);
         let mut write = |filled: Filled| {
             if fixed {
@@ -368,7 +369,7 @@ impl Job<'_> {
                 remedy: "Check that the vocabulary belongs to this text, and that the text is in the right column or field.".into(),
             });
         }
-        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?, empty))
+        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(), empty))
     }
 }
 
