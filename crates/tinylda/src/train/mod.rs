@@ -422,12 +422,9 @@ mod tests {
     /// A model does not depend on the processor it was trained on.
     #[test]
     fn instruction_sets_do_not_change_a_bit() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("synth.tlc");
         let settings = Synth { documents: 800, words: 300, topics: 5, mean_length: 30.0, ..Synth::default() };
         let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-        synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
-        let corpus = Corpus::open(&path).unwrap();
+        let corpus = synthetic.corpus(&settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         for (algorithm, topics) in Algorithm::ALL.into_iter().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
         {
             let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);
