@@ -352,6 +352,17 @@ impl Column {
         Err(broken(&self.file.path)(ParquetError::General("a page with the wrong number of rows".into())))
     }
 
+    /// The next value as a count; 0 only where zeros are skipped.
+    fn next_count(&mut self, expect: &Expect) -> Result<u32> {
+        let value = self.next_value()?.unwrap_or(Value::Missing);
+        match self.count(&value)? {
+            0 if !expect.skip_zeros => {
+                Err(self.bad("the count 0", super::lines::COUNT_EXPECTED, super::ZERO_REMEDY))
+            }
+            times => Ok(times),
+        }
+    }
+
     fn bad(&self, found: &str, expected: &str, remedy: &str) -> Error {
         bad(
             &self.file.path,
@@ -595,6 +606,18 @@ impl ParquetFile {
         Ok(1)
     }
 
+    /// Refuses documents whose rows are apart from each other.
+    fn check_runs(&self, runs: Runs, column: &str) -> Result<()> {
+        let Some((first, second)) = runs.torn()? else { return Ok(()) };
+        let same = format!("documents {first} and {second} have the same name in {column:?}");
+        Err(bad(
+            &self.path,
+            format!("rows of one document apart from each other ({same})"),
+            "the rows of a document one after another",
+            Template::default().text(format!("sort the table by the column {column:?}")),
+        ))
+    }
+
     fn read_triples(
         &self,
         [mut documents, mut word]: [Column; 2],
@@ -639,19 +662,7 @@ impl ParquetFile {
             };
             let times = match &mut count {
                 None => 1,
-                Some(column) => {
-                    let value = column.next_value()?.unwrap_or(Value::Missing);
-                    match column.count(&value)? {
-                        0 if !expect.skip_zeros => {
-                            return Err(column.bad(
-                                "the count 0",
-                                super::lines::COUNT_EXPECTED,
-                                super::ZERO_REMEDY,
-                            ));
-                        }
-                        times => times,
-                    }
-                }
+                Some(column) => column.next_count(expect)?,
             };
             if times > 0 {
                 out.push(document, id, times)?;
@@ -662,17 +673,7 @@ impl ParquetFile {
             }
         }
         out.declare_documents(runs.count);
-        if let Some((first, second)) = runs.torn()? {
-            return Err(bad(
-                &self.path,
-                format!(
-                    "rows of one document apart from each other (documents {first} and {second} have the same name in {:?})",
-                    documents.name
-                ),
-                "the rows of a document one after another",
-                Template::default().text(format!("sort the table by the column {:?}", documents.name)),
-            ));
-        }
+        self.check_runs(runs, &documents.name)?;
         if numbered {
             return Ok(Found { words: out.words() as u32, vocabulary: None });
         }

@@ -5,8 +5,8 @@
 //! memory, else from the text again. With phrases there is a pass before, and with a given vocabulary only the last. One thread reads and writes, the others cut texts; batches are written in the order they were read, and
 //! counts are sums, so nothing depends on the number of threads.
 
-mod drive;
 mod import;
+mod parallel;
 mod passes;
 pub(crate) mod records;
 pub(crate) mod source;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use self::drive::drive;
+use self::parallel::parallel_map_ordered;
 use self::passes::{Counter, Filled, Filler, Kept};
 use self::records::{Json, Reader, Shape as RecordShape, Table};
 use self::source::{Batch, TextSource};
@@ -29,7 +29,7 @@ use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 
 /// A raw input, and where its corpus goes.
-pub(crate) struct Job<'a> {
+pub(crate) struct TextImport<'a> {
     pub(crate) reader: Reader,
     pub(crate) format: Format,
     pub(crate) words: &'a TextPipeline,
@@ -46,7 +46,7 @@ const BESIDES: u64 = 24 << 20;
 /// Without a ceiling.
 const USUAL: u64 = 1 << 30;
 
-impl Job<'_> {
+impl TextImport<'_> {
     fn memory(&self) -> u64 {
         let batches = self.threads as u64 * 6 * (source::BATCH as u64);
         self.memory.unwrap_or(USUAL).saturating_sub(BESIDES + batches).max(16 << 20)
@@ -189,7 +189,7 @@ impl Job<'_> {
         let work = |counter: &mut Counter, batch: &mut Batch| {
             counter.batch(batch, &self.reader, tokenizer, &runs, &keep)
         };
-        let counters = drive(&mut *source, counters, &work, tell, &mut |noted| {
+        let counters = parallel_map_ordered(&mut *source, counters, &work, tell, &mut |noted| {
             if !(keep.load(Ordering::Relaxed) && kept.push(noted, room)) {
                 keep.store(false, Ordering::Relaxed);
                 kept = Kept::default();
@@ -256,13 +256,13 @@ impl Job<'_> {
         if let Some(mut kept) = kept {
             let mapped = kept.mapped(&lexicon);
             let workers = vec![(); self.threads];
-            drive(kept, workers, &|(), noted| Ok(mapped.batch(noted)), tell, &mut write)?;
+            parallel_map_ordered(kept, workers, &|(), noted| Ok(mapped.batch(noted)), tell, &mut write)?;
         } else {
             let fillers = (0..self.threads).map(|_| Filler::new(fixed)).collect();
             let work = |filler: &mut Filler, batch: &mut Batch| {
                 filler.batch(batch, &self.reader, &tokenizer, &lexicon)
             };
-            drive(source, fillers, &work, tell, &mut write)?;
+            parallel_map_ordered(source, fillers, &work, tell, &mut write)?;
         }
         if let Some(lines) = &mut names
             && lines.advance()?

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::drive::Jobs;
+use super::parallel::ItemSource;
 use super::records::{Reader, Record};
 use super::source::Batch;
 use crate::corpus::ingest::words::{
@@ -321,13 +321,13 @@ impl Kept {
     }
 }
 
-impl Jobs for Kept {
-    type Job = Noted;
+impl ItemSource for Kept {
+    type Item = Noted;
 
-    fn next(&mut self, job: &mut Noted) -> Result<bool> {
+    fn next(&mut self, item: &mut Noted) -> Result<bool> {
         let next = self.batches.pop_front();
         let any = next.is_some();
-        *job = next.unwrap_or_default();
+        *item = next.unwrap_or_default();
         Ok(any)
     }
 
