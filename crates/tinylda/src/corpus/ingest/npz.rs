@@ -1,4 +1,5 @@
-//! Sparse matrices of scipy (`scipy.sparse.save_npz`): a zip file of numpy arrays. Each array is unpacked as it is read.
+//! Sparse matrices of scipy (`scipy.sparse.save_npz`): a zip file of numpy arrays. Each array is
+//! unpacked as it is read.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};

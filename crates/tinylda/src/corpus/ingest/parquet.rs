@@ -1,6 +1,8 @@
-//! Parquet: documents as lists of words, as rows of (document, word, count), or as texts. Batch by batch, a few columns at a time.
+//! Parquet: documents as lists of words, as rows of (document, word, count), or as texts. Batch by
+//! batch, a few columns at a time.
 //!
-//! The pages come from the crate parquet as they are in the file and are unpacked here, in pure Rust and never beyond a limit.
+//! The pages come from the crate parquet as they are in the file and are unpacked here, in pure
+//! Rust and never beyond a limit.
 
 mod pages;
 #[cfg(feature = "text")]
@@ -209,7 +211,8 @@ fn batch<T: DataType>(
     values: &mut Vec<Value>,
 ) -> Raw<usize> {
     let mut found = Vec::new();
-    // The crate's decoders assert what a damaged page may not hold; that too is an error of the file, and the reader is not used again.
+    // The crate's decoders assert what a damaged page may not hold; that too is an error of the
+    // file, and the reader is not used again.
     let (records, ..) = caught(|| reader.read_records(rows, Some(defined), Some(repeated), &mut found))
         .unwrap_or_else(|| Err(ParquetError::General("a page that cannot be decoded".into())))?;
     values.extend(found.into_iter().map(value));
@@ -681,8 +684,8 @@ impl ParquetFile {
     }
 }
 
-/// Documents by name, numbered as they come. Whether one comes back later is found out by sorting their hashes on disk, so that
-/// memory does not grow with their number.
+/// Documents by name, numbered as they come. Whether one comes back later is found out by sorting
+/// their hashes on disk, so that memory does not grow with their number.
 struct Runs {
     last: Option<String>,
     count: u64,
@@ -706,8 +709,8 @@ impl Runs {
         Ok(self.count - 1)
     }
 
-    /// Two documents of one name, counted from 1. That two other names have one hash is as good as never: among ten million
-    /// documents, once in four hundred thousand tables.
+    /// Two documents of one name, counted from 1. That two other names have one hash is as good as
+    /// never: among ten million documents, once in four hundred thousand tables.
     fn torn(self) -> Result<Option<(u64, u64)>> {
         let (mut last, mut found) = (None, None);
         self.hashes.finish(&mut |(hash, high, low)| {

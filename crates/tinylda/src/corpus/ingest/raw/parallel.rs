@@ -1,4 +1,5 @@
-//! An ordered parallel map: items go to worker threads, results come back in the order of the items.
+//! An ordered parallel map: items go to worker threads, results come back in the order of the
+//! items.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -34,8 +35,8 @@ impl ItemSource for &mut (dyn TextSource + '_) {
     }
 }
 
-/// Applies `work` to every item on worker threads and passes the results to `sink` in the order of the
-/// items. Returns the workers.
+/// Applies `work` to every item on worker threads and passes the results to `sink` in the order of
+/// the items. Returns the workers.
 ///
 /// The first failure in that order is returned, so that the error does not depend on the number of
 /// threads. `tell` reports progress and may ask to stop.
