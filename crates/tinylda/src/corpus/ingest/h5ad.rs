@@ -95,7 +95,7 @@ impl Values {
             return Err(bad(
                 &self.path,
                 format!("no more numbers in {:?}", self.dataset.name()),
-                "a whole file",
+                "a complete file",
                 AGAIN,
             ));
         }
@@ -193,8 +193,8 @@ fn broken(path: &Path) -> impl FnOnce(H5Error) -> Error + use<> {
         }
         bad(
             &path,
-            format!("an HDF5 file that is cut short or damaged ({text})"),
-            "a whole AnnData file",
+            format!("an HDF5 file that is damaged or truncated ({text})"),
+            "a complete AnnData file",
             AGAIN,
         )
     }
