@@ -151,7 +151,7 @@ fn damage_is_told_once() {
             f,
             &format!("import damaged.parquet {options} -o a.tlc"),
             1,
-            &["damaged.parquet", "cut short or damaged"],
+            &["damaged.parquet", "damaged or truncated"],
         );
     }
 }

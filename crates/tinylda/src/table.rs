@@ -283,6 +283,7 @@ impl Table {
     pub fn finish(self) -> Result<u64> {
         let head = (self.format == TableFormat::Npy).then(|| self.npy_head());
         let (path, rows) = (self.path, self.rows);
+        #[cfg_attr(not(feature = "parquet"), allow(clippy::infallible_destructuring_match))]
         let sink = match self.body {
             Body::Plain(sink) => sink,
             #[cfg(feature = "parquet")]

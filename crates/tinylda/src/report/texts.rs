@@ -27,8 +27,8 @@ struct Wanted {
     name: String,
 }
 
-/// The first lines of these documents (numbers in ascending order); empty where they cannot be found. Nothing where none can.
-/// `progress` may ask to stop.
+/// Returns the first lines of documents, given by number in ascending order; an empty line where a
+/// text cannot be found, and nothing where none can. `stop` may ask to stop.
 pub(super) fn first_lines(
     corpus: &Corpus,
     numbers: &[u64],
@@ -130,7 +130,7 @@ fn plain(path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads on in a packed file. Texts may share bytes only where they are the same record, which does not happen.
+/// Reads on in a compressed file. Places are visited in order and do not overlap.
 fn ahead(
     input: &mut Input,
     position: &mut u64,

@@ -7,8 +7,8 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::input::Compression;
 
-/// The largest window that is accepted. An xz or zstd file can demand gigabytes; no honest one needs
-/// more than this.
+/// The largest window that is accepted. An xz or zstd file can demand gigabytes; no honest one
+/// needs more than this.
 const WINDOW_BYTES: u64 = 128 << 20;
 
 /// Returns a reader of the decompressed bytes of `source`.

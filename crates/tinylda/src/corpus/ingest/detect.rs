@@ -1,8 +1,8 @@
 //! The one detection step: opens an input once, looks at its first bytes and hands on the open
 //! reader together with what they show.
 //!
-//! Every command that accepts several kinds of input begins here. Bytes that were looked at are read
-//! again by whoever takes the reader, so that a pipe loses none of them.
+//! Every command that accepts several kinds of input begins here. Bytes that were looked at are
+//! read again by whoever takes the reader, so that a pipe loses none of them.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ use crate::files::not_regular;
 /// Number of bytes that are looked at.
 pub(super) const START_BYTES: usize = 1 << 18;
 
-/// A safetensors header is never longer than this, so that the upper half of its length is zero. No text
-/// begins like that.
+/// A safetensors header is never longer than this, so that the upper half of its length is zero. No
+/// text begins like that.
 const LONGEST_MODEL_HEADER: u64 = 100_000_000;
 
 /// First bytes of the formats that are read by position.
@@ -39,8 +39,8 @@ pub enum InputKind {
 /// An input that was opened once, and what its first bytes show.
 ///
 /// It can be a file, a folder, standard input (`-`) or another stream, such as a named pipe; and
-/// compressed. [`Import::run_detected`](super::Import::run_detected) imports it. A corpus or a model is
-/// opened by its path.
+/// compressed. [`Import::run_detected`](super::Import::run_detected) imports it. A corpus or a
+/// model is opened by its path.
 pub struct DetectedInput {
     pub(super) path: PathBuf,
     kind: InputKind,
@@ -63,8 +63,8 @@ impl std::fmt::Debug for DetectedInput {
 impl DetectedInput {
     /// Opens `path` (`-`: standard input) and detects what it contains.
     ///
-    /// Corpora and models are read by position, so that those in a stream or in a compressed file are
-    /// refused.
+    /// Corpora and models are read by position, so that those in a stream or in a compressed file
+    /// are refused.
     pub fn open(path: &Path) -> Result<DetectedInput> {
         if path != Path::new("-") && path.is_dir() {
             let kind = InputKind::Data(Format::Folder);
@@ -190,8 +190,8 @@ fn most(lines: &[&[&[u8]]], test: impl Fn(&[&[u8]]) -> bool) -> bool {
 
 /// Detects the format of a bag of words, or [`Format::Text`] where it is none.
 ///
-/// Most lines decide, not all of them: a file of numbers with one bad line should be refused by its own
-/// reader, which can name the line, and not be taken for text.
+/// Most lines decide, not all of them: a file of numbers with one bad line should be refused by its
+/// own reader, which can name the line, and not be taken for text.
 fn detect_bag_of_words(start: &[u8]) -> Format {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     // Only complete lines can be judged, unless there is just one.

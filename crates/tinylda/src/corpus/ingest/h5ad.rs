@@ -1,8 +1,10 @@
-//! AnnData (`.h5ad`): cells are documents, genes or peaks are words. An HDF5 file with a matrix `X`, others in `layers`, perhaps one
-//! in `raw`, and the names of rows and columns in `obs` and `var`.
+//! AnnData (`.h5ad`): cells are documents, genes or peaks are words. An HDF5 file with a matrix
+//! `X`, others in `layers`, perhaps one in `raw`, and the names of rows and columns in `obs` and
+//! `var`.
 //!
-//! HDF5 itself is read by the crate hdf5-reader: pure Rust, and it allocates by what is in the file and not by what a head says.
-//! Here is what AnnData means, and two filters that its users have: LZF and Zstandard.
+//! HDF5 itself is read by the crate hdf5-reader: pure Rust, and it allocates by what is in the file
+//! and not by what a head says. Here is what AnnData means, and two filters that its users have:
+//! LZF and Zstandard.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -69,7 +71,8 @@ impl Values {
         };
         let total =
             rows.checked_mul(width).ok_or_else(|| bad(path, "too many numbers".into(), "fewer", AGAIN))?;
-        // As many rows as a chunk has, so that each is unpacked once; fewer where that would take too much room.
+        // As many rows as a chunk has, so that each is unpacked once; fewer where that would take
+        // too much room.
         let chunk = dataset.chunks().and_then(|c| c.first().map(|&rows| u64::from(rows))).unwrap_or(0);
         let step = chunk.max(1 << 16).min(STEP / width.max(1)).max(1);
         let path = path.to_path_buf();
@@ -92,7 +95,7 @@ impl Values {
             return Err(bad(
                 &self.path,
                 format!("no more numbers in {:?}", self.dataset.name()),
-                "a whole file",
+                "a complete file",
                 AGAIN,
             ));
         }
@@ -190,8 +193,8 @@ fn broken(path: &Path) -> impl FnOnce(H5Error) -> Error + use<> {
         }
         bad(
             &path,
-            format!("an HDF5 file that is cut short or damaged ({text})"),
-            "a whole AnnData file",
+            format!("an HDF5 file that is damaged or truncated ({text})"),
+            "a complete AnnData file",
             AGAIN,
         )
     }
@@ -340,7 +343,8 @@ fn remedy(file: &Hdf5File, chosen: &str) -> Remedy {
     rest.iter().fold(start, |all, name| all.text(" or ").parameter("layer", Some(name)))
 }
 
-/// Opens the matrix that `layer` names: `X`, `raw`, or one of `layers`. Errors call the file `path`.
+/// Opens the matrix that `layer` names: `X`, `raw`, or one of `layers`. Errors call the file
+/// `path`.
 pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Result<AnnData> {
     let file = open_file(path, file)?;
     let (place, frame) = place(layer);
@@ -412,7 +416,8 @@ pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Resul
     Ok(AnnData { matrix, documents, words })
 }
 
-/// Names that stand twice, as gene symbols do, are told apart as anndata does it: `A`, `A-1`, `A-2`.
+/// Names that stand twice, as gene symbols do, are told apart as anndata does it: `A`, `A-1`,
+/// `A-2`.
 fn unique(names: Vec<String>) -> Vocabulary {
     let mut seen: std::collections::HashSet<String> = names.iter().cloned().collect();
     let mut met: std::collections::HashMap<String, u64> = std::collections::HashMap::new();

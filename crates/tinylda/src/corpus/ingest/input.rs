@@ -139,7 +139,8 @@ impl Input {
         self.consumed.load(Ordering::Relaxed)
     }
 
-    /// Returns the next `count` bytes, or fewer at the end of the input. Later reads return them again.
+    /// Returns the next `count` bytes, or fewer at the end of the input. Later reads return them
+    /// again.
     pub(crate) fn peek(&mut self, count: usize) -> Result<&[u8]> {
         self.peeked.drain(..self.next);
         self.next = 0;

@@ -87,7 +87,8 @@ impl<'p> Lines<'p> {
         &self.buffer[self.next..self.filled]
     }
 
-    /// Passes over the next line, whose `bytes` (its end included) the caller has read in [`ahead`](Lines::ahead).
+    /// Passes over the next line, whose `bytes` (its end included) the caller has read in
+    /// [`ahead`](Lines::ahead).
     #[inline]
     pub(crate) fn pass_over(&mut self, bytes: usize) {
         self.next += bytes;
@@ -186,7 +187,8 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     format!("{text:?}{}", if bytes.len() > MOST { "…" } else { "" })
 }
 
-/// A decimal number at the front, and what follows it. `None` where there is no digit or it is past 64 bits.
+/// A decimal number at the front, and what follows it. `None` where there is no digit or it is past
+/// 64 bits.
 #[inline]
 pub(crate) fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;

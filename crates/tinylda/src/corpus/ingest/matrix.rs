@@ -1,4 +1,5 @@
-//! Matrices of counts in arrays, as scipy and AnnData keep them: read from front to back, never held whole.
+//! Matrices of counts in arrays, as scipy and AnnData keep them: read from front to back, never
+//! held whole.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -11,8 +12,9 @@ use crate::error::{Error, Remedy, Result, Template};
 /// Numbers that are taken from an array at a time.
 const CHUNK: usize = 1 << 15;
 
-/// An array of one dimension that can be read from front to back. All numbers come as 64-bit floats: they hold every count
-/// and every index exactly, and what is too large for them is too large anyhow.
+/// An array of one dimension that can be read from front to back. All numbers come as 64-bit
+/// floats: they hold every count and every index exactly, and what is too large for them is too
+/// large anyhow.
 pub(super) trait Numbers {
     /// How many numbers there are in all.
     fn total(&self) -> u64;
@@ -83,7 +85,8 @@ impl Matrix {
         bad(&self.path, format!("{} with {found}", self.name), expected, remedy)
     }
 
-    /// Hands all entries over, documents as rows, or as columns with `transpose`. Returns the number of words.
+    /// Hands all entries over, documents as rows, or as columns with `transpose`. Returns the
+    /// number of words.
     pub(super) fn read(
         mut self,
         transpose: bool,

@@ -11,7 +11,8 @@
 //! | from text to words | [`words`] |
 //! | entries in any order -> documents | `sorter` |
 
-// Builds without some of the readers leave helpers unused that the readers share.
+// Without some of the readers, helpers that they share are unused, and what replaces a reader does
+// not use its parameters.
 #![cfg_attr(
     not(all(
         feature = "text",
@@ -20,7 +21,7 @@
         feature = "npz",
         feature = "compression"
     )),
-    allow(dead_code)
+    allow(dead_code, clippy::needless_pass_by_value, clippy::unused_self)
 )]
 
 mod binary;
@@ -101,7 +102,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name on the command line.
+    /// The name of the format, as in messages and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Format::Uci => "uci",
@@ -153,7 +154,7 @@ impl Format {
         Format::Folder,
     ];
 
-    /// Whether it is text whose words are still to be found.
+    /// Whether it is raw text, which must be tokenized.
     pub fn is_raw(self) -> bool {
         matches!(
             self,
@@ -170,7 +171,7 @@ impl Format {
 /// How to import.
 #[derive(Debug, Clone, Default)]
 pub struct Import {
-    /// The input's format; recognised where not given.
+    /// The format of the input; detected by default.
     pub format: Option<Format>,
     /// A file with the words, one per line.
     pub vocabulary: Option<PathBuf>,
@@ -186,15 +187,15 @@ pub struct Import {
     pub layer: Option<String>,
     /// Parquet: which columns to read.
     pub columns: TableColumns,
-    /// Raw text: which parts of the input are what.
+    /// Raw text: where texts, names and labels are.
     pub parts: Parts,
-    /// Raw text: what becomes of it.
+    /// Raw text: how it becomes words.
     pub words: TextPipeline,
-    /// What becomes of text is said for the case that it is text: with bags of words it is passed over.
+    /// Ignore `words` for bags of words instead of refusing it.
     pub words_if_text: bool,
-    /// Raw text: how many threads cut it into words; 0 for all cores. The corpus does not depend on it.
+    /// Raw text: number of threads; 0 for all cores. The corpus does not depend on it.
     pub threads: usize,
-    /// Raw text: the most bytes of memory to use; a gigabyte where it is not given.
+    /// Raw text: memory limit in bytes; one gibibyte by default.
     pub memory: Option<u64>,
 }
 
@@ -243,8 +244,8 @@ struct Expect {
 }
 
 impl Expect {
-    /// Refuses a number of words that cannot be right: other than the vocabulary's, or so many for so few entries that
-    /// it must be a slip. Found early, it costs neither the time of the import nor 16 bytes for each.
+    /// Refuses a wrong number of words: one that differs from the vocabulary's, or that is too
+    /// large for the number of entries. The check is early, since every word costs 16 bytes.
     fn check_words(&self, lines: &Lines<'_>, words: u64, entries: u64) -> Result<()> {
         if let Some((path, given)) = &self.vocabulary
             && *given != words
@@ -270,7 +271,7 @@ impl Expect {
     }
 }
 
-/// This many words are never too many.
+/// Number of words that is never too large.
 const MANY_WORDS: u64 = 1 << 24;
 
 /// What a format says of itself.
@@ -301,7 +302,7 @@ impl Import {
         self.run_with(input, output, SortLimits::default(), progress)
     }
 
-    /// Imports bytes that are already here; errors call them `name`.
+    /// Imports bytes in memory, which errors call `name`.
     pub fn run_on_bytes(&self, bytes: Vec<u8>, name: &str, output: &Path) -> Result<Imported> {
         let total = bytes.len() as u64;
         let input = Input::new(Box::new(std::io::Cursor::new(bytes)), Path::new(name), Some(total))?;
@@ -337,7 +338,8 @@ impl Import {
         }
         let path = detected.path().to_path_buf();
         self.not_over_inputs(&path, output)?;
-        // Read before the documents: a wrong vocabulary should not cost the time of the whole import.
+        // Read before the documents: a wrong vocabulary should not cost the time of the whole
+        // import.
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let kind = detected.kind();
         // A delimiter that was detected counts only where the format was detected, too.
@@ -435,7 +437,8 @@ impl Import {
         Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
     }
 
-    /// Decides on the format of an input that begins with `start`, and refuses what cannot be imported.
+    /// Decides on the format of an input that begins with `start`, and refuses what cannot be
+    /// imported.
     fn check_start(&self, start: &[u8], kind: InputKind, path: &Path) -> Result<Format> {
         let refusal = if start.trim_ascii().is_empty() {
             Some(("an empty file", "give a file with documents"))

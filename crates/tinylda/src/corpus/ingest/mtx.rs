@@ -1,4 +1,5 @@
-//! Matrix Market, coordinate format: `%%MatrixMarket matrix coordinate integer general`, then `row column value`.
+//! Matrix Market, coordinate format: `%%MatrixMarket matrix coordinate integer general`, then `row
+//! column value`.
 
 use super::lines::{COUNT_EXPECTED, COUNT_REMEDY, Lines, count, fields, shown, whole_number};
 use super::sorter::DocumentSorter;

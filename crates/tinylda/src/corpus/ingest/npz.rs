@@ -1,4 +1,5 @@
-//! Sparse matrices of scipy (`scipy.sparse.save_npz`): a zip file of numpy arrays. Each array is unpacked as it is read.
+//! Sparse matrices of scipy (`scipy.sparse.save_npz`): a zip file of numpy arrays. Each array is
+//! unpacked as it is read.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ impl Numbers for Array {
 fn cut(path: &Path, name: &str, error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     if matches!(error.kind(), Kind::UnexpectedEof | Kind::InvalidData | Kind::InvalidInput | Kind::Other) {
-        return bad(path, format!("the array {name:?}, cut short or damaged"), "a whole file", AGAIN);
+        return bad(path, format!("the array {name:?}, damaged or truncated"), "a complete file", AGAIN);
     }
     Error::io("read", path)(error)
 }
@@ -108,7 +109,7 @@ impl Zip {
             zip::result::ZipError::Io(e) if e.kind() != io::ErrorKind::UnexpectedEof => {
                 Error::io("read", path)(e)
             }
-            _ => bad(path, "a zip file that is cut short or damaged".into(), "a whole file", AGAIN),
+            _ => bad(path, "a zip file that is damaged or truncated".into(), "a complete file", AGAIN),
         })?;
         Ok(Zip { path: path.to_path_buf(), file, archive })
     }

@@ -3,7 +3,7 @@
 use super::words::{Choice, Pipeline, StopWords};
 use crate::corpus::Vocabulary;
 
-/// Which parts of a raw input are what.
+/// Where the texts, names and labels are in a raw input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
     /// CSV, Parquet: the columns with text, by name or number from 1.
@@ -12,11 +12,11 @@ pub struct Parts {
     pub id_column: Option<String>,
     /// CSV, Parquet: the column with their labels.
     pub label_column: Option<String>,
-    /// CSV: what stands between columns; recognised where not given.
+    /// CSV: the delimiter of columns; detected by default.
     pub delimiter: Option<u8>,
-    /// CSV: whether the first row names the columns; told by the rows where not given.
+    /// CSV: whether the first row contains the column names; detected by default.
     pub header: Option<bool>,
-    /// CSV: quotes mean nothing.
+    /// CSV: quotes have no meaning.
     pub no_quotes: bool,
     /// JSON lines: the fields with text, with dots into objects.
     pub text_fields: Vec<String>,
@@ -24,14 +24,14 @@ pub struct Parts {
     pub id_field: Option<String>,
     /// JSON lines: the field with their labels.
     pub label_field: Option<String>,
-    /// Folders: only files whose name or path in the folder is like this.
+    /// Folders: a pattern that the name of a file, or its path in the folder, must match.
     pub glob: Option<String>,
     /// Bytes that are not UTF-8 are an error.
     pub strict: bool,
 }
 
 impl Parts {
-    /// Whether a table is meant.
+    /// The first option that is given and applies to tables only.
     pub(crate) fn of_table(&self) -> Option<&'static str> {
         first_given(&[
             ("text_column", !self.text_columns.is_empty()),
@@ -43,7 +43,7 @@ impl Parts {
         ])
     }
 
-    /// Whether JSON lines are meant.
+    /// The first option that is given and applies to JSON lines only.
     pub(crate) fn of_json(&self) -> Option<&'static str> {
         first_given(&[
             ("text_field", !self.text_fields.is_empty()),
@@ -61,13 +61,14 @@ fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
 /// How text becomes words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextPipeline {
-    /// From text to words. Its stop words and phrases are found by the import, unless `stop` says that they are given.
+    /// Tokenization and normalization. The import determines stop words and phrases, unless `stop`
+    /// is [`StopWords::Given`].
     pub pipeline: Pipeline,
     /// Which words are left out.
     pub stop: StopWords,
     /// Which words are kept.
     pub choice: Choice,
-    /// The words, where they are given: all others are counted and left out.
+    /// A fixed vocabulary: all other words are counted and dropped.
     pub vocabulary: Option<Vocabulary>,
 }
 

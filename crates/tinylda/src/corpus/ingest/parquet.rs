@@ -1,6 +1,8 @@
-//! Parquet: documents as lists of words, as rows of (document, word, count), or as texts. Batch by batch, a few columns at a time.
+//! Parquet: documents as lists of words, as rows of (document, word, count), or as texts. Batch by
+//! batch, a few columns at a time.
 //!
-//! The pages come from the crate parquet as they are in the file and are unpacked here, in pure Rust and never beyond a limit.
+//! The pages come from the crate parquet as they are in the file and are unpacked here, in pure
+//! Rust and never beyond a limit.
 
 mod pages;
 #[cfg(feature = "text")]
@@ -209,7 +211,8 @@ fn batch<T: DataType>(
     values: &mut Vec<Value>,
 ) -> Raw<usize> {
     let mut found = Vec::new();
-    // The crate's decoders assert what a damaged page may not hold; that too is an error of the file, and the reader is not used again.
+    // The crate's decoders assert what a damaged page may not hold; that too is an error of the
+    // file, and the reader is not used again.
     let (records, ..) = caught(|| reader.read_records(rows, Some(defined), Some(repeated), &mut found))
         .unwrap_or_else(|| Err(ParquetError::General("a page that cannot be decoded".into())))?;
     values.extend(found.into_iter().map(value));
@@ -350,6 +353,17 @@ impl Column {
             return Ok(true);
         }
         Err(broken(&self.file.path)(ParquetError::General("a page with the wrong number of rows".into())))
+    }
+
+    /// The next value as a count; 0 only where zeros are skipped.
+    fn next_count(&mut self, expect: &Expect) -> Result<u32> {
+        let value = self.next_value()?.unwrap_or(Value::Missing);
+        match self.count(&value)? {
+            0 if !expect.skip_zeros => {
+                Err(self.bad("the count 0", super::lines::COUNT_EXPECTED, super::ZERO_REMEDY))
+            }
+            times => Ok(times),
+        }
     }
 
     fn bad(&self, found: &str, expected: &str, remedy: &str) -> Error {
@@ -595,6 +609,18 @@ impl ParquetFile {
         Ok(1)
     }
 
+    /// Refuses documents whose rows are apart from each other.
+    fn check_runs(&self, runs: Runs, column: &str) -> Result<()> {
+        let Some((first, second)) = runs.torn()? else { return Ok(()) };
+        let same = format!("documents {first} and {second} have the same name in {column:?}");
+        Err(bad(
+            &self.path,
+            format!("rows of one document apart from each other ({same})"),
+            "the rows of a document one after another",
+            Template::default().text(format!("sort the table by the column {column:?}")),
+        ))
+    }
+
     fn read_triples(
         &self,
         [mut documents, mut word]: [Column; 2],
@@ -639,19 +665,7 @@ impl ParquetFile {
             };
             let times = match &mut count {
                 None => 1,
-                Some(column) => {
-                    let value = column.next_value()?.unwrap_or(Value::Missing);
-                    match column.count(&value)? {
-                        0 if !expect.skip_zeros => {
-                            return Err(column.bad(
-                                "the count 0",
-                                super::lines::COUNT_EXPECTED,
-                                super::ZERO_REMEDY,
-                            ));
-                        }
-                        times => times,
-                    }
-                }
+                Some(column) => column.next_count(expect)?,
             };
             if times > 0 {
                 out.push(document, id, times)?;
@@ -662,17 +676,7 @@ impl ParquetFile {
             }
         }
         out.declare_documents(runs.count);
-        if let Some((first, second)) = runs.torn()? {
-            return Err(bad(
-                &self.path,
-                format!(
-                    "rows of one document apart from each other (documents {first} and {second} have the same name in {:?})",
-                    documents.name
-                ),
-                "the rows of a document one after another",
-                Template::default().text(format!("sort the table by the column {:?}", documents.name)),
-            ));
-        }
+        self.check_runs(runs, &documents.name)?;
         if numbered {
             return Ok(Found { words: out.words() as u32, vocabulary: None });
         }
@@ -680,8 +684,8 @@ impl ParquetFile {
     }
 }
 
-/// Documents by name, numbered as they come. Whether one comes back later is found out by sorting their hashes on disk, so that
-/// memory does not grow with their number.
+/// Documents by name, numbered as they come. Whether one comes back later is found out by sorting
+/// their hashes on disk, so that memory does not grow with their number.
 struct Runs {
     last: Option<String>,
     count: u64,
@@ -705,8 +709,8 @@ impl Runs {
         Ok(self.count - 1)
     }
 
-    /// Two documents of one name, counted from 1. That two other names have one hash is as good as never: among ten million
-    /// documents, once in four hundred thousand tables.
+    /// Two documents of one name, counted from 1. That two other names have one hash is as good as
+    /// never: among ten million documents, once in four hundred thousand tables.
     fn torn(self) -> Result<Option<(u64, u64)>> {
         let (mut last, mut found) = (None, None);
         self.hashes.finish(&mut |(hash, high, low)| {

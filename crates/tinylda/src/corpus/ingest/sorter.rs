@@ -1,8 +1,10 @@
-//! Entries in any order -> documents in order, words ascending and unique, in bounded memory.
+//! External sort: entries in any order -> documents in order, with ascending and unique words, in
+//! bounded memory.
 //!
-//! As long as the documents come in order they go straight to the corpus file. At the first one that does not, what
-//! is written becomes the first sorted run; from there on entries are sorted in memory, spilled to temporary files and
-//! merged at the end. So sorted input, the usual case, costs nothing, and a word-major matrix of any size works.
+//! Documents that arrive in order go straight to the corpus file. At the first one that is out of
+//! order, the blocks written so far become the first sorted run; from there on entries are sorted
+//! in memory, spilled to temporary files and merged at the end. Sorted input, the usual case, costs
+//! nothing, and a word-major matrix of any size works.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -39,13 +41,13 @@ impl Default for SortLimits {
     }
 }
 
-/// So many entries of a document may wait: 8 MiB.
+/// Number of entries of a document from which duplicates are added up: 8 MiB.
 const MERGE_AT: usize = 1 << 20;
 
-/// More documents than this without an entry between two that have some: the input is likely not in order.
+/// Number of documents without entries in a row from which the input is taken to be out of order.
 const GAP: u64 = 1 << 20;
 
-/// Takes documents in order and hands them to the corpus file.
+/// Writes documents that arrive in order to the corpus file.
 struct DocumentWriter {
     writer: CorpusWriter,
     source: PathBuf,
@@ -121,7 +123,7 @@ impl DocumentWriter {
         if self.entries.len() >= self.merge_at { self.merge_entries() } else { Ok(()) }
     }
 
-    /// Adds up the present document's entries of the same word, so that they never take more room than its words do.
+    /// Adds up entries of the same word in the current document, which limits their memory.
     fn merge_entries(&mut self) -> Result<()> {
         if !self.ascending {
             self.entries.sort_unstable_by_key(|&(word, _)| word);
@@ -166,7 +168,7 @@ impl DocumentWriter {
         self.words.clear();
         self.counts.clear();
         while self.document < document {
-            // A wrong number can claim billions of empty documents: better to say so than to write them.
+            // A wrong document number would create billions of empty documents.
             if self.empty > 10_000_000 + 100 * (self.document - self.empty) {
                 return Err(Error::Input {
                     path: self.source.clone(),
@@ -294,12 +296,12 @@ impl DocumentSorter {
         }
     }
 
-    /// Says that there are documents up to this number (from 1), whether or not they have words.
+    /// Declares the number of documents, which includes those without words.
     pub(crate) fn declare_documents(&mut self, documents: u64) {
         self.documents = self.documents.max(documents);
     }
 
-    /// What has been collected becomes the first runs.
+    /// Turns the documents written so far into the first runs.
     fn start_sorting(&mut self) -> Result<()> {
         let sorter = Sorter::new(&folder_of(&self.output), self.limits);
         let before = std::mem::replace(&mut self.state, State::Sorting(sorter));
@@ -317,7 +319,7 @@ impl DocumentSorter {
         Ok(())
     }
 
-    /// Writes what is left and completes the corpus file. Returns its shape and the number of empty documents.
+    /// Completes the corpus file. Returns its shape and the number of empty documents.
     pub(crate) fn finish(
         self,
         words: u32,
@@ -356,8 +358,9 @@ pub(super) struct Sorter {
     folder: PathBuf,
     limits: SortLimits,
     buffer: Vec<Entry>,
-    /// Runs of like size together: those of level i + 1 are `fan_in` times those of level i, and there are never more
-    /// than `fan_in` of one level, so few files are open however long the input is.
+    /// Runs of like size together: those of level i + 1 are `fan_in` times those of level i, and
+    /// there are never more than `fan_in` of one level, so few files are open however long the
+    /// input is.
     levels: Vec<Vec<Run>>,
 }
 
@@ -451,7 +454,8 @@ impl RunReader<'_> {
                     Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
                     Err(e) => return Err(Error::io("read a temporary file in", folder)(e)),
                 }
-                // As `RunWriter::push` wrote them: the document in eight bytes, word and count in four each.
+                // As `RunWriter::push` wrote them: the document in eight bytes, word and count in
+                // four each.
                 let packed = u128::from_le_bytes(bytes);
                 Ok(Some((packed as u64, (packed >> 64) as u32, (packed >> 96) as u32)))
             }

@@ -115,7 +115,7 @@ fn uci_refuses() {
         (header("2\n5\n4"), vec!["line 6", "document number 3", "1 to 2", "header's D"]),
         (header("3\n4\n4"), vec!["line 5", "word number 5", "1 to 4", "header's W"]),
         (header("3\n5\n3"), vec!["line 7", "entry 4", "3 entries"]),
-        (header("3\n5\n5"), vec!["4 entries", "expected 5", "cut short"]),
+        (header("3\n5\n5"), vec!["4 entries", "expected 5", "truncated"]),
         (header("-3\n5\n4"), vec!["line 1", "\"-3\"", "whole number"]),
         (header("3\n5.5\n4"), vec!["line 2", "\"5.5\""]),
         (header("3\n5\nx"), vec!["line 3", "\"x\""]),
@@ -207,7 +207,7 @@ fn matrix_market_refuses() {
         (format!("{banner}3 5 1\n1 1 0\n"), vec!["line 3", "skip_zeros"]),
         (format!("{banner}3 5 1\n1 1 -1\n"), vec!["line 3", "negative"]),
         (format!("{banner}3 5 1\n1 1 1\n1 2 1\n"), vec!["line 4", "1 entries"]),
-        (format!("{banner}3 5 2\n1 1 1\n"), vec!["1 entries", "cut short"]),
+        (format!("{banner}3 5 2\n1 1 1\n"), vec!["1 entries", "truncated"]),
         (format!("{banner}3 9999999999 1\n1 1 1\n"), vec!["line 2", "9999999999 words"]),
     ] {
         refuses(None, bytes.as_bytes(), &parts);

@@ -16,8 +16,8 @@ fn triple(line: &[u8]) -> Option<(u64, u64, u64)> {
     skip_blanks(rest).is_empty().then_some((document, word, count))
 }
 
-/// The usual line, three short numbers with a blank between and a line feed behind, and its length: in one go, without
-/// looking for its end first. Everything else is left to `triple`.
+/// The usual line, three short numbers with a blank between and a line feed behind, and its length:
+/// in one go, without looking for its end first. Everything else is left to `triple`.
 #[inline]
 fn usual(bytes: &[u8]) -> Option<([u64; 3], usize)> {
     let mut numbers = [0u64; 3];

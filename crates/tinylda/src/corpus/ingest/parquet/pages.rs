@@ -137,7 +137,8 @@ fn unpack(compression: Compression, page: Bytes, from: usize) -> Raw<Bytes> {
             stream(&mut decoder, &mut out)?;
         }
         Compression::LZ4_RAW => {
-            // How large it will be stands in a head that is not handed on: room is made as it is needed, up to what can be.
+            // How large it will be stands in a head that is not handed on: room is made as it is
+            // needed, up to what can be.
             let most = packed.len().saturating_mul(255).min(PAGE_BYTES);
             let mut room = packed.len().saturating_mul(4).min(most);
             loop {

@@ -1,4 +1,5 @@
-//! Rows of a Parquet file as texts, for the way that raw text goes: a batch of rows at a time, as often as is asked.
+//! Rows of a Parquet file as texts, for the way that raw text goes: a batch of rows at a time, as
+//! often as is asked.
 
 use super::{Column, ParquetFile, TextColumns, Value};
 use crate::corpus::ingest::raw::records::Shape;

@@ -1,11 +1,11 @@
-//! Imports of raw text: from a file or a folder to an import [job](super::Job).
+//! Imports of raw text from a file or a folder.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::records::{Reader, Shape};
 use super::source::{FileSource, FolderSource, TextSource};
-use super::{Job, shape};
+use super::{TextImport, shape};
 use crate::corpus::ingest::detect::START_BYTES;
 use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::{Format, Import, ImportProgress, Imported, Parts, spool};
@@ -29,7 +29,7 @@ impl Import {
         self.run_raw(&mut source, shape, format, &path, output, progress)
     }
 
-    /// Text files, a document each.
+    /// Imports the files of a folder, one document each.
     pub(in crate::corpus::ingest) fn run_on_folder(
         &self,
         input: &Path,
@@ -45,7 +45,7 @@ impl Import {
         self.run_raw(&mut source, Shape::Files, Format::Folder, input, output, progress)
     }
 
-    /// Text, from a source of any kind.
+    /// Imports text from a source of any kind.
     pub(in crate::corpus::ingest) fn run_raw(
         &self,
         source: &mut dyn TextSource,
@@ -56,7 +56,7 @@ impl Import {
         progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
     ) -> Result<Imported> {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let job = Job {
+        let import = TextImport {
             reader: Reader { path: input.to_path_buf(), shape, strict: self.parts.strict },
             format,
             words: &self.words,
@@ -67,7 +67,7 @@ impl Import {
             memory: self.memory,
         };
         let compression = source.compression();
-        let (shape, empty_documents, dropped) = job.run(source, progress)?;
+        let (shape, empty_documents, dropped) = import.run(source, progress)?;
         Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })
     }
 }

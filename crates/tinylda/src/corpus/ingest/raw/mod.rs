@@ -1,12 +1,14 @@
 //! Raw text -> a corpus file, in two passes and bounded memory.
 //!
-//! The first pass counts words and the documents they are in; what does not fit goes to disk in sorted runs. Then the words
-//! are chosen, and the second pass writes the documents: from the numbers that the first gave their words while these fit in
-//! memory, else from the text again. With phrases there is a pass before, and with a given vocabulary only the last. One thread reads and writes, the others cut texts; batches are written in the order they were read, and
-//! counts are sums, so nothing depends on the number of threads.
+//! The first pass counts words and their documents; what does not fit in memory goes to disk in
+//! sorted runs. Then the vocabulary is chosen, and the second pass writes the documents, from word
+//! numbers kept by the first pass if these fit in memory, otherwise from the text again. Phrases
+//! need another pass before, and a given vocabulary only the last one. One thread reads and writes,
+//! the others tokenize. Batches are written in the order they were read, and counts are sums, so
+//! that the result does not depend on the number of threads.
 
-mod drive;
 mod import;
+mod parallel;
 mod passes;
 pub(crate) mod records;
 pub(crate) mod source;
@@ -16,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use self::drive::drive;
+use self::parallel::parallel_map_ordered;
 use self::passes::{Counter, Filled, Filler, Kept};
 use self::records::{Json, Reader, Shape as RecordShape, Table};
 use self::source::{Batch, TextSource};
@@ -28,28 +30,28 @@ use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Vocabul
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 
-/// A raw input, and where its corpus goes.
-pub(crate) struct Job<'a> {
+/// An import of raw text: where the text comes from, how it becomes words, where the corpus goes.
+pub(crate) struct TextImport<'a> {
     pub(crate) reader: Reader,
     pub(crate) format: Format,
     pub(crate) words: &'a TextPipeline,
     pub(crate) names: Option<&'a Path>,
     pub(crate) output: &'a Path,
-    /// The input's path, where it can be opened again.
+    /// The path of the input, where it can be opened again.
     pub(crate) origin: Option<String>,
     pub(crate) threads: usize,
     pub(crate) memory: Option<u64>,
 }
 
-/// What an import of text takes besides the words it counts: batches on their way, buffers of runs.
-const BESIDES: u64 = 24 << 20;
-/// Without a ceiling.
-const USUAL: u64 = 1 << 30;
+/// Memory for everything but the tables of words, in bytes: batches in flight and buffers of runs.
+const FIXED_BYTES: u64 = 24 << 20;
+/// Memory limit in bytes, unless one is given.
+const DEFAULT_MEMORY: u64 = 1 << 30;
 
-impl Job<'_> {
+impl TextImport<'_> {
     fn memory(&self) -> u64 {
         let batches = self.threads as u64 * 6 * (source::BATCH as u64);
-        self.memory.unwrap_or(USUAL).saturating_sub(BESIDES + batches).max(16 << 20)
+        self.memory.unwrap_or(DEFAULT_MEMORY).saturating_sub(FIXED_BYTES + batches).max(16 << 20)
     }
 
     /// Finds the stop words.
@@ -107,7 +109,7 @@ impl Job<'_> {
             (None, Some(_)) => 3,
         };
         let mut pass = 0;
-        // The bar goes once from end to end, however often the input is read.
+        // The progress bar goes once from end to end, however often the input is read.
         let mut tell = |(bytes, total): (u64, Option<u64>), pass: u64| {
             let bytes = total.map_or(bytes, |total| (pass * total + bytes.min(total)) / passes);
             progress(ImportProgress::Reading { bytes, total })
@@ -169,7 +171,8 @@ impl Job<'_> {
         }
     }
 
-    /// Counts words, and pairs of them where `pairs` is set. Keeps the documents as numbers, if there is room for all.
+    /// Counts words, and pairs of them where `pairs` is set. Keeps the documents as word numbers if
+    /// all of them fit in memory.
     fn count(
         &self,
         source: &mut dyn TextSource,
@@ -180,7 +183,7 @@ impl Job<'_> {
     ) -> Result<(Chooser, Runs, Option<Kept>)> {
         let memory = self.memory();
         let limit = (memory / 2 / self.threads as u64).clamp(2 << 20, 2 << 30) as usize;
-        // Words are chosen while the tables are still there: half is for that, and an eighth for the last runs.
+        // The vocabulary is chosen while the tables exist: they get half, the last runs an eighth.
         let room = (memory / 8 * 3) as usize;
         let keep = AtomicBool::new(!pairs);
         let mut kept = Kept::default();
@@ -189,7 +192,7 @@ impl Job<'_> {
         let work = |counter: &mut Counter, batch: &mut Batch| {
             counter.batch(batch, &self.reader, tokenizer, &runs, &keep)
         };
-        let counters = drive(&mut *source, counters, &work, tell, &mut |noted| {
+        let counters = parallel_map_ordered(&mut *source, counters, &work, tell, &mut |noted| {
             if !(keep.load(Ordering::Relaxed) && kept.push(noted, room)) {
                 keep.store(false, Ordering::Relaxed);
                 kept = Kept::default();
@@ -257,13 +260,13 @@ impl Job<'_> {
         if let Some(mut kept) = kept {
             let mapped = kept.mapped(&lexicon);
             let workers = vec![(); self.threads];
-            drive(kept, workers, &|(), noted| Ok(mapped.batch(noted)), tell, &mut write)?;
+            parallel_map_ordered(kept, workers, &|(), noted| Ok(mapped.batch(noted)), tell, &mut write)?;
         } else {
             let fillers = (0..self.threads).map(|_| Filler::new(fixed)).collect();
             let work = |filler: &mut Filler, batch: &mut Batch| {
                 filler.batch(batch, &self.reader, &tokenizer, &lexicon)
             };
-            drive(source, fillers, &work, tell, &mut write)?;
+            parallel_map_ordered(source, fillers, &work, tell, &mut write)?;
         }
         if let Some(lines) = &mut names
             && lines.advance()?

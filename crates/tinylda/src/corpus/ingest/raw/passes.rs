@@ -1,10 +1,11 @@
-//! What threads do with batches: number the words of documents and count them, and turn numbers into word ids.
+//! What threads do with batches: number the words of documents and count them, and turn numbers
+//! into word ids.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::drive::Jobs;
+use super::parallel::ItemSource;
 use super::records::{Reader, Record};
 use super::source::Batch;
 use crate::corpus::ingest::words::{
@@ -13,7 +14,8 @@ use crate::corpus::ingest::words::{
 use crate::corpus::{TextPlace, Vocabulary};
 use crate::error::Result;
 
-/// What is known of a string while words are counted. A token may become another word (its stem), and be one itself.
+/// What is known of a string while words are counted. A token may become another word (its stem),
+/// and be one itself.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     /// The number of the word that the token becomes, or one of the values below.
@@ -47,8 +49,8 @@ impl Numbers {
         Numbers { table: Table::new(), cut: Cut::default(), key: Vec::new(), tokens: 0 }
     }
 
-    /// Calls `each` with the number of every word of a text, in order, or with the number of the reason why a token is none.
-    /// What is `known` is a word as it stands.
+    /// Calls `each` with the number of every word of a text, in order, or with the number of the
+    /// reason why a token is none. What is `known` is a word as it stands.
     fn each(
         &mut self,
         text: &str,
@@ -191,8 +193,8 @@ impl Counter {
         }
     }
 
-    /// Counts, and notes what was counted for as long as `keep` says so. A table that goes to disk ends that: numbers begin
-    /// anew.
+    /// Counts, and notes what was counted for as long as `keep` says so. A table that goes to disk
+    /// ends that: numbers begin anew.
     pub(super) fn batch(
         &mut self,
         batch: &Batch,
@@ -309,7 +311,8 @@ impl Kept {
         self.bytes + self.tables.iter().sum::<usize>() <= room
     }
 
-    /// All was counted by these: now it can be handed out. `total` is what the bar shows at the end.
+    /// All was counted by these: now it can be handed out. `total` is what the bar shows at the
+    /// end.
     pub(super) fn ready(&mut self, counters: Vec<Counter>, total: Option<u64>) {
         self.all = (self.batches.len() as u64, total);
         self.counters = counters;
@@ -321,13 +324,13 @@ impl Kept {
     }
 }
 
-impl Jobs for Kept {
-    type Job = Noted;
+impl ItemSource for Kept {
+    type Item = Noted;
 
-    fn next(&mut self, job: &mut Noted) -> Result<bool> {
+    fn next(&mut self, item: &mut Noted) -> Result<bool> {
         let next = self.batches.pop_front();
         let any = next.is_some();
-        *job = next.unwrap_or_default();
+        *item = next.unwrap_or_default();
         Ok(any)
     }
 

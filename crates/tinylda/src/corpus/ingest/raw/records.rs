@@ -10,7 +10,7 @@ use crate::corpus::ingest::options::is_text_name;
 use crate::corpus::{Source, TextPlace};
 use crate::error::{Error, Position, Remedy, Result, Template};
 
-/// A document as it stands in the input.
+/// A document of the input.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
@@ -71,8 +71,9 @@ struct Row {
     lines: u64,
 }
 
-/// Reads a row, calling `each` with every field as it stands, and whether it is quoted. Nothing where there are no bytes.
-/// A quote counts at the beginning of a field only; two in a quoted field are one.
+/// Reads a row and calls `each` with the bytes of every field and whether it is quoted. Returns
+/// nothing where there are no bytes. A quote has a meaning only at the beginning of a field, and
+/// two quotes in a quoted field are one.
 fn row<'a>(
     bytes: &'a [u8],
     delimiter: u8,
@@ -129,7 +130,7 @@ fn row<'a>(
     }
 }
 
-/// A table: which columns are what.
+/// The columns of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) delimiter: u8,
@@ -174,7 +175,7 @@ pub(crate) fn widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
 /// The field of JSON lines that holds the text, unless another one is named.
 pub(crate) const DEFAULT_FIELD: &str = "text";
 
-/// JSON lines: paths to what is what.
+/// The fields of JSON lines, as paths with dots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Json {
     pub(crate) text: Vec<String>,
@@ -250,8 +251,8 @@ impl Shape {
         })
     }
 
-    /// Whether the place of a record has more than the text itself, so that the whole record must be
-    /// parsed to find it.
+    /// Whether the place of a record has more than the text itself, so that the whole record must
+    /// be parsed to find it.
     pub(crate) fn place_is_record(&self) -> bool {
         match self {
             Shape::Table(table) => table.text.len() > 1,
@@ -264,7 +265,7 @@ impl Shape {
 /// Reads records.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
-    /// Errors call the source so.
+    /// The name of the source in errors.
     pub(crate) path: PathBuf,
     pub(crate) shape: Shape,
     /// Bytes that are not UTF-8 are refused, not replaced.
@@ -338,7 +339,7 @@ impl Reader {
         error
     }
 
-    /// Calls `each` with every record of a piece. The second argument says whether bytes had to be replaced.
+    /// Calls `each` with every record of a piece, and with whether bytes had to be replaced.
     pub(crate) fn each(
         &self,
         bytes: &[u8],
@@ -416,8 +417,8 @@ impl Reader {
         Ok(if quoted && text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text })
     }
 
-    /// Returns the text of a record that was read before. `bytes` are those of its place, and `quoted`
-    /// tells whether a quote precedes them.
+    /// Returns the text of a record that was read before. `bytes` are those of its place, and
+    /// `quoted` tells whether a quote precedes them.
     pub(crate) fn text_at<'a>(&self, bytes: &'a [u8], quoted: bool) -> Result<Cow<'a, str>> {
         if self.shape.place_is_record() {
             let bytes_of = 0..bytes.len();

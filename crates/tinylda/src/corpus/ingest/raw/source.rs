@@ -1,4 +1,5 @@
-//! Text in batches: whole records, about a megabyte at a time, from a file or a folder, as often as is asked.
+//! Batches of complete records, about a megabyte each, from a file or a folder. A source can be
+//! rewound.
 
 use std::fs::File;
 use std::io::Cursor;
@@ -10,11 +11,11 @@ use super::records::Ends;
 use crate::corpus::ingest::input::{Compression, Input};
 use crate::error::{Error, Position, Result, Template};
 
-/// A batch has at least so many bytes, where there are that many.
+/// Minimum size of a batch in bytes, unless the input ends.
 pub(crate) const BATCH: usize = 1 << 20;
-/// A record must fit in memory several times over.
+/// Maximum size of a record in bytes: several copies of it must fit in memory.
 pub(crate) const LONGEST: usize = 64 << 20;
-/// So much of a compressed file is kept for the next pass.
+/// Decompressed bytes that are kept for the next pass.
 const UNPACKED: usize = 16 << 20;
 
 /// What a piece of a batch is.
@@ -22,7 +23,7 @@ const UNPACKED: usize = 16 << 20;
 pub(crate) enum Kind {
     /// Records of the source's format, whole ones.
     Records,
-    /// One document's text, with what is known of it: what a reader of another kind of file hands over.
+    /// The text of one document, with its name and label: from a folder or another kind of file.
     Text {
         /// Its name.
         name: Option<String>,
@@ -46,7 +47,7 @@ pub(crate) struct Piece {
     pub(crate) kind: Kind,
 }
 
-/// What a thread works on at a time.
+/// The unit of work of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) bytes: Vec<u8>,
@@ -60,7 +61,7 @@ impl Batch {
     }
 }
 
-/// Where text comes from. It is read twice, or three times.
+/// A source of text, which is read up to three times.
 pub(crate) trait TextSource {
     /// Goes back to the beginning.
     fn rewind(&mut self) -> Result<()>;
@@ -68,7 +69,7 @@ pub(crate) trait TextSource {
     fn next(&mut self, batch: &mut Batch) -> Result<bool>;
     /// Bytes read since the beginning, and how many there are, where it is known.
     fn progress(&self) -> (u64, Option<u64>);
-    /// Whether its path, and places of bytes in it, will lead to the texts later, too.
+    /// Whether its path and the places of bytes in it will lead to the texts later.
     fn again(&self) -> bool {
         true
     }
@@ -86,7 +87,8 @@ pub(crate) struct FileSource {
     ends: Ends,
     input: Input,
     compression: Compression,
-    /// What was decompressed so far, while it is little: decompressing takes longer than all the rest.
+    /// What was decompressed so far, while it is small: decompressing again would take longer than
+    /// everything else.
     unpacked: Option<Vec<u8>>,
     /// The whole input, decompressed.
     whole: Option<Arc<[u8]>>,
@@ -216,8 +218,8 @@ impl TextSource for FileSource {
     }
 }
 
-/// The files of a folder, a document each, in the order of their names. Only the names on the way from the folder to the
-/// present file are held.
+/// The files of a folder, a document each, in the order of their names. Only the names on the way
+/// from the folder to the present file are held.
 pub(crate) struct FolderSource {
     root: PathBuf,
     glob: Option<globset::GlobMatcher>,

@@ -48,7 +48,8 @@ impl Chooser {
         };
         let mut kept = Vocabulary::new();
         if let Some(limit) = self.choice.max_words {
-            // The worst of the best is on top: in the fewest documents, and of those the last by its bytes.
+            // The worst of the best is on top: in the fewest documents, and of those the last by
+            // its bytes.
             let mut best: BinaryHeap<(Reverse<u64>, Vec<u8>, u64)> = BinaryHeap::new();
             let mut bytes = 0u64;
             runs.each(|key, Counted { tokens, documents }| {
@@ -88,7 +89,8 @@ impl Chooser {
         Ok(kept)
     }
 
-    /// The pairs of words that stand together more often than chance would have it, sorted. The runs have words and pairs.
+    /// The pairs of words that stand together more often than chance would have it, sorted. The
+    /// runs have words and pairs.
     pub(crate) fn phrases(&self, runs: &mut Runs, score: f64) -> Result<Vec<(String, String)>> {
         let mut words: Table<u64> = Table::new();
         let mut all = 0u64;

@@ -58,8 +58,8 @@ pub enum Tokens {
     Pattern(String),
 }
 
-/// All that happens to a text until it is a list of words. It is kept in the corpus and in the model, so that new text can go the
-/// same way.
+/// All that happens to a text until it is a list of words. It is kept in the corpus and in the
+/// model, so that new text can go the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pipeline {

@@ -26,13 +26,15 @@ pub enum Most {
 /// Which words are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Choice {
-    /// Words in fewer documents are dropped. Where it is not given: 1 up to 1,000 documents, 3 up to 100,000, else 5.
+    /// Words in fewer documents are dropped. Where it is not given: 1 up to 1,000 documents, 3 up
+    /// to 100,000, else 5.
     pub min_docs: Option<u64>,
     /// Words in more documents are dropped.
     pub max_docs: Option<Most>,
     /// Of the words that are left, so many that are in the most documents.
     pub max_words: Option<u32>,
-    /// Words that often stand together are joined, from this score (normalised pointwise mutual information, -1 to 1).
+    /// Words that often stand together are joined, from this score (normalised pointwise mutual
+    /// information, -1 to 1).
     pub phrases: Option<f64>,
 }
 

@@ -1,7 +1,8 @@
 //! Counts of more strings than fit in memory: sorted runs on disk, merged at the end.
 //!
-//! A run is a list of strings in the order of their bytes, each as the number of bytes that it shares with the one before, the
-//! number of the others, these, and two counts; numbers are of seven bits a byte. So a run takes about eight bytes a string.
+//! A run is a list of strings in the order of their bytes, each as the number of bytes that it
+//! shares with the one before, the number of the others, these, and two counts; numbers are of
+//! seven bits a byte. So a run takes about eight bytes a string.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -176,8 +177,8 @@ impl Runs {
         attempt().map_err(self.failed())
     }
 
-    /// Takes what a table has counted: to disk, or where it is the last of it, in a short form in memory. Strings that were
-    /// never counted are left out.
+    /// Takes what a table has counted: to disk, or where it is the last of it, in a short form in
+    /// memory. Strings that were never counted are left out.
     pub(crate) fn take<T: Copy>(
         &mut self,
         table: &Table<T>,

@@ -1,8 +1,9 @@
 //! Where words begin and end.
 //!
-//! Most text is ASCII, and nearly all of the rest has few other characters. So text is cut at blanks first, and a piece of ASCII
-//! goes a way of its own that gives what the Unicode tables would. (At a blank the rules of UAX 29 have a boundary but for a
-//! mark that stands alone behind it: there the blank is no part of a word here.)
+//! Most text is ASCII, and nearly all of the rest has few other characters. So text is cut at
+//! blanks first, and a piece of ASCII goes a way of its own that gives what the Unicode tables
+//! would. (At a blank the rules of UAX 29 have a boundary but for a mark that stands alone behind
+//! it: there the blank is no part of a word here.)
 
 use std::sync::OnceLock;
 
@@ -145,8 +146,8 @@ impl Characters {
     }
 }
 
-/// A pattern that finds runs of word characters, as scikit-learn's `(?u)\b\w\w+\b` and gensim's `\w+` do: how many characters
-/// a run must have. Such patterns need no regular expressions.
+/// A pattern that finds runs of word characters, as scikit-learn's `(?u)\b\w\w+\b` and gensim's
+/// `\w+` do: how many characters a run must have. Such patterns need no regular expressions.
 pub(super) fn runs_pattern(pattern: &str) -> Option<usize> {
     let body = pattern.strip_prefix("(?u)").unwrap_or(pattern);
     let inner = body.strip_prefix(r"\b").and_then(|rest| rest.strip_suffix(r"\b")).unwrap_or(body);

@@ -1,4 +1,5 @@
-//! Words that say nothing: lists by language, a list of one's own, or the language's that the text seems to be in.
+//! Words that say nothing: lists by language, a list of one's own, or the language's that the text
+//! seems to be in.
 
 use std::path::Path;
 

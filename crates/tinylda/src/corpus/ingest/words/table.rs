@@ -1,5 +1,6 @@
-//! Strings and what is known of them: one buffer for all the bytes, a list of entries, and a table of their numbers.
-//! Nothing is allocated for a string, and strings of up to 16 bytes, nearly all, are compared without a look at the buffer.
+//! Strings and what is known of them: one buffer for all the bytes, a list of entries, and a table
+//! of their numbers. Nothing is allocated for a string, and strings of up to 16 bytes, nearly all,
+//! are compared without a look at the buffer.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -7,10 +8,12 @@ use hashbrown::HashTable;
 
 use crate::corpus::Vocabulary;
 
-/// Always the same numbers: nothing that is written depends on them, and a run should be the same to the last step.
+/// Always the same numbers: nothing that is written depends on them, and a run should be the same
+/// to the last step.
 const STATE: foldhash::fast::FixedState = foldhash::fast::FixedState::with_seed(0x5eed);
 
-/// The first and the last eight bytes, which overlap in a short string: with the length, all of it up to sixteen bytes.
+/// The first and the last eight bytes, which overlap in a short string: with the length, all of it
+/// up to sixteen bytes.
 type Ends = [u64; 2];
 
 #[inline]
@@ -38,7 +41,8 @@ fn hash(bytes: &[u8], [first, last]: Ends) -> u64 {
     let length = bytes.len() as u64;
     let product =
         u128::from(first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(last ^ 0xd1b5_4a32_d192_ed03 ^ length << 56);
-    // The table takes its place from the lowest bits and seven more from the highest: both must depend on all.
+    // The table takes its place from the lowest bits and seven more from the highest: both must
+    // depend on all.
     let mixed = (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
     mixed ^ mixed >> 32
 }

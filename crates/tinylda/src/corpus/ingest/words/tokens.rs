@@ -107,7 +107,8 @@ impl Tokenizer {
         self.phrases.contains(key.as_slice())
     }
 
-    /// A text in the form in which words are compared: NFC, in lower case, without accents, as the pipeline has it.
+    /// A text in the form in which words are compared: NFC, in lower case, without accents, as the
+    /// pipeline has it.
     fn common_form<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if text.is_ascii() {
             return if self.pipeline.keep_case { text.into() } else { text.to_ascii_lowercase().into() };
@@ -141,7 +142,8 @@ impl Tokenizer {
         self.tokens(&self.common_form(text), each);
     }
 
-    /// Calls `each` with every word that a text becomes, in order: what the passes over a corpus count, by number and faster.
+    /// Calls `each` with every word that a text becomes, in order: what the passes over a corpus
+    /// count, by number and faster.
     pub(crate) fn words(&self, text: &str, cut: &mut Cut, each: &mut impl FnMut(&[u8])) {
         let (mut before, mut key): (Option<Vec<u8>>, _) = (None, Vec::new());
         self.each(text, cut, &mut |token| match self.word(token) {

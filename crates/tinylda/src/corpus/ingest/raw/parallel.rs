@@ -1,4 +1,5 @@
-//! How jobs get to threads, and their results back in order.
+//! An ordered parallel map: items go to worker threads, results come back in the order of the
+//! items.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,21 +10,21 @@ use std::sync::{Mutex, PoisonError};
 use super::source::{Batch, TextSource};
 use crate::error::{Error, Result};
 
-/// Jobs on their way, for each thread.
+/// Number of items in flight per worker.
 const AHEAD: u64 = 3;
 
-/// Where jobs come from.
-pub(super) trait Jobs {
-    /// A job; those that are done are used again.
-    type Job: Default + Send;
-    /// Fills a job; false where nothing is left.
-    fn next(&mut self, job: &mut Self::Job) -> Result<bool>;
-    /// How much was taken, and how much there is.
+/// Produces the items of a [parallel map](parallel_map_ordered).
+pub(super) trait ItemSource {
+    /// An item. Items that were processed are filled again.
+    type Item: Default + Send;
+    /// Fills an item; returns false where nothing is left.
+    fn next(&mut self, item: &mut Self::Item) -> Result<bool>;
+    /// Returns how much was produced and, where it is known, how much there is.
     fn progress(&self) -> (u64, Option<u64>);
 }
 
-impl Jobs for &mut (dyn TextSource + '_) {
-    type Job = Batch;
+impl ItemSource for &mut (dyn TextSource + '_) {
+    type Item = Batch;
 
     fn next(&mut self, batch: &mut Batch) -> Result<bool> {
         TextSource::next(*self, batch)
@@ -34,30 +35,33 @@ impl Jobs for &mut (dyn TextSource + '_) {
     }
 }
 
-/// Takes all jobs, has them worked on by threads, and hands the results on in the order of the jobs. The first failure in that
-/// order is the one that is told, however many threads there are.
-pub(super) fn drive<J: Jobs, W: Send, R: Send>(
-    mut source: J,
+/// Applies `work` to every item on worker threads and passes the results to `sink` in the order of
+/// the items. Returns the workers.
+///
+/// The first failure in that order is returned, so that the error does not depend on the number of
+/// threads. `tell` reports progress and may ask to stop.
+pub(super) fn parallel_map_ordered<S: ItemSource, W: Send, R: Send>(
+    mut source: S,
     workers: Vec<W>,
-    work: &(dyn Fn(&mut W, &mut J::Job) -> Result<R> + Sync),
+    work: &(dyn Fn(&mut W, &mut S::Item) -> Result<R> + Sync),
     tell: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
     sink: &mut dyn FnMut(R) -> Result<()>,
 ) -> Result<Vec<W>> {
     let ahead = AHEAD * workers.len() as u64;
     std::thread::scope(|scope| {
-        let (to, jobs) = sync_channel::<(u64, J::Job)>(ahead as usize);
-        let jobs = std::sync::Arc::new(Mutex::new(jobs));
+        let (to, items) = sync_channel::<(u64, S::Item)>(ahead as usize);
+        let items = std::sync::Arc::new(Mutex::new(items));
         let (from, results) = channel();
         let threads: Vec<_> = workers
             .into_iter()
             .map(|mut worker| {
-                let (jobs, from) = (std::sync::Arc::clone(&jobs), from.clone());
+                let (items, from) = (std::sync::Arc::clone(&items), from.clone());
                 scope.spawn(move || {
                     loop {
-                        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                        let Ok((number, mut job)) = next else { break };
-                        let result = catch_unwind(AssertUnwindSafe(|| work(&mut worker, &mut job)));
-                        if from.send((number, job, result)).is_err() {
+                        let next = items.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                        let Ok((number, mut item)) = next else { break };
+                        let result = catch_unwind(AssertUnwindSafe(|| work(&mut worker, &mut item)));
+                        if from.send((number, item, result)).is_err() {
                             break;
                         }
                     }
@@ -67,14 +71,14 @@ pub(super) fn drive<J: Jobs, W: Send, R: Send>(
             .collect();
         drop(from);
         let (mut sent, mut received, mut done) = (0u64, 0u64, 0u64);
-        let (mut spare, mut waiting) = (Vec::<J::Job>::new(), BTreeMap::new());
+        let (mut spare, mut waiting) = (Vec::<S::Item>::new(), BTreeMap::new());
         let mut end: Option<Result<()>> = None;
         loop {
             while end.is_none() && sent - done < ahead {
-                let mut job = spare.pop().unwrap_or_default();
-                match source.next(&mut job) {
+                let mut item = spare.pop().unwrap_or_default();
+                match source.next(&mut item) {
                     Ok(true) => {
-                        if to.send((sent, job)).is_err() {
+                        if to.send((sent, item)).is_err() {
                             return Err(Error::Interrupted);
                         }
                         sent += 1;
@@ -86,9 +90,9 @@ pub(super) fn drive<J: Jobs, W: Send, R: Send>(
             if received == sent {
                 break;
             }
-            let Ok((number, job, result)) = results.recv() else { return Err(Error::Interrupted) };
+            let Ok((number, item, result)) = results.recv() else { return Err(Error::Interrupted) };
             received += 1;
-            spare.push(job);
+            spare.push(item);
             waiting.insert(number, result.unwrap_or_else(|panic| resume_unwind(panic)));
             while let Some(result) = waiting.remove(&done) {
                 sink(result?)?;
