@@ -3,7 +3,6 @@
 //! The file is written as a stream, so that there is no second copy of phi. It has a checksum over every byte, which safetensors
 //! itself does not have: the eight digits of `crc32` in the metadata are the CRC-32 of the file with these digits set to 0.
 
-use std::fs::File;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata};
