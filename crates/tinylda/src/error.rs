@@ -268,6 +268,7 @@ impl std::error::Error for Error {}
 
 /// Constructors for problems with parameters; [`with_remedy`](Error::with_remedy) adds what to do
 /// about them.
+#[allow(clippy::needless_pass_by_value, reason = "constructors take values as they come")]
 impl Error {
     /// The value of a parameter is not one of the possible ones: "alpha must be `expected`, not
     /// `found`".
