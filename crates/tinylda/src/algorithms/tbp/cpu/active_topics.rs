@@ -557,7 +557,7 @@ unsafe fn whole_of<V: Vector>(
 /// Sets p of the words at work; returns their sums of p*t. `NARROW`: all rows are, which is faster to know before.
 ///
 /// # Safety
-/// As of [`whole`]; every column has its sixteen numbers in each row, and what `NARROW` says is so.
+/// As of [`whole_of`]; every column has its sixteen numbers in each row, and what `NARROW` says is so.
 #[inline(always)]
 unsafe fn whole_weights<V: Vector, const NARROW: bool>(
     columns: &mut [AllTopicsColumn],
