@@ -13,7 +13,7 @@ use serde_json::json;
 use tinylda::report::Pass;
 use tinylda::{Corpus, Event, Model, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
-use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, usage};
+use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, usage, within};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine};
 use log::Log;
@@ -204,7 +204,8 @@ fn from_data(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
 fn warn_of_seeds(a: &args::Train, corpus: &Corpus, ui: Ui) -> anyhow::Result<()> {
     /// More would not be read.
     const MOST: usize = 20;
-    let (Some(path), Some(vocabulary)) = (&a.seeds, corpus.vocabulary()?) else { return Ok(()) };
+    let Some(path) = &a.seeds else { return Ok(()) };
+    let Some(vocabulary) = corpus.vocabulary()? else { return Ok(()) };
     let seeds = Seeds::read(path)?;
     let unknown = seeds.unknown(&vocabulary);
     if !unknown.is_empty() {
@@ -370,7 +371,7 @@ fn trainer(a: &args::Train) -> anyhow::Result<Trainer> {
         trainer = trainer.order(numbers(path)?);
     }
     if let Some(bytes) = ceiling(a.training.memory)? {
-        trainer = trainer.memory(bytes);
+        trainer = within(trainer, bytes);
     }
     if let Some(folder) = &a.scratch {
         trainer = trainer.scratch(folder.clone());

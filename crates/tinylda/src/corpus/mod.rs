@@ -19,6 +19,7 @@ pub mod ingest;
 mod pack;
 mod place;
 mod reader;
+mod sizes;
 mod split;
 mod stats;
 mod synth;
@@ -38,8 +39,9 @@ pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
 pub use writer::{CorpusWriter, Details};
 
-pub(crate) use block::Packed;
+pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, Packed};
 pub(crate) use format::MAGIC;
+pub(crate) use sizes::PieceSizes;
 
 /// The size of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

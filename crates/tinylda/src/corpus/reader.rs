@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::about::About;
 use super::block::{Block, decode, pieces};
 use super::format::{self, Directory, Entry};
-use super::pack::unpack_strings;
+use super::pack::{GROUP, unpack, unpack_strings};
 use super::place::{self, TextPlace};
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
@@ -135,10 +135,21 @@ impl Corpus {
         }
         let offset = d.words_offset + 16 * u64::from(d.shape.words);
         let bytes = self.section(d.vocabulary_bytes, offset, d.vocabulary_crc, "the vocabulary")?;
-        let (text, ends) = unpack_strings(&bytes, d.shape.words as usize).ok_or_else(|| {
+        let (text, ends) = unpack_strings(bytes, d.shape.words as usize).ok_or_else(|| {
             Error::damaged_corpus(&self.path, Position::Byte(offset), "the vocabulary cannot be read")
         })?;
-        Ok(Some(Vocabulary::from_parts(text.into(), ends)))
+        Ok(Some(Vocabulary::from_parts(text, ends)))
+    }
+
+    /// Bytes of memory that [`vocabulary`](Corpus::vocabulary) takes: the text once, an end and for a while a length per word.
+    pub fn vocabulary_bytes(&self) -> u64 {
+        let words = if self.directory.has_vocabulary { u64::from(self.directory.shape.words) } else { 0 };
+        self.directory.vocabulary_bytes + 12 * words
+    }
+
+    /// Bytes of memory of an open corpus.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        (self.directory.entries.capacity() * size_of::<Entry>()) as u64
     }
 
     /// How the corpus was made: its words' pipeline, the files of its texts. Nothing where the file does not tell.
@@ -171,6 +182,46 @@ impl Corpus {
             ));
         }
         Ok(WordTotals { tokens, documents })
+    }
+
+    /// Tokens of each word, n_w; takes half the memory of [`word_totals`](Corpus::word_totals), and no more on the way.
+    pub(crate) fn word_tokens(&self) -> Result<Vec<u64>> {
+        const SOME: usize = 1 << 16;
+        let d = &self.directory;
+        let (words, mut crc) = (d.shape.words as usize, crc32fast::Hasher::new());
+        let (mut tokens, mut buffer) = (Vec::with_capacity(words), vec![0; SOME]);
+        let mut left = 16 * words;
+        while left > 0 {
+            let some = &mut buffer[..left.min(SOME)];
+            let offset = d.words_offset + (16 * words - left) as u64;
+            read_at(&self.file, some, offset).map_err(Error::io("read", &self.path))?;
+            crc.update(some);
+            let numbers = some.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
+            tokens.extend(numbers.take(words - tokens.len()));
+            left -= some.len();
+        }
+        let found = match tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) {
+            _ if crc.finalize() != d.words_crc => "the checksum of the word totals is wrong",
+            sum if sum != d.shape.tokens => "the word totals do not add up to the tokens",
+            _ => return Ok(tokens),
+        };
+        Err(Error::damaged_corpus(&self.path, Position::Byte(d.words_offset), found))
+    }
+
+    /// Reads the number of different words of every document of block `i`. Nothing else of the block is read or checked:
+    /// that is done when the block itself is read.
+    pub(crate) fn block_lengths(&self, i: usize, buffer: &mut Vec<u8>, lengths: &mut Vec<u32>) -> Result<()> {
+        let entry = &self.directory.entries[i];
+        let most = entry.documents as usize * 4 + (entry.documents as usize).div_ceil(GROUP);
+        buffer.resize(most.min(entry.bytes as usize), 0);
+        read_at(&self.file, buffer, entry.offset).map_err(Error::io("read", &self.path))?;
+        match unpack(buffer, entry.documents as usize, lengths) {
+            Some(_) => Ok(()),
+            None => {
+                let found = format!("block {i}: the block ends too soon");
+                Err(Error::damaged_corpus(&self.path, Position::Byte(entry.offset), found))
+            }
+        }
     }
 
     /// A reader of blocks, with its own buffer.
@@ -261,11 +312,11 @@ impl<'a> BlockReader<'a> {
             return Ok(Vocabulary::new());
         }
         self.load(offset, bytes, crc, &format!("the {what} of block {i}"))?;
-        let (text, ends) =
-            unpack_strings(&self.buffer, self.entries[i].documents as usize).ok_or_else(|| {
+        let (text, ends) = unpack_strings(self.buffer.clone(), self.entries[i].documents as usize)
+            .ok_or_else(|| {
                 let found = format!("the {what} of block {i} cannot be read");
                 Error::damaged_corpus(self.path, Position::Byte(offset), found)
             })?;
-        Ok(Vocabulary::from_parts(text.into(), ends))
+        Ok(Vocabulary::from_parts(text, ends))
     }
 }
