@@ -10,7 +10,7 @@ use common::{corpus_of, go_on, synthetic};
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
 use tinylda::settings::DocumentState;
-use tinylda::{Active, Algorithm, Corpus, Error, Inference, Model, Seeds, Trainer};
+use tinylda::{Algorithm, Corpus, Error, Inference, Model, Seeds, Trainer};
 
 fn settings(seed: u64) -> Synth {
     Synth { documents: 1500, words: 400, topics: 6, mean_length: 60.0, seed, ..Synth::default() }
@@ -132,7 +132,7 @@ fn what_makes_no_sense_is_refused() {
             assert!(error.to_string().contains(part), "{part:?} is missing in: {error}");
         }
     };
-    let trainer = || Trainer::new(3).active(Active::Auto);
+    let trainer = || Trainer::new(3);
     for algorithm in [Algorithm::Vb, Algorithm::Ovb, Algorithm::Nmf] {
         refused(
             trainer().algorithm(algorithm).optimize(true),

@@ -23,6 +23,7 @@ pub mod ingest;
 mod pack;
 mod place;
 mod reader;
+mod sizes;
 mod source;
 mod split;
 mod stats;
@@ -45,8 +46,9 @@ pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
 pub use writer::{CorpusWriter, Details, DocumentFields};
 
-pub(crate) use block::Packed;
+pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, Packed};
 pub(crate) use format::MAGIC;
+pub(crate) use sizes::PieceSizes;
 
 /// The size of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::about::About;
 use super::block::{Block, decode, pieces};
 use super::format::{self, Directory, Entry};
-use super::pack::unpack_strings;
+use super::pack::{GROUP, unpack, unpack_strings};
 use super::place::{self, TextPlace};
 use super::source::CorpusSource;
 use super::{Shape, Vocabulary};
@@ -201,10 +201,26 @@ impl Corpus {
         let offset = d.words_offset + 16 * u64::from(d.shape.words);
         let section =
             Section { offset, bytes: d.vocabulary_bytes, crc: d.vocabulary_crc, name: "the vocabulary" };
-        let mut buffer = Vec::new();
-        let (text, ends) = unpack_strings(self.section(&section, &mut buffer)?, d.shape.words as usize)
+        let mut bytes = Vec::new();
+        let length = self.section(&section, &mut bytes)?.len();
+        if bytes.len() != length {
+            // The bytes of a corpus in memory are not copied when they are read.
+            bytes = self.section(&section, &mut Vec::new())?.to_vec();
+        }
+        let (text, ends) = unpack_strings(bytes, d.shape.words as usize)
             .ok_or_else(|| self.damaged(offset, "the vocabulary cannot be read"))?;
-        Ok(Some(Vocabulary::from_parts(text.into(), ends)))
+        Ok(Some(Vocabulary::from_parts(text, ends)))
+    }
+
+    /// Bytes of memory that [`vocabulary`](Corpus::vocabulary) takes: the text once, an end and for a while a length per word.
+    pub fn vocabulary_bytes(&self) -> u64 {
+        let words = if self.directory.has_vocabulary { u64::from(self.directory.shape.words) } else { 0 };
+        self.directory.vocabulary_bytes + 12 * words
+    }
+
+    /// Bytes of memory of an open corpus.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        (self.directory.entries.capacity() * size_of::<Entry>()) as u64
     }
 
     /// Reads how the corpus was made: its text pipeline and the files of its texts. Empty if that is not known.
@@ -234,6 +250,48 @@ impl Corpus {
             return Err(self.damaged(d.words_offset, "the word totals do not add up to the tokens"));
         }
         Ok(WordTotals { tokens, documents })
+    }
+
+    /// Tokens of each word, n_w; takes half the memory of [`word_totals`](Corpus::word_totals), and no more on the way.
+    pub(crate) fn word_tokens(&self) -> Result<Vec<u64>> {
+        const SOME: usize = 1 << 16;
+        let d = &self.directory;
+        let (words, mut crc) = (d.shape.words as usize, crc32fast::Hasher::new());
+        let (mut tokens, mut buffer) = (Vec::with_capacity(words), vec![0; SOME]);
+        let mut left = 16 * words;
+        while left > 0 {
+            let some = &mut buffer[..left.min(SOME)];
+            let offset = d.words_offset + (16 * words - left) as u64;
+            let source = self.source.bytes();
+            source.read_exact_at(some, offset).map_err(Error::io("read", source.origin()))?;
+            crc.update(some);
+            let numbers = some.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
+            tokens.extend(numbers.take(words - tokens.len()));
+            left -= some.len();
+        }
+        let found = match tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) {
+            _ if crc.finalize() != d.words_crc => "the checksum of the word totals is wrong",
+            sum if sum != d.shape.tokens => "the word totals do not add up to the tokens",
+            _ => return Ok(tokens),
+        };
+        Err(self.damaged(d.words_offset, found))
+    }
+
+    /// Reads the number of different words of every document of block `i`. Nothing else of the block is read or checked:
+    /// that is done when the block itself is read.
+    pub(crate) fn block_lengths(&self, i: usize, buffer: &mut Vec<u8>, lengths: &mut Vec<u32>) -> Result<()> {
+        let entry = &self.directory.entries[i];
+        let most = entry.documents as usize * 4 + (entry.documents as usize).div_ceil(GROUP);
+        buffer.resize(most.min(entry.bytes as usize), 0);
+        let source = self.source.bytes();
+        source.read_exact_at(buffer, entry.offset).map_err(Error::io("read", source.origin()))?;
+        match unpack(buffer, entry.documents as usize, lengths) {
+            Some(_) => Ok(()),
+            None => {
+                let found = format!("block {i}: the block ends too soon");
+                Err(self.damaged(entry.offset, found))
+            }
+        }
     }
 
     /// Returns a reader of blocks, with a buffer of its own.
@@ -344,8 +402,7 @@ impl<'a> BlockReader<'a> {
             return Ok(Vocabulary::new());
         }
         let (text, ends) = self.parse(i, section, |bytes, e| {
-            unpack_strings(bytes, e.documents as usize)
-                .map(|(text, ends)| (text.to_owned(), ends))
+            unpack_strings(bytes.to_vec(), e.documents as usize)
                 .ok_or_else(|| format!("{}block {i} cannot be read", section.name))
         })?;
         Ok(Vocabulary::from_parts(text, ends))
