@@ -285,13 +285,10 @@ impl Corpus {
         buffer.resize(most.min(entry.bytes as usize), 0);
         let source = self.source.bytes();
         source.read_exact_at(buffer, entry.offset).map_err(Error::io("read", source.origin()))?;
-        match unpack(buffer, entry.documents as usize, lengths) {
-            Some(_) => Ok(()),
-            None => {
-                let found = format!("block {i}: the block ends too soon");
-                Err(self.damaged(entry.offset, found))
-            }
+        if unpack(buffer, entry.documents as usize, lengths).is_none() {
+            return Err(self.damaged(entry.offset, format!("block {i}: the block ends too soon")));
         }
+        Ok(())
     }
 
     /// Returns a reader of blocks, with a buffer of its own.

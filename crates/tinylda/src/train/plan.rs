@@ -304,7 +304,7 @@ fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
     }
     ways.push(format!("{{memory={}}}", round_up(need)));
     if let Some((algorithm, sizes)) = needs.alternative {
-        let other = Needs { algorithm, sizes, ..*needs };
+        let other = Needs { sizes, algorithm, ..*needs };
         if Plan::fits(&other, topics, have) {
             ways.push(format!("{{algorithm={}}}", algorithm.algorithm.name()));
         }
@@ -418,7 +418,7 @@ mod tests {
         let more = plan(phi + (128 << 20));
         assert!(more.depth == 4 && more.deltas > some.deltas && more.limit > Some(0), "{more:?}");
         assert!(Plan::new(&needs, 100, Some(least)).is_err());
-        for more in (0..60).map(|step| 1u64 << step / 2) {
+        for more in (0..60).map(|step| 1u64 << (step / 2)) {
             let plan = plan(more);
             assert!(plan.memory() <= plan.ceiling.unwrap(), "{more}: {plan:?}");
         }

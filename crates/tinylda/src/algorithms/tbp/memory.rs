@@ -103,8 +103,9 @@ fn deltas(of: &MemoryInput<'_>) -> Flexible {
     let first = first.saturating_mul(of.threads);
     let most = nonzeros.saturating_mul(most_entries(of) * 2 * 8 * 5 / 4).saturating_add(first);
     let with = |bytes: u64| nonzeros.saturating_mul(bytes).saturating_add(first).min(most);
-    match of.disk {
-        true => Flexible { least: with(LEAST_DELTAS), usual: with(USUAL_DELTAS), most },
-        false => Flexible { least: most, usual: most, most },
+    if of.disk {
+        Flexible { least: with(LEAST_DELTAS), usual: with(USUAL_DELTAS), most }
+    } else {
+        Flexible { least: most, usual: most, most }
     }
 }
