@@ -1,23 +1,134 @@
 //! Topic models (latent Dirichlet allocation) for collections bigger than the machine's memory.
 //!
-//! The way of the data, with no step back:
+//! Data flow:
 //!
 //! ```text
-//! text, UCI, … -> corpus::ingest -> FILE.tlc (blocks) -> store -> train { algorithm(block, topics) } -> FILE.model -> infer, eval, report
+//! text, UCI, … -> corpus::ingest -> FILE.tlc (blocks) -> store -> train { updater(piece, topics) } -> FILE.model -> infer, eval, report
 //! ```
 //!
-//! ```no_run
-//! use std::ops::ControlFlow;
-//! use tinylda::{Algorithm, Corpus, Event, Trainer};
+//! Build a corpus in memory, train with a callback, and look at the words of the topics:
 //!
-//! let corpus = Corpus::open("train.tlc")?;
-//! let trained = Trainer::new(100).algorithm(Algorithm::Tbp).threads(2).seed(1).train(&corpus, |event| {
+//! ```
+//! use std::ops::ControlFlow;
+//! use tinylda::{CorpusBuilder, Event, Trainer};
+//!
+//! let mut builder = CorpusBuilder::new().vocabulary(["ball", "goal", "court", "judge"]);
+//! for _ in 0..20 {
+//!     builder.add_document(&[(0, 3), (1, 2)])?;
+//!     builder.add_document(&[(2, 2), (3, 3)])?;
+//! }
+//! let corpus = builder.build()?;
+//!
+//! let mut passes = 0;
+//! let trained = Trainer::new(2).alpha(0.1).passes(30).seed(1).train(&corpus, |event| {
 //!     if let Event::Pass(report) = event {
-//!         println!("{} {}", report.pass, report.train_perplexity);
+//!         passes = report.pass;
 //!     }
 //!     ControlFlow::Continue(())
 //! })?;
-//! trained.model.save("nyt.model")?;
+//! assert_eq!(passes, trained.summary.passes);
+//!
+//! for topic in trained.model.top_words(2) {
+//!     let words: Vec<_> = topic.iter().map(|word| trained.model.word_name(word.word)).collect();
+//!     println!("{}", words.join(" "));
+//! }
+//! # Ok::<(), tinylda::Error>(())
+//! ```
+//!
+//! Infer the topics of documents:
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use tinylda::{CorpusBuilder, Inference, Inferencer, Document, Trainer};
+//! # let mut builder = CorpusBuilder::new().vocabulary(["ball", "goal", "court", "judge"]);
+//! # for _ in 0..20 {
+//! #     builder.add_document(&[(0, 3), (1, 2)])?;
+//! #     builder.add_document(&[(2, 2), (3, 3)])?;
+//! # }
+//! # let corpus = builder.build()?;
+//! let model = Trainer::new(2).alpha(0.1).passes(30).train(&corpus, |_| ControlFlow::Continue(()))?.model;
+//! let mut inferencer = Inferencer::new(&model, Inference::Own)?;
+//! let theta = inferencer.theta(0, Document { words: &[0, 1], counts: &[2, 1] })?;
+//! assert_eq!(theta.len(), 2);
+//! # Ok::<(), tinylda::Error>(())
+//! ```
+//!
+//! Save a model and load it again:
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use tinylda::{CorpusBuilder, Model, Trainer};
+//! # let mut builder = CorpusBuilder::new().vocabulary(["ball", "goal", "court", "judge"]);
+//! # for _ in 0..20 {
+//! #     builder.add_document(&[(0, 3), (1, 2)])?;
+//! #     builder.add_document(&[(2, 2), (3, 3)])?;
+//! # }
+//! # let corpus = builder.build()?;
+//! let model = Trainer::new(2).passes(5).train(&corpus, |_| ControlFlow::Continue(()))?.model;
+//! # let folder = tempfile::tempdir().map_err(|source| tinylda::Error::Io { path: "/tmp".into(), action: "create", source })?;
+//! # let path = folder.path().join("sport.model");
+//! model.save(&path)?;
+//! assert_eq!(Model::load(&path)?, model);
+//! # Ok::<(), tinylda::Error>(())
+//! ```
+//!
+//! Plan the memory of a training before it starts:
+//!
+//! ```
+//! use tinylda::{CorpusBuilder, Trainer};
+//! # let mut builder = CorpusBuilder::new().vocabulary(["ball", "goal", "court", "judge"]);
+//! # for _ in 0..20 {
+//! #     builder.add_document(&[(0, 3), (1, 2)])?;
+//! #     builder.add_document(&[(2, 2), (3, 3)])?;
+//! # }
+//! # let corpus = builder.build()?;
+//! let plan = Trainer::new(2).memory(1 << 30).plan(&corpus)?;
+//! assert!(plan.memory() <= 1 << 30);
+//! # Ok::<(), tinylda::Error>(())
+//! ```
+//!
+//! Stop early, with the topics found so far:
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use tinylda::{CorpusBuilder, Event, Stop, Trainer};
+//! # let mut builder = CorpusBuilder::new().vocabulary(["ball", "goal", "court", "judge"]);
+//! # for _ in 0..20 {
+//! #     builder.add_document(&[(0, 3), (1, 2)])?;
+//! #     builder.add_document(&[(2, 2), (3, 3)])?;
+//! # }
+//! # let corpus = builder.build()?;
+//! let trained = Trainer::new(2).passes(100).train(&corpus, |event| match event {
+//!     Event::Pass(report) if report.pass == 3 => ControlFlow::Break(()),
+//!     _ => ControlFlow::Continue(()),
+//! })?;
+//! assert_eq!(trained.summary.stop, Stop::Asked);
+//! # Ok::<(), tinylda::Error>(())
+//! ```
+//!
+//! Train to a file with checkpoints, stop, and resume to the same bytes:
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use tinylda::{CorpusBuilder, Error, Event, Resume, Trainer};
+//! # let mut builder = CorpusBuilder::new().vocabulary(["ball", "goal", "court", "judge"]);
+//! # for _ in 0..20 {
+//! #     builder.add_document(&[(0, 3), (1, 2)])?;
+//! #     builder.add_document(&[(2, 2), (3, 3)])?;
+//! # }
+//! # let corpus = builder.build()?;
+//! # let folder = tempfile::tempdir().map_err(|source| tinylda::Error::Io { path: "/tmp".into(), action: "create", source })?;
+//! # let folder = folder.path();
+//! let trainer = Trainer::new(2).passes(20).checkpoint(folder.join("checkpoint"), None);
+//! let stopped = trainer.train_to(&corpus, &folder.join("sport.model"), |event| match event {
+//!     Event::Pass(report) if report.pass == 5 => ControlFlow::Break(()),
+//!     _ => ControlFlow::Continue(()),
+//! });
+//! assert!(matches!(stopped, Err(Error::Stopped { .. })));
+//!
+//! let resumed = trainer.resume(Resume::Yes);
+//! let summary = resumed.train_to(&corpus, &folder.join("sport.model"), |_| ControlFlow::Continue(()))?;
+//! assert_eq!(summary.passes, 20);
 //! # Ok::<(), tinylda::Error>(())
 //! ```
 //!

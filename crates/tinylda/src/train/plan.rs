@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
         // Messages that must be in memory; those of tbp need not.
         let error = Plan::new(&pubmed_with(Algorithm::Bp), 100, Some(1 << 30)).unwrap_err();
-        assert_eq!(proposed(&error, "memory").as_deref(), Some("112GiB"));
+        assert_eq!(proposed(&error, "memory").as_deref(), Some("113GiB"));
         assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
     }
 
