@@ -147,7 +147,7 @@ fn what_makes_no_sense_is_refused() {
     );
     let some = || seeds("a: w001\n");
     refused(
-        trainer().algorithm(Algorithm::Gibbs).seeds(some()),
+        Trainer::new(3).algorithm(Algorithm::Gibbs).seeds(some()),
         &corpus,
         &["`seeds` is only valid with `algorithm=tbp`"],
     );

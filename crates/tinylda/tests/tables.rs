@@ -108,7 +108,7 @@ fn sparse_matrices_are_refused_in_plain_words() {
     let path = folder.path().join("words.txt");
     std::fs::write(&path, "a\nb\nc\nd\ne\n").unwrap();
     let vocabulary = Import { vocabulary: Some(path), ..Import::default() };
-    refuses(&vocabulary, "csr.npz", &["5 words", "expected 7", "--transpose"]);
+    refuses(&vocabulary, "csr.npz", &["5 words", "expected 7", "`transpose`"]);
     refuses(&Import { format: Some(Format::Npz), ..Import::default() }, "lists.parquet", &["parquet", "npz"]);
 }
 
@@ -131,9 +131,9 @@ fn cells_of_anndata() {
 
 #[test]
 fn cells_without_counts_are_told_where_the_counts_are() {
-    refuses(&Import::default(), "logs.h5ad", &["\"X\"", "fractional value", "--layer counts"]);
-    refuses(&layer("scaled"), "logs.h5ad", &["\"layers/scaled\"", "--layer counts"]);
-    refuses(&Import::default(), "raw.h5ad", &["fractional value", "--layer raw"]);
+    refuses(&Import::default(), "logs.h5ad", &["\"X\"", "fractional value", "layer=counts"]);
+    refuses(&layer("scaled"), "logs.h5ad", &["\"layers/scaled\"", "layer=counts"]);
+    refuses(&Import::default(), "raw.h5ad", &["fractional value", "layer=raw"]);
     refuses(&layer("spliced"), "logs.h5ad", &["no matrix \"layers/spliced\"", "X, counts, scaled"]);
     refuses(
         &Import { transpose: true, ..Import::default() },
@@ -316,7 +316,7 @@ fn texts_are_refused_in_plain_words() {
     refused(texts(&["text"], Some("x"), None), "texts.parquet", &["no column \"x\"", "id_column"]);
     refused(texts(&["text"], None, Some("x")), "texts.parquet", &["no column \"x\"", "label_column"]);
     refused(texts(&[], None, Some("name")), "lists.parquet", &["label_column", "only texts have labels"]);
-    refused(texts(&[], None, None), "lists.parquet", &["`min_docs` cannot be combined", "words already"]);
+    refused(texts(&[], None, None), "lists.parquet", &["`stop_words` cannot be combined", "words already"]);
     refused(texts(&["name"], None, None), "csr.npz", &["text_column"]);
     let named = Import {
         columns: TableColumns { word: Some("word".into()), ..TableColumns::default() },
@@ -413,7 +413,7 @@ fn tables_are_refused_in_plain_words() {
     refuses(
         &Import::default(),
         "torn.parquet",
-        &["apart from each other", "Sort the table by the column \"document\""],
+        &["apart from each other", "sort the table by the column \"document\""],
     );
     refuses(&Import::default(), "brotli.parquet", &["BROTLI", "snappy, gzip, zstd or lz4"]);
     let fractions = TableColumns {

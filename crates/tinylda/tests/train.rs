@@ -279,7 +279,7 @@ fn wrong_settings_are_refused() {
             assert!(text.contains(part), "{part:?} is missing in: {text}");
         }
     };
-    refused(Trainer::new(0), &["`topics` must be at least 1, not 0"]);
+    refused(Trainer::new(0), &["`topics` must be a number from 1", "not 0"]);
     refused(Trainer::new(6), &["`topics` must be at most 5", "not 6"]);
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-30] {
         refused(Trainer::new(2).alpha(bad), &["`alpha`"]);
@@ -297,7 +297,8 @@ fn wrong_settings_are_refused() {
     );
     refused(Trainer::new(2).memory(1000), &["not enough memory", "1000 B"]);
     let gibbs = |topics| Trainer::new(topics).algorithm(Algorithm::Gibbs).passes(10);
-    refused(gibbs(2).burn_in(10), &["`burn_in` must be less than `passes`, not 10"]);
+    refused(gibbs(2).burn_in(1), &["`burn_in` requires `samples`"]);
+    refused(gibbs(2).samples(1).burn_in(10), &["`burn_in` must be less than `passes`, not 10"]);
     refused(gibbs(2).samples(11), &["`samples`", "one for each pass", "not 11"]);
     refused(Trainer::new(2).samples(2), &["`samples` is only valid with `algorithm=gibbs`"]);
     let long = corpus_of(1, &[vec![(0, 70_000)]]);
