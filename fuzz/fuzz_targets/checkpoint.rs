@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use tinylda::{Corpus, CorpusWriter, Event, Resume, Trainer};
+use tinylda::{Corpus, CorpusBuilder, Event, Resume, Trainer};
 
 /// A corpus, and the files of a checkpoint but for its state.
 struct Base {
@@ -22,13 +22,11 @@ fn base() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
     BASE.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("c.tlc");
-        let mut writer = CorpusWriter::create(&path, false).expect("a corpus");
+        let mut builder = CorpusBuilder::new().words(6);
         for d in 0..12u32 {
-            writer.push(&[d % 3, 3 + d % 2, 5], &[1, 2 + d % 4, 1], None).expect("a document");
+            builder.add_document(&[(d % 3, 1), (3 + d % 2, 2 + d % 4), (5, 1)]).expect("a document");
         }
-        writer.finish(6, None).expect("written");
-        let corpus = Corpus::open(&path).expect("opened");
+        let corpus = builder.build().expect("a corpus");
         let stopped = trainer(folder.path()).train_to(&corpus, &folder.path().join("m"), |event| match event {
             Event::Pass(_) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

@@ -16,11 +16,9 @@ fn put_right(bytes: &mut [u8]) -> Option<()> {
 fuzz_target!(|data: &[u8]| {
     let mut bytes = data.to_vec();
     let _ = put_right(&mut bytes);
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), &bytes).expect("written");
-    if let Ok(model) = Model::load(file.path()) {
+    if let Ok(model) = Model::from_bytes(&bytes) {
         let _ = model.top_words(3);
-        model.save(file.path()).expect("what loads can be saved");
-        Model::load(file.path()).expect("and loads again");
+        let bytes = model.to_bytes().expect("what loads can be saved");
+        Model::from_bytes(&bytes).expect("and loads again");
     }
 });

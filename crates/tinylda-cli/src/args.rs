@@ -466,7 +466,7 @@ pub(crate) struct Export {
     /// With --to: how many threads [default: all cores]
     #[arg(long, value_name = "N", requires = "to", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// A model for numpy: phi [W, K], alpha, beta, vocab. phi is counts: p(w|k) = (phi[w,k] + beta) / (column sum + W beta)
+    /// A model for numpy: phi [W, K], alpha, beta, vocab. phi is counts: `p(w|k) = (phi[w,k] + beta) / (column sum + W beta)`
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) npz: Option<PathBuf>,
     /// A corpus as UCI bag of words; - for standard output

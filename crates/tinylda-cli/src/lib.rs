@@ -3,6 +3,8 @@
 //! Parse (`args`) -> one function per command (`commands`) -> exit code. Results go to standard output, everything
 //! else to standard error.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
 mod args;
 mod commands;
 mod machine;

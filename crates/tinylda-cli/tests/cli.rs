@@ -574,7 +574,7 @@ fn memory_is_a_ceiling() {
         }
     }
     let plan = stdout(&good(f, "train c.tlc -k 40 --memory 50% --plan"));
-    for part in ["phi", "buffers", "documents and messages", "in all", "granted", "disk"] {
+    for part in ["phi", "buffers", "documents and messages", "total", "limit", "disk"] {
         assert!(plan.contains(part), "{part} is missing in {plan}");
     }
     assert_eq!(files(f), ["c.tlc", "m.model", "whole.model"]);

@@ -167,7 +167,7 @@ fn vocabularies_names_and_references_may_arrive_through_a_pipe() {
     std::fs::write(f.join("two"), "a\nb\n").unwrap();
     for input in ["mixed", "t.npz"] {
         let lines = if input == "mixed" { ("two", "names") } else { ("list", "list") };
-        let many: String = (0..60).map(|i| format!("n{i}\n")).collect();
+        let many = (0..60).map(|i| format!("n{i}")).collect::<Vec<_>>().join("\n");
         std::fs::write(f.join("list"), many).unwrap();
         let words = if input == "mixed" { "--vocab two" } else { "" };
         good(f, &format!("import {input} {words} --names {} -o file.tlc", lines.1));

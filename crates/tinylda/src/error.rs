@@ -186,6 +186,17 @@ pub enum Error {
         /// What the user can do about it.
         remedy: Remedy,
     },
+    /// An entry of a matrix or of a document in memory is not a count. Rows are documents and columns are words.
+    Value {
+        /// The row, counted from 0.
+        row: u64,
+        /// The column, counted from 0; `None` if its index is negative.
+        column: Option<u64>,
+        /// What was found there.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
     /// The work needs more memory than it may use.
     Memory {
         /// Bytes needed.
@@ -257,6 +268,7 @@ impl std::error::Error for Error {}
 
 /// Constructors for problems with parameters; [`with_remedy`](Error::with_remedy) adds what to do
 /// about them.
+#[allow(clippy::needless_pass_by_value, reason = "constructors take values as they come")]
 impl Error {
     /// The value of a parameter is not one of the possible ones: "alpha must be `expected`, not
     /// `found`".
@@ -374,7 +386,7 @@ impl Error {
             Error::FolderInUse { .. } => {
                 "wait until it ends, or choose another {output} and another {checkpoint} folder".into()
             }
-            Error::Interrupted | Error::Stopped { .. } => Remedy::default(),
+            Error::Value { .. } | Error::Interrupted | Error::Stopped { .. } => Remedy::default(),
         };
         Some(remedy).filter(|remedy| !remedy.is_empty())
     }
@@ -397,6 +409,10 @@ impl Error {
                 )
             }
             Error::Parameter { name, problem, .. } => problem.describe(name, spelling),
+            Error::Value { row, column, found, expected } => {
+                let column = column.map(|column| format!(", column {column}")).unwrap_or_default();
+                format!("row {row}{column} (counted from 0): expected {expected}, found {found}")
+            }
             Error::Memory { need, have, .. } => {
                 let (need, have) = (human_bytes(*need), human_bytes(*have));
                 format!("not enough memory: about {need} needed, {have} available")

@@ -63,10 +63,6 @@ impl AtomicFile {
         Ok(AtomicFile { path, out: BufWriter::with_capacity(1 << 18, file) })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The file itself, to read back what was written and flushed.
     pub(crate) fn file(&self) -> &File {
         self.out.get_ref().as_file()
@@ -105,21 +101,56 @@ impl AtomicFile {
     }
 }
 
-/// A file that is summed up as it is written.
+/// Where a file format can be written: a file or memory.
+pub(crate) trait ByteSink {
+    /// Appends bytes.
+    fn put(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Overwrites bytes that were written before; the next [`put`](ByteSink::put) appends again.
+    fn patch(&mut self, position: u64, bytes: &[u8]) -> Result<()>;
+}
+
+impl ByteSink for AtomicFile {
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        AtomicFile::put(self, bytes)
+    }
+    fn patch(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
+        AtomicFile::patch(self, position, bytes)
+    }
+}
+
+impl ByteSink for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.try_reserve(bytes.len()).map_err(|_| Error::Allocation {
+            bytes: (self.len() + bytes.len()) as u64,
+            remedy: "write to a file instead".into(),
+        })?;
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+    fn patch(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
+        let start = usize::try_from(position).unwrap_or(usize::MAX);
+        let end = start.saturating_add(bytes.len());
+        let target = self.get_mut(start..end).ok_or(io::ErrorKind::UnexpectedEof);
+        target.map_err(|kind| Error::io("write", Path::new(MEMORY))(kind.into()))?.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// A sink that computes the CRC-32 of everything written to it.
 #[derive(Debug)]
-pub(crate) struct Summed {
-    file: AtomicFile,
+pub(crate) struct Summed<S = AtomicFile> {
+    out: S,
     crc: crc32fast::Hasher,
 }
 
-impl Summed {
-    pub(crate) fn new(file: AtomicFile) -> Summed {
-        Summed { file, crc: crc32fast::Hasher::new() }
+impl<S: ByteSink> Summed<S> {
+    pub(crate) fn new(out: S) -> Summed<S> {
+        Summed { out, crc: crc32fast::Hasher::new() }
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.crc.update(bytes);
-        self.file.put(bytes)
+        self.out.put(bytes)
     }
 
     /// CRC-32 of what was written so far.
@@ -127,9 +158,67 @@ impl Summed {
         self.crc.clone().finalize()
     }
 
-    pub(crate) fn into_file(self) -> AtomicFile {
-        self.file
+    pub(crate) fn into_inner(self) -> S {
+        self.out
     }
+}
+
+/// The name that errors give to bytes in memory, in place of a path.
+pub(crate) const MEMORY: &str = "<memory>";
+
+/// Bytes that are read at any position, by any number of threads at a time: an open file or a slice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ByteSource<'a> {
+    /// An open file, and its path for error messages.
+    File { file: &'a File, path: &'a Path },
+    /// Bytes in memory.
+    Memory(&'a [u8]),
+}
+
+impl<'a> ByteSource<'a> {
+    /// The path of the file, or [`MEMORY`]: the name to use in errors.
+    pub(crate) fn origin(self) -> &'a Path {
+        match self {
+            ByteSource::File { path, .. } => path,
+            ByteSource::Memory(_) => Path::new(MEMORY),
+        }
+    }
+
+    /// Fills `buffer` from `position` on. Fewer bytes are an [`io::ErrorKind::UnexpectedEof`].
+    pub(crate) fn read_exact_at(self, buffer: &mut [u8], position: u64) -> io::Result<()> {
+        match self {
+            ByteSource::File { file, .. } => read_at(file, buffer, position),
+            ByteSource::Memory(bytes) => {
+                buffer.copy_from_slice(part(bytes, position, buffer.len())?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns `length` bytes from `position` on. A file is read into `buffer`; bytes in memory are not copied.
+    pub(crate) fn read_slice<'b>(
+        self,
+        position: u64,
+        length: usize,
+        buffer: &'b mut Vec<u8>,
+    ) -> io::Result<&'b [u8]>
+    where
+        'a: 'b,
+    {
+        match self {
+            ByteSource::File { file, .. } => {
+                buffer.resize(length, 0);
+                read_at(file, buffer, position)?;
+                Ok(buffer)
+            }
+            ByteSource::Memory(bytes) => part(bytes, position, length),
+        }
+    }
+}
+
+fn part(bytes: &[u8], position: u64, length: usize) -> io::Result<&[u8]> {
+    let start = usize::try_from(position).unwrap_or(usize::MAX);
+    bytes.get(start..start.saturating_add(length)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 impl Write for AtomicFile {

@@ -8,17 +8,16 @@
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
-//! use std::path::Path;
 //! use tinylda::{Algorithm, Corpus, Event, Trainer};
 //!
-//! let corpus = Corpus::open(Path::new("train.tlc"))?;
+//! let corpus = Corpus::open("train.tlc")?;
 //! let trained = Trainer::new(100).algorithm(Algorithm::Tbp).threads(2).seed(1).train(&corpus, |event| {
 //!     if let Event::Pass(report) = event {
 //!         println!("{} {}", report.pass, report.train_perplexity);
 //!     }
 //!     ControlFlow::Continue(())
 //! })?;
-//! trained.model.save(Path::new("nyt.model"))?;
+//! trained.model.save("nyt.model")?;
 //! # Ok::<(), tinylda::Error>(())
 //! ```
 //!
@@ -53,7 +52,7 @@ mod topics;
 mod train;
 
 pub use algorithms::tbp::seed_words::Seeds;
-pub use corpus::{Block, Corpus, CorpusWriter, Document, Shape, Vocabulary};
+pub use corpus::{Block, Corpus, CorpusBuilder, CorpusWriter, Document, Shape, Vocabulary};
 pub use error::{Error, Position, Result, panic_is_caught};
 pub use files::{check_writable, same_file, write_file};
 pub use format::{grouped, human_bytes};

@@ -5,6 +5,9 @@ use crate::error::{Error, Result};
 /// One part in so many of a memory ceiling is left free: what the allocator needs besides cannot be counted.
 pub(crate) const SLACK: u64 = 32;
 
+/// What a thread takes, apart from what it works with.
+pub(crate) const THREAD: u64 = 128 << 10;
+
 /// A vector with room for so many; a refusal of the system is an error and not the end of the process.
 pub(crate) fn room<T>(length: u64) -> Result<Vec<T>> {
     let mut room = Vec::new();

@@ -1,5 +1,10 @@
 //! Rows of numbers as bytes, least byte first: what is kept of documents, and checkpoints.
 
+use crate::error::Result;
+
+/// Bytes that a [`NumberWriter`] or [`NumberReader`] holds.
+pub(crate) const STREAM_BYTES: usize = 1 << 16;
+
 /// A number of so many bytes.
 pub(crate) trait Number: Copy + Default {
     const BYTES: usize;
@@ -45,6 +50,100 @@ pub(crate) fn take<T: Number>(bytes: &mut &[u8], n: usize, out: &mut Vec<T>) -> 
     out.extend(head.chunks_exact(T::BYTES).map(T::get));
     *bytes = tail;
     Some(())
+}
+
+/// Writes rows of numbers through a buffer of [`STREAM_BYTES`], so that a long record is never in memory as bytes.
+pub(crate) struct NumberWriter<'a> {
+    buffer: Vec<u8>,
+    write: &'a mut dyn FnMut(&[u8]) -> Result<()>,
+}
+
+impl<'a> NumberWriter<'a> {
+    pub(crate) fn new(write: &'a mut dyn FnMut(&[u8]) -> Result<()>) -> NumberWriter<'a> {
+        NumberWriter { buffer: Vec::new(), write }
+    }
+
+    pub(crate) fn put<T: Number>(&mut self, values: &[T]) -> Result<()> {
+        for some in values.chunks(STREAM_BYTES / T::BYTES) {
+            if self.buffer.len() + some.len() * T::BYTES > STREAM_BYTES {
+                self.flush()?;
+            }
+            put(some, &mut self.buffer);
+        }
+        Ok(())
+    }
+
+    /// Hands on what is still in the buffer.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        (self.write)(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// Reads what a [`NumberWriter`] wrote, through a buffer of [`STREAM_BYTES`].
+pub(crate) struct NumberReader<'a> {
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that were taken.
+    taken: usize,
+    /// Bytes that were not read into the buffer yet.
+    left: u64,
+    read: &'a mut dyn FnMut(&mut [u8]) -> Result<()>,
+}
+
+impl<'a> NumberReader<'a> {
+    /// Reads a record of so many bytes.
+    pub(crate) fn new(bytes: u64, read: &'a mut dyn FnMut(&mut [u8]) -> Result<()>) -> NumberReader<'a> {
+        NumberReader { buffer: Vec::new(), taken: 0, left: bytes, read }
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left == 0 && self.taken == self.buffer.len()
+    }
+
+    /// Takes `n` numbers; none where there are too few bytes.
+    pub(crate) fn take<T: Number>(&mut self, n: usize, out: &mut Vec<T>) -> Result<Option<()>> {
+        out.clear();
+        let there = self.left.saturating_add((self.buffer.len() - self.taken) as u64);
+        if (n as u64).checked_mul(T::BYTES as u64).is_none_or(|bytes| bytes > there) {
+            return Ok(None);
+        }
+        out.reserve_exact(n);
+        while out.len() < n {
+            if self.buffer.len() - self.taken < T::BYTES {
+                self.fill()?;
+            }
+            let wanted = (n - out.len()) * T::BYTES;
+            let there = (self.buffer.len() - self.taken) / T::BYTES * T::BYTES;
+            let some = &self.buffer[self.taken..self.taken + wanted.min(there)];
+            out.extend(some.chunks_exact(T::BYTES).map(T::get));
+            self.taken += some.len();
+        }
+        Ok(Some(()))
+    }
+
+    /// Reads the rest and forgets it.
+    pub(crate) fn skip(&mut self) -> Result<()> {
+        while self.left > 0 {
+            self.taken = self.buffer.len();
+            self.fill()?;
+        }
+        self.taken = self.buffer.len();
+        Ok(())
+    }
+
+    /// Fills the buffer behind what was not taken of it.
+    fn fill(&mut self) -> Result<()> {
+        self.buffer.drain(..self.taken);
+        self.taken = 0;
+        let from = self.buffer.len();
+        let more = self.left.min((STREAM_BYTES - from) as u64) as usize;
+        self.buffer.resize(from + more, 0);
+        (self.read)(&mut self.buffer[from..])?;
+        self.left -= more as u64;
+        Ok(())
+    }
 }
 
 /// Appends decimal digits; a good deal faster than the formatting machinery, on billions of numbers.
@@ -100,6 +199,38 @@ mod tests {
         assert_eq!(take::<u64>(&mut rest, usize::MAX, &mut Vec::new()), None);
         take::<f32>(&mut rest, 1, &mut c).unwrap();
         assert_eq!((a, b, c, rest), (vec![1, 255], vec![-1, i64::MAX], vec![f32::MIN_POSITIVE], &[][..]));
+    }
+
+    /// Rows of several buffers, cut anywhere, come back; what is not there is refused before any memory is taken.
+    #[test]
+    fn streams_of_numbers_come_back() {
+        let (small, large): (Vec<u8>, Vec<i64>) = (vec![7; 3], (0..30_000).collect());
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut append = |some: &[u8]| {
+            assert!(some.len() <= STREAM_BYTES);
+            bytes.extend_from_slice(some);
+            Ok(())
+        };
+        let mut writer = NumberWriter::new(&mut append);
+        writer.put(&small).unwrap();
+        writer.put(&large).unwrap();
+        writer.put(&small).unwrap();
+        writer.flush().unwrap();
+        let mut at = 0;
+        let mut read = |to: &mut [u8]| {
+            to.copy_from_slice(&bytes[at..at + to.len()]);
+            at += to.len();
+            Ok(())
+        };
+        let mut reader = NumberReader::new(bytes.len() as u64, &mut read);
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        assert_eq!(reader.take::<u64>(usize::MAX, &mut Vec::new()).unwrap(), None);
+        reader.take(3, &mut a).unwrap().unwrap();
+        reader.take(30_000, &mut b).unwrap().unwrap();
+        assert_eq!((&a, &b, reader.is_empty()), (&small, &large, false));
+        assert_eq!(reader.take::<u32>(1, &mut Vec::new()).unwrap(), None);
+        reader.skip().unwrap();
+        assert!(reader.is_empty());
     }
 
     #[test]

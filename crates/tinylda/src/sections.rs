@@ -44,7 +44,7 @@ impl SectionWriter {
 
     /// Makes the file visible under its name.
     pub(crate) fn commit(self) -> Result<()> {
-        self.file.into_file().commit()
+        self.file.into_inner().commit()
     }
 
     /// Writes a whole section.

@@ -74,7 +74,9 @@ impl Threads {
         tasks.sort_by_key(|&(work, _)| Reverse(work));
         let Some(pool) = &self.pool else {
             let mut state = init(0);
-            tasks.into_iter().for_each(|(_, task)| each(&mut state, task));
+            for (_, task) in tasks {
+                each(&mut state, task);
+            }
             return;
         };
         let tasks: Vec<Mutex<Option<T>>> =

@@ -5,12 +5,11 @@ mod common;
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use common::{fixture, go_on};
 use tinylda::eval::{Coherence, Measure, Missing, word_measures};
 use tinylda::model::Order;
-use tinylda::{Corpus, CorpusWriter, Model, Trainer, Vocabulary};
+use tinylda::{Corpus, CorpusBuilder, Model, Trainer};
 
 /// Texts and topics with the numbers that gensim 4.4.0 gives for them; `bench/coherence.py fixture` has made it.
 struct Fixture {
@@ -109,20 +108,13 @@ fn words_that_never_occur() {
 }
 
 /// The fixture's texts as a corpus, and a model of three topics.
-fn trained(folder: &Path, texts: &[Vec<u32>]) -> (Corpus, Model) {
-    let path = folder.join("c.tlc");
-    let mut writer = CorpusWriter::create(&path, false).unwrap();
+fn trained(texts: &[Vec<u32>]) -> (Corpus, Model) {
+    let mut builder = CorpusBuilder::new().vocabulary((0..40).map(|w| format!("w{w}")));
     for text in texts {
-        let mut words = text.clone();
-        words.sort_unstable();
-        let (w, x): (Vec<u32>, Vec<u32>) =
-            words.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).unzip();
-        writer.push(&w, &x, None).unwrap();
+        let entries: Vec<(u32, u32)> = text.iter().map(|&w| (w, 1)).collect();
+        builder.add_document(&entries).unwrap();
     }
-    let mut vocabulary = Vocabulary::new();
-    (0..40).for_each(|w| vocabulary.push(&format!("w{w}")));
-    writer.finish(40, Some(&vocabulary)).unwrap();
-    let corpus = Corpus::open(&path).unwrap();
+    let corpus = builder.build().unwrap();
     let model = Trainer::new(3).passes(20).train(&corpus, go_on).unwrap().model;
     (corpus, model)
 }
@@ -131,7 +123,7 @@ fn trained(folder: &Path, texts: &[Vec<u32>]) -> (Corpus, Model) {
 fn corpus_text_file_and_ids_agree() {
     let f = Fixture::read();
     let folder = tempfile::tempdir().unwrap();
-    let (corpus, model) = trained(folder.path(), &f.texts);
+    let (corpus, model) = trained(&f.texts);
     let text = folder.path().join("texts.txt");
     let mut file = std::fs::File::create(&text).unwrap();
     for text in &f.texts {
@@ -162,8 +154,7 @@ fn corpus_text_file_and_ids_agree() {
 #[test]
 fn what_words_alone_tell() {
     let f = Fixture::read();
-    let folder = tempfile::tempdir().unwrap();
-    let (_, model) = trained(folder.path(), &f.texts);
+    let (_, model) = trained(&f.texts);
     let beta = f64::from(model.beta());
     let p: Vec<Vec<f64>> = (0..3)
         .map(|k| {

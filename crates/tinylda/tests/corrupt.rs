@@ -3,25 +3,16 @@
 
 mod common;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use common::{fixture, verify};
-use tinylda::{Error, Model};
+use tinylda::corpus::Statistics;
+use tinylda::{Corpus, Error, Model};
 
-/// Calls `read` on the fixture with every cut and every changed byte.
-fn every_damage(name: &str, read: impl Fn(&Path) -> Result<(), Error>) {
+/// Hands every cut and every changed byte of a fixture to `refuse`, with a word on what was done.
+fn every_damage(name: &str, refuse: impl Fn(&[u8], String)) {
     let whole = std::fs::read(fixture(name)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    std::fs::write(&path, &whole).unwrap();
-    read(&path).unwrap();
-    let refuse = |bytes: &[u8], what: String| {
-        std::fs::write(&path, bytes).unwrap();
-        match read(&path) {
-            Ok(()) => panic!("{name} was accepted {what}"),
-            Err(e) => assert!(e.to_string().contains(name), "{e}"),
-        }
-    };
     for cut in 0..whole.len() {
         refuse(&whole[..cut], format!("cut to {cut} bytes"));
     }
@@ -38,19 +29,49 @@ fn every_damage(name: &str, read: impl Fn(&Path) -> Result<(), Error>) {
     refuse(&[&whole[..], &whole[..]].concat(), "twice".into());
 }
 
+/// Calls `read` on a file with every damage. Errors name the file.
+fn damaged_files(name: &str, read: impl Fn(&Path) -> Result<(), Error>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    read(&fixture(name)).unwrap();
+    every_damage(name, |bytes, what| {
+        std::fs::write(&path, bytes).unwrap();
+        match read(&path) {
+            Ok(()) => panic!("{name} was accepted {what}"),
+            Err(e) => assert!(e.to_string().contains(name), "{e}"),
+        }
+    });
+}
+
+/// Calls `read` on bytes with every damage. Errors do not name a file.
+fn damaged_bytes(name: &str, read: impl Fn(&[u8]) -> Result<(), Error>) {
+    read(&std::fs::read(fixture(name)).unwrap()).unwrap();
+    every_damage(name, |bytes, what| match read(bytes) {
+        Ok(()) => panic!("{name} was accepted {what}"),
+        Err(e) => assert!(e.to_string().starts_with("<memory>"), "{e}"),
+    });
+}
+
+fn verify_bytes(bytes: &[u8]) -> Result<(), Error> {
+    Statistics::of(&Corpus::from_bytes(bytes)?, &mut |_, _| ControlFlow::Continue(())).map(drop)
+}
+
 #[test]
 fn corpus() {
-    every_damage("v1.tlc", |path| verify(path).map(drop));
+    damaged_files("v1.tlc", |path| verify(path).map(drop));
+    damaged_bytes("v1.tlc", verify_bytes);
 }
 
 #[test]
 fn corpus_with_details() {
-    every_damage("v2.tlc", |path| verify(path).map(drop));
+    damaged_files("v2.tlc", |path| verify(path).map(drop));
+    damaged_bytes("v2.tlc", verify_bytes);
 }
 
 #[test]
 fn model() {
-    every_damage("v1.model", |path| Model::load(path).map(drop));
+    damaged_files("v1.model", |path| Model::load(path).map(drop));
+    damaged_bytes("v1.model", |bytes| Model::from_bytes(bytes).map(drop));
 }
 
 #[test]
@@ -65,7 +86,7 @@ fn versions_and_kinds_are_told_apart() {
     let text = verify(&path).unwrap_err().to_string();
     assert!(text.contains("version 3") && text.contains("upgrade tinylda"), "{text}");
 
-    let text = Model::load(&fixture("v1.tlc")).unwrap_err().to_string();
+    let text = Model::load(fixture("v1.tlc")).unwrap_err().to_string();
     assert!(text.contains("it is a corpus"), "{text}");
     let text = verify(&fixture("v1.model")).unwrap_err().to_string();
     assert!(text.contains("looks like a model"), "{text}");

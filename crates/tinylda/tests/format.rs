@@ -3,12 +3,15 @@
 
 mod common;
 
-use common::{fixture, go_on, verify, write_small, write_small_with_details};
+use std::ops::ControlFlow;
+
+use common::{fixture, go_on, synthetic, verify, write_small, write_small_with_details};
+use tinylda::corpus::{Statistics, Synth};
 use tinylda::{Algorithm, Block, Corpus, Model, Trainer};
 
 #[test]
 fn the_corpus_of_version_1_opens() {
-    let corpus = Corpus::open(&fixture("v1.tlc")).unwrap();
+    let corpus = Corpus::open(fixture("v1.tlc")).unwrap();
     let shape = corpus.shape();
     assert_eq!((shape.documents, shape.words, shape.nonzeros, shape.tokens), (40, 100, 115, 490_266));
     assert_eq!(corpus.vocabulary().unwrap().unwrap().get(99), Some("wört99"));
@@ -27,14 +30,14 @@ fn the_corpus_of_version_1_opens() {
 
 #[test]
 fn the_model_of_version_1_opens() {
-    let model = Model::load(&fixture("v1.model")).unwrap();
+    let model = Model::load(fixture("v1.model")).unwrap();
     assert_eq!((model.topics(), model.words(), model.beta()), (3, 100, 0.01));
     assert_eq!(model.alpha(), [0.5, 0.5, 0.5]);
     assert_eq!(model.vocabulary().unwrap().get(14), Some("wört14"));
     let s = model.training();
     assert_eq!((s.algorithm.as_str(), s.seed, s.passes, s.corpus.documents), ("stbp", 1, 5, 40));
     assert_eq!(s.history.len(), 5);
-    assert_eq!(s.corpus.fingerprint, Corpus::open(&fixture("v1.tlc")).unwrap().fingerprint());
+    assert_eq!(s.corpus.fingerprint, Corpus::open(fixture("v1.tlc")).unwrap().fingerprint());
     let total: f32 = (0..100).flat_map(|w| model.phi(w).to_vec()).sum();
     assert!((total / 490_266.0 - 1.0).abs() < 1e-5, "{total}");
 }
@@ -63,23 +66,76 @@ fn what_is_written_today_is_version_1() {
         std::fs::copy(&corpus, fixture("v1.tlc")).unwrap();
         let trainer = Trainer::new(3).algorithm(Algorithm::Stbp).alpha(0.5).passes(5).tolerance(0.0);
         let trained = trainer.train(&Corpus::open(&corpus).unwrap(), go_on).unwrap();
-        trained.model.save(&fixture("v1.model")).unwrap();
-        assert_eq!(Model::load(&fixture("v1.model")).unwrap(), trained.model);
+        trained.model.save(fixture("v1.model")).unwrap();
+        assert_eq!(Model::load(fixture("v1.model")).unwrap(), trained.model);
     }
     assert!(
         std::fs::read(&corpus).unwrap() == std::fs::read(fixture("v1.tlc")).unwrap(),
         "the corpus format has changed"
     );
-    Model::load(&fixture("v1.model")).unwrap().save(&model).unwrap();
+    Model::load(fixture("v1.model")).unwrap().save(&model).unwrap();
     assert!(
         std::fs::read(&model).unwrap() == std::fs::read(fixture("v1.model")).unwrap(),
         "the model format has changed"
     );
 }
 
+/// A corpus and a model in memory have the bytes of their files, and files of any version can be opened from memory.
+#[test]
+fn bytes_in_memory_are_those_of_files() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["v1.tlc", "v2.tlc"] {
+        let bytes = std::fs::read(fixture(name)).unwrap();
+        let (file, memory) = (Corpus::open(fixture(name)).unwrap(), Corpus::from_bytes(&bytes[..]).unwrap());
+        assert!(file.path().is_some() && memory.path().is_none());
+        assert_eq!(memory.fingerprint(), file.fingerprint());
+        assert_eq!((memory.shape(), memory.bytes()), (file.shape(), file.bytes()));
+        assert!(memory.memory_bytes() >= bytes.len() as u64 && file.memory_bytes() < 1000);
+        assert_eq!(memory.vocabulary().unwrap(), file.vocabulary().unwrap());
+        assert_eq!(memory.about().unwrap(), file.about().unwrap());
+        assert_eq!(memory.word_totals().unwrap(), file.word_totals().unwrap());
+        for corpus in [&file, &memory] {
+            Statistics::of(corpus, &mut |_, _| ControlFlow::Continue(())).unwrap();
+            assert!(corpus.to_bytes().unwrap() == bytes);
+            let path = folder.path().join(name);
+            corpus.save(&path).unwrap();
+            assert!(std::fs::read(&path).unwrap() == bytes);
+        }
+    }
+    let bytes = std::fs::read(fixture("v1.model")).unwrap();
+    let model = Model::from_bytes(&bytes).unwrap();
+    assert_eq!(model, Model::load(fixture("v1.model")).unwrap());
+    assert!(model.to_bytes().unwrap() == bytes);
+    let phi = model.phi_view();
+    assert_eq!((phi.words, phi.topics, phi.stride, phi.data.len()), (100, 3, 16, 1600));
+    assert!((0..100).all(|w| phi.row(w) == model.phi(w)));
+}
+
+/// Training and inference do not depend on where the corpus is; only its name in the model does.
+#[test]
+fn a_corpus_in_memory_gives_the_model_of_a_file() {
+    let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
+    let memory = synthetic(&settings);
+    let folder = tempfile::tempdir().unwrap();
+    memory.save(folder.path().join("c.tlc")).unwrap();
+    let file = Corpus::open(folder.path().join("c.tlc")).unwrap();
+    assert!(memory.blocks() > 1);
+    for (algorithm, threads) in [(Algorithm::Tbp, 2), (Algorithm::Atbp, 1), (Algorithm::Ovb, 2)] {
+        let trainer = Trainer::new(20).algorithm(algorithm).passes(4).threads(threads);
+        let [first, second] = [&memory, &file].map(|corpus| trainer.train(corpus, go_on).unwrap().model);
+        assert_eq!(first.phi_view(), second.phi_view());
+        assert_eq!(first.alpha(), second.alpha());
+        assert_eq!(first.training().history, second.training().history);
+        assert_eq!(
+            (first.training().corpus.file.as_str(), second.training().corpus.file.as_str()),
+            ("", "c.tlc")
+        );
+    }
+}
+
 #[test]
 fn the_corpus_of_version_2_opens() {
-    let corpus = Corpus::open(&fixture("v2.tlc")).unwrap();
+    let corpus = Corpus::open(fixture("v2.tlc")).unwrap();
     assert!(corpus.has_names() && corpus.has_labels() && corpus.has_places());
     let about = corpus.about().unwrap();
     assert_eq!(about.sources[0].path, "texts/ä.csv");
@@ -90,7 +146,7 @@ fn the_corpus_of_version_2_opens() {
     assert_eq!((places[39].offset, places[39].length), ((39 << 30) + 3, 1039));
     verify(&fixture("v2.tlc")).unwrap();
     // Old files have none of it.
-    let old = Corpus::open(&fixture("v1.tlc")).unwrap();
+    let old = Corpus::open(fixture("v1.tlc")).unwrap();
     assert!(!old.has_labels() && !old.has_places() && old.about().unwrap().pipeline.is_none());
     assert!(
         old.reader().read_labels(0).unwrap().is_empty() && old.reader().read_places(0).unwrap().is_empty()
@@ -116,8 +172,8 @@ fn what_is_written_today_is_version_2_where_it_has_to_be() {
 fn splits_and_models_keep_what_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let (train, test) = (folder.path().join("train.tlc"), folder.path().join("test.tlc"));
-    let whole = Corpus::open(&fixture("v2.tlc")).unwrap();
-    let go = &mut |_, _| std::ops::ControlFlow::Continue(());
+    let whole = Corpus::open(fixture("v2.tlc")).unwrap();
+    let go = &mut |_, _| ControlFlow::Continue(());
     tinylda::corpus::split(&whole, 0.5, 1, &train, &test, go).unwrap();
     for path in [&train, &test] {
         verify(path).unwrap();

@@ -9,27 +9,23 @@ use std::path::Path;
 use common::go_on;
 use tinylda::corpus::Synth;
 use tinylda::{
-    Algorithm, Corpus, CorpusWriter, Inference, Mixtures, Model, Proportions, ProportionsFormat, Similar,
-    Trainer, Typical, Vocabulary, find_document, names_of,
+    Algorithm, Corpus, CorpusBuilder, CorpusWriter, Inference, Mixtures, Model, Proportions,
+    ProportionsFormat, Similar, Trainer, Typical, find_document, names_of,
 };
 
 fn on(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn synthetic(folder: &Path) -> Corpus {
-    let path = folder.join("synth.tlc");
-    let settings = Synth {
+fn synthetic() -> Corpus {
+    common::synthetic(&Synth {
         documents: 600,
         words: 500,
         topics: 40,
         mean_length: 60.0,
         concentration: 40.0,
         ..Synth::default()
-    };
-    let mut synthetic = settings.prepare(&mut on).unwrap();
-    synthetic.write(&path, &settings.vocabulary(), &mut on).unwrap();
-    Corpus::open(&path).unwrap()
+    })
 }
 
 fn trained(corpus: &Corpus, topics: u32, algorithm: Algorithm) -> (Model, Vec<f32>) {
@@ -59,8 +55,7 @@ fn rows(mixtures: &Mixtures<'_>) -> Vec<Vec<f32>> {
 
 #[test]
 fn threads_do_not_change_a_byte() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path());
+    let corpus = synthetic();
     for algorithm in [Algorithm::Tbp, Algorithm::Gibbs, Algorithm::Ovb] {
         // OVB keeps no theta.
         let trainer = Trainer::new(40).algorithm(algorithm).passes(20);
@@ -85,8 +80,7 @@ fn threads_do_not_change_a_byte() {
 /// The measure is the total variation distance: half the sum of |p - q| over topics.
 #[test]
 fn training_and_inference_agree() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path());
+    let corpus = synthetic();
     for (algorithm, most) in [(Algorithm::Tbp, 0.1), (Algorithm::Stbp, 0.1)] {
         let (model, theta) = trained(&corpus, 40, algorithm);
         let inferred = rows(&Mixtures::new(&model, &corpus).unwrap());
@@ -104,26 +98,20 @@ fn training_and_inference_agree() {
 }
 
 /// A corpus with names, some words that the model does not know, and a document of these alone.
-fn strangers(folder: &Path, model: &Model) -> Corpus {
-    let path = folder.join("strangers.tlc");
-    let mut writer = CorpusWriter::create(&path, true).unwrap();
-    writer.push(&[0, 1, 2], &[2, 1, 1], Some("some\tknown")).unwrap();
-    writer.push(&[0, 2], &[1, 3], Some("none")).unwrap();
-    writer.push(&[], &[], Some("empty")).unwrap();
-    let mut words = Vocabulary::new();
-    for word in ["strange", model.vocabulary().unwrap().get(7).unwrap(), "unheard"] {
-        words.push(word);
-    }
-    writer.finish(3, Some(&words)).unwrap();
-    Corpus::open(&path).unwrap()
+fn strangers(model: &Model) -> Corpus {
+    let known = model.vocabulary().unwrap().get(7).unwrap();
+    let mut builder = CorpusBuilder::new().vocabulary(["strange", known, "unheard"]);
+    builder.add_named("some\tknown", &[(0, 2), (1, 1), (2, 1)]).unwrap();
+    builder.add_named("none", &[(0, 1), (2, 3)]).unwrap();
+    builder.add_named("empty", &[]).unwrap();
+    builder.build().unwrap()
 }
 
 #[test]
 fn unknown_words_are_counted_and_left_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path());
+    let corpus = synthetic();
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
-    let corpus = strangers(folder.path(), &model);
+    let corpus = strangers(&model);
     let mixtures = Mixtures::new(&model, &corpus).unwrap();
     let unknown = mixtures.unknown().unwrap();
     assert_eq!((unknown.words, unknown.tokens), (2, 7));
@@ -151,10 +139,9 @@ fn unknown_words_are_counted_and_left_out() {
 
 #[test]
 fn lines_are_of_one_length_and_names_cannot_break_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path());
+    let corpus = synthetic();
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
-    let strangers = strangers(folder.path(), &model);
+    let strangers = strangers(&model);
     for (top, min_proportion, columns) in
         [(None, None, 42), (Some(3), None, 8), (None, Some(0.25), 10), (Some(2), Some(0.25), 6)]
     {
@@ -178,8 +165,7 @@ fn lines_are_of_one_length_and_names_cannot_break_them() {
 
 #[test]
 fn typical_documents_are_those_that_a_sort_would_find() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path());
+    let corpus = synthetic();
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
     let mixtures = Mixtures::new(&model, &corpus).unwrap().threads(3);
     let all = rows(&mixtures);
@@ -202,19 +188,17 @@ fn typical_documents_are_those_that_a_sort_would_find() {
 
 #[test]
 fn the_nearest_document_is_the_one_with_the_same_words() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path());
+    let corpus = synthetic();
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
-    let path = folder.path().join("twins.tlc");
-    let mut writer = CorpusWriter::create(&path, true).unwrap();
+    let mut writer = CorpusWriter::in_memory(true).unwrap();
     let (mut reader, mut block) = (corpus.reader(), tinylda::Block::default());
     reader.read(0, &mut block).unwrap();
     for (name, d) in [("a", 3), ("b", 5), ("7", 9), ("twin of b", 5)] {
         let document = block.document(d);
         writer.push(document.words, document.counts, Some(name)).unwrap();
     }
-    writer.finish(corpus.shape().words, corpus.vocabulary().unwrap().as_ref()).unwrap();
-    let twins = Corpus::open(&path).unwrap();
+    let vocabulary = corpus.vocabulary().unwrap();
+    let twins = writer.finish(corpus.shape().words, vocabulary.as_ref()).unwrap();
     let mixtures = Mixtures::new(&model, &twins).unwrap();
     let to = find_document(&twins, "b").unwrap();
     let found = Similar { top: 10, min_tokens: 0 }.find(&mixtures, to, &mut on).unwrap();

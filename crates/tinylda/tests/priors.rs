@@ -6,21 +6,14 @@ mod common;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use common::{go_on, write_corpus};
+use common::{corpus_of, go_on, synthetic};
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
 use tinylda::settings::DocumentState;
-use tinylda::{Active, Algorithm, Corpus, Error, Inference, Model, Seeds, Trainer};
+use tinylda::{Algorithm, Corpus, Error, Inference, Model, Seeds, Trainer};
 
 fn settings(seed: u64) -> Synth {
     Synth { documents: 1500, words: 400, topics: 6, mean_length: 60.0, seed, ..Synth::default() }
-}
-
-fn synthetic(folder: &Path, settings: &Synth) -> Corpus {
-    let path = folder.join(format!("synth-{}.tlc", settings.seed));
-    let mut drawn = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-    drawn.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
-    Corpus::open(&path).unwrap()
 }
 
 fn seeds(text: &str) -> Seeds {
@@ -36,8 +29,7 @@ fn perplexity(model: &Model, corpus: &Corpus) -> f64 {
 /// From a start that is far off, with every algorithm that can: sound numbers, and better than to stay there.
 #[test]
 fn what_is_learned_predicts_better() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path(), &settings(1));
+    let corpus = synthetic(&settings(1));
     for algorithm in
         [Algorithm::Tbp, Algorithm::Stbp, Algorithm::Atbp, Algorithm::Bp, Algorithm::Abp, Algorithm::Gibbs]
     {
@@ -63,9 +55,8 @@ fn what_is_learned_predicts_better() {
 /// Topics that nothing is left for keep a little.
 #[test]
 fn topics_that_are_not_used() {
-    let folder = tempfile::tempdir().unwrap();
     let documents: Vec<Vec<(u32, u32)>> = (0..60).map(|d| vec![(d % 2, 5)]).collect();
-    let corpus = write_corpus(&folder.path().join("two.tlc"), 2, &documents);
+    let corpus = corpus_of(2, &documents);
     let trainer = Trainer::new(10).optimize(true).passes(60).tolerance(0.0);
     let model = trainer.train(&corpus, go_on).unwrap().model;
     assert!(model.alpha().iter().all(|&a| (0.0019..=1.0).contains(&a)), "{:?}", model.alpha());
@@ -74,8 +65,7 @@ fn topics_that_are_not_used() {
 
 #[test]
 fn threads_do_not_change_what_is_learned() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path(), &settings(2));
+    let corpus = synthetic(&settings(2));
     let trainer = Trainer::new(12).optimize(true).seeds(seeds("first: w001 w010\nsecond: w200")).passes(20);
     let models = [1, 2, 5].map(|n| trainer.clone().threads(n).train(&corpus, go_on).unwrap().model);
     assert!(models.iter().all(|model| *model == models[0]));
@@ -84,9 +74,8 @@ fn threads_do_not_change_what_is_learned() {
 /// The strongest words of true topics as seeds, in an order of their own: each topic that was found is the true one.
 #[test]
 fn seeds_hold_their_topics() {
-    let folder = tempfile::tempdir().unwrap();
     let settings = settings(3);
-    let corpus = synthetic(folder.path(), &settings);
+    let corpus = synthetic(&settings);
     let (truth, words) = (settings.truth().unwrap(), settings.vocabulary());
     let tops: Vec<Vec<u32>> = truth
         .iter()
@@ -134,9 +123,8 @@ fn away(model: &Model, k: usize, truth: &[f64]) -> f64 {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = synthetic(folder.path(), &settings(4));
-    let bare = write_corpus(&folder.path().join("bare.tlc"), 2, &[vec![(0, 5), (1, 5)]]);
+    let corpus = synthetic(&settings(4));
+    let bare = corpus_of(2, &[vec![(0, 5), (1, 5)]]);
     let refused = |trainer: Trainer, corpus: &Corpus, parts: &[&str]| {
         let error = trainer.check(corpus).unwrap_err();
         assert!(matches!(error, Error::Parameter { .. } | Error::Input { .. }));
@@ -144,7 +132,7 @@ fn what_makes_no_sense_is_refused() {
             assert!(error.to_string().contains(part), "{part:?} is missing in: {error}");
         }
     };
-    let trainer = || Trainer::new(3).active(Active::Auto);
+    let trainer = || Trainer::new(3);
     for algorithm in [Algorithm::Vb, Algorithm::Ovb, Algorithm::Nmf] {
         refused(
             trainer().algorithm(algorithm).optimize(true),

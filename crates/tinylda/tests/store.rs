@@ -18,8 +18,7 @@ fn corpus(folder: &Path, seed: u64) -> Corpus {
     let settings =
         Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, seed, ..Synth::default() };
     let mut drawn = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-    drawn.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
-    let corpus = Corpus::open(&path).unwrap();
+    let corpus = drawn.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert!(corpus.blocks() > 1);
     corpus
 }
@@ -122,7 +121,7 @@ fn snapshots_do_not_disturb() {
         assert_eq!(told.iter().map(|&(pass, _)| pass).collect::<Vec<_>>(), [1, 3]);
         assert!(told[0].1 < told[1].1 && told[1].1 <= summary.seconds);
         assert_eq!(names(&way), ["pass-00001.model", "pass-00003.model"]);
-        let [first, third] = [1, 3].map(|n| Model::load(&way.join(format!("pass-{n:05}.model"))).unwrap());
+        let [first, third] = [1, 3].map(|n| Model::load(way.join(format!("pass-{n:05}.model"))).unwrap());
         assert_eq!((first.training().passes, third.training().passes), (1, 3));
         assert!(first.phi(0) != third.phi(0) && first.training().train_perplexity.is_finite());
         std::fs::remove_dir_all(&way).unwrap();
@@ -139,7 +138,7 @@ fn snapshots_are_shorter_trainings() {
         let plain = |passes| Trainer::new(7).algorithm(algorithm).passes(passes).tolerance(0.0);
         plain(5).snapshots(vec![1, 2, 4], way.clone()).train_to(&corpus, &file, go_on).unwrap();
         for passes in [1, 2, 4] {
-            let seen = Model::load(&way.join(format!("pass-{passes:05}.model"))).unwrap();
+            let seen = Model::load(way.join(format!("pass-{passes:05}.model"))).unwrap();
             let expected = plain(passes).train(&corpus, go_on).unwrap().model;
             let same = (0..seen.words()).all(|w| seen.phi(w) == expected.phi(w));
             assert!(same && seen.words() == expected.words(), "{algorithm:?}, {passes} passes");
@@ -385,7 +384,7 @@ type Harm<'a> = (&'a (dyn Fn() + Sync), &'a str);
 fn what_is_lost_while_running() {
     let folder = tempfile::tempdir().unwrap();
     let whole = corpus(folder.path(), 9);
-    let path = whole.path().to_path_buf();
+    let path = whole.path().unwrap().to_path_buf();
     let content = std::fs::read(&path).unwrap();
     let (model, kept) = (folder.path().join("m"), folder.path().join("checkpoint"));
     let every = Duration::from_millis(200);
@@ -523,7 +522,7 @@ fn every_byte_of_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let documents: Vec<Vec<(u32, u32)>> =
         (0..12).map(|d| vec![(d % 3, 1), (3 + d % 2, 2 + d % 4), (5, 1)]).collect();
-    let corpus = common::write_corpus(&folder.path().join("c.tlc"), 6, &documents);
+    let corpus = common::corpus_of(6, &documents);
     let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
     let trainer = trainer.resume(Resume::Yes);
     for name in names(&kept).into_iter().filter(|name| name != "tinylda.lock") {

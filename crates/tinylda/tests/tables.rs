@@ -500,7 +500,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         write(&at("a.tlc"), &documents, 50, named);
-        let corpus = Corpus::open(&at("a.tlc")).unwrap();
+        let corpus = Corpus::open(at("a.tlc")).unwrap();
         let (entries, names, words) = read_corpus(&at("a.tlc"));
         if named {
             prop_assert!(save_names(&corpus, &at("names")).unwrap() && save_vocabulary(&corpus, &at("words")).unwrap());

@@ -34,7 +34,7 @@ fn help(setting: &Setting) -> String {
     };
     text += &setting.about.split_whitespace().collect::<Vec<_>>().join(" ");
     if !setting.default.is_empty() && !setting.switch {
-        text += &format!(" [default: {}]", setting.default);
+        text = format!("{text} [default: {}]", setting.default);
     }
     text
 }

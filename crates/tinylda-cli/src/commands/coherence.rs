@@ -74,7 +74,7 @@ fn measured(
         let bar = ui.bar("blocks read", Unit::Plain);
         let found = how.of_corpus(model, topics, corpus, &mut |done, total| bar.at(done, total, ""))?;
         bar.done();
-        return Ok((found, shown(corpus.path()), false));
+        return Ok((found, corpus.path().map(shown).unwrap_or_default(), false));
     }
     let texts = match reference {
         Some(texts) => texts,

@@ -27,9 +27,10 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     let (all, train, test) = (folder.join("demo.tlc"), folder.join("train.tlc"), folder.join("test.tlc"));
     let model_file = folder.join("demo.model");
 
-    let shape = draw(&all, a.seed)?;
+    let drawn = draw(&all, a.seed)?;
+    let shape = drawn.shape();
     ui.say(&format!("Drew a collection about {} themes: {}.", THEMES.len(), shape_line(shape)));
-    tinylda::corpus::split(&Corpus::open(&all)?, 0.2, a.seed, &train, &test, &mut |_, _| {
+    tinylda::corpus::split(&drawn, 0.2, a.seed, &train, &test, &mut |_, _| {
         std::ops::ControlFlow::Continue(())
     })?;
     let corpus = Corpus::open(&train)?;
@@ -121,7 +122,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
 }
 
 /// Draws the collection. A word of two themes (trial, whistle) is one word, as it would be in text.
-fn draw(path: &Path, seed: u64) -> anyhow::Result<tinylda::Shape> {
+fn draw(path: &Path, seed: u64) -> anyhow::Result<Corpus> {
     let mut vocabulary = Vocabulary::new();
     let mut ids: HashMap<&str, u32> = HashMap::new();
     let mut list = |words: &'static str| -> Vec<(u32, f64)> {

@@ -141,7 +141,7 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
             "trained on",
             format!(
                 "{} ({}): {} documents, {} tokens",
-                s.corpus.file,
+                if s.corpus.file.is_empty() { "a corpus in memory" } else { &s.corpus.file },
                 s.corpus.fingerprint,
                 grouped(s.corpus.documents),
                 grouped(s.corpus.tokens)

@@ -99,6 +99,14 @@ fn ceiling(memory: Option<args::Size>) -> anyhow::Result<Option<u64>> {
     })
 }
 
+/// Bytes of the program itself: its code and what it has allocated before any work.
+const PROGRAM_BYTES: u64 = 10 << 20;
+
+/// A trainer that keeps the whole process within so many bytes.
+fn within(trainer: tinylda::Trainer, bytes: u64) -> tinylda::Trainer {
+    trainer.memory(bytes).memory_in_use(PROGRAM_BYTES).guard_process(true)
+}
+
 /// A number as it was meant: 0.1 and not 0.10000000149011612.
 fn plain(value: f32) -> f64 {
     value.to_string().parse().unwrap_or(f64::from(value))

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
+use tinylda::Error;
 use tinylda::corpus::Synth;
-use tinylda::{Corpus, Error};
 
 use super::{print, shape_json, shape_line, shown};
 use crate::args::{self, SynthFormat};
@@ -62,11 +62,11 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
         let folder =
             folder.with_context(|| format!("cannot make a temporary folder for {}", a.output.display()))?;
         let path = folder.path().join("synth.tlc");
-        let shape = draw(&path)?;
-        super::export::uci(&Corpus::open(&path)?, &a.output, ui)?;
-        shape
+        let corpus = draw(&path)?;
+        super::export::uci(&corpus, &a.output, ui)?;
+        corpus.shape()
     } else {
-        draw(&a.output)?
+        draw(&a.output)?.shape()
     };
     let mut value = shape_json(shape);
     value.insert("file".into(), shown(&a.output).into());

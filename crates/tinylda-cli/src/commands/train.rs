@@ -14,7 +14,7 @@ use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::report::Pass;
 use tinylda::{Corpus, Event, Model, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
-use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown};
+use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, within};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine, parameters};
 use log::Log;
@@ -217,7 +217,8 @@ fn from_data(a: &args::Train, input: DetectedInput, ui: Ui) -> anyhow::Result<()
 fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Result<()> {
     /// More would not be read.
     const MOST: usize = 20;
-    let (Some(seeds), Some(vocabulary)) = (seeds, corpus.vocabulary()?) else { return Ok(()) };
+    let Some(seeds) = seeds else { return Ok(()) };
+    let Some(vocabulary) = corpus.vocabulary()? else { return Ok(()) };
     let unknown = seeds.unknown(&vocabulary);
     if !unknown.is_empty() {
         let mut list: Vec<String> = unknown.iter().take(MOST).map(|word| super::visible(word)).collect();
@@ -385,7 +386,7 @@ fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
         trainer = trainer.order(numbers(path)?);
     }
     if let Some(bytes) = ceiling(a.training.memory)? {
-        trainer = trainer.memory(bytes);
+        trainer = within(trainer, bytes);
     }
     if let Some(folder) = &a.scratch {
         trainer = trainer.scratch(folder.clone());

@@ -47,3 +47,29 @@ fn base64(bytes: &[u8]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_every_length() {
+        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn the_page_takes_any_data() {
+        let page = page("{\"a\":\"{{SCRIPT}} {{DATA}}\"}");
+        assert!(page.contains("{\"a\":\"{{SCRIPT}} {{DATA}}\"}"));
+        assert_eq!(page.matches("{{POLICY}}").count() + page.matches("{{STYLE}}").count(), 0);
+        assert!(page.contains("script-src 'sha256-") && page.contains(STYLE.trim()));
+        // Nothing in the script or the style ends its element.
+        assert!(
+            !SCRIPT.to_ascii_lowercase().contains("</script")
+                && !STYLE.to_ascii_lowercase().contains("</style")
+        );
+    }
+}

@@ -7,6 +7,7 @@
 //! `store` and `train`.
 
 pub(crate) mod dense;
+pub(crate) mod memory;
 pub(crate) mod piece;
 pub(crate) mod tbp;
 
@@ -20,6 +21,7 @@ use crate::simd::{Kernel, flat};
 use crate::threads::Threads;
 use crate::topics::Topics;
 pub(crate) use dense::document::Failed;
+use memory::{AlgorithmMemory, MemoryInput};
 use piece::{PieceView, StateKind};
 use tbp::TbpConfig;
 pub(crate) use tbp::schedule::PassKind;
@@ -38,6 +40,14 @@ impl Algorithm {
             Algorithm::Vb => dense::vb::CAPABILITIES,
             Algorithm::Ovb => dense::ovb::CAPABILITIES,
             Algorithm::Nmf => dense::nmf::CAPABILITIES,
+        }
+    }
+
+    /// What it needs in memory.
+    pub(crate) fn memory(self, of: &MemoryInput<'_>) -> AlgorithmMemory {
+        match self {
+            Algorithm::Tbp => tbp::memory::needs(of),
+            _ => dense::memory::needs(self.capabilities(), of),
         }
     }
 
@@ -81,6 +91,8 @@ impl Algorithm {
 pub(crate) struct Capabilities {
     /// Number of W x K float matrices that it works on, phi in `Topics` included.
     pub(crate) matrices: u64,
+    /// Rows of K floats that it has for every group of words.
+    pub(crate) rows_per_group: u64,
     /// What it keeps for a document between two visits.
     pub(crate) state: StateKind,
     /// What it keeps if the user asks for no state, where it can work without.
@@ -114,6 +126,7 @@ impl Capabilities {
     /// The usual case, from which algorithms say where they differ.
     pub(crate) const PLAIN: Capabilities = Capabilities {
         matrices: 1,
+        rows_per_group: 0,
         state: StateKind::Theta,
         stateless: None,
         updates_per_piece: false,

@@ -10,9 +10,9 @@ use half::f16;
 
 use super::PassKind;
 use super::tbp::messages::{Messages, UNITS_PER_TOKEN};
-use crate::corpus::{Block, Document, Packed};
+use crate::corpus::{Block, Document, MAX_CHUNKS, Packed};
 use crate::error::Result;
-use crate::numbers;
+use crate::numbers::{Number, NumberReader, NumberWriter};
 use crate::simd::{Halves, LANES};
 use crate::topics::stride;
 
@@ -207,6 +207,9 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
+    /// Bytes of the lists of a piece besides what is in them: seven in each chunk.
+    pub(crate) const OVERHEAD: u64 = MAX_CHUNKS * (size_of::<Chunk>() as u64 + 7 * LIST);
+
     pub(crate) fn new(kind: StateKind) -> Piece {
         let state = match kind {
             StateKind::QuantizedMessages | StateKind::Chunks => return Piece::Chunks(Vec::new()),
@@ -236,53 +239,53 @@ impl Piece {
         }
     }
 
-    /// Appends the state to `out`.
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+    /// Writes the state.
+    pub(crate) fn put(&self, out: &mut NumberWriter<'_>) -> Result<()> {
         match self {
             Piece::Rows { state, .. } => match state {
-                DocumentState::Nothing => {}
-                DocumentState::Theta(theta) => numbers::put(theta, out),
+                DocumentState::Nothing => Ok(()),
+                DocumentState::Theta(theta) => out.put(theta),
                 DocumentState::Messages(theta, messages) => {
-                    numbers::put(theta, out);
-                    for row in messages {
-                        numbers::put(&row.0.map(f16::to_bits), out);
-                    }
+                    out.put(theta)?;
+                    messages.iter().try_for_each(|row| out.put(&row.0.map(f16::to_bits)))
                 }
-                DocumentState::Labels(labels) => numbers::put(labels, out),
+                DocumentState::Labels(labels) => out.put(labels),
             },
-            Piece::Chunks(chunks) => chunks.iter().for_each(|chunk| chunk.messages.put(out)),
+            Piece::Chunks(chunks) => chunks.iter().try_for_each(|chunk| chunk.messages.put(out)),
         }
     }
 
-    /// Takes what [`Piece::put`] wrote; nothing where that is not so.
-    pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Option<()> {
-        fn again<T: numbers::Number>(bytes: &mut &[u8], list: &mut Vec<T>) -> Option<()> {
-            let length = list.len();
-            numbers::take(bytes, length, list)
+    /// Takes what [`Piece::put`] wrote; none where that is not so.
+    pub(crate) fn take(&mut self, from: &mut NumberReader<'_>) -> Result<Option<()>> {
+        fn again<T: Number>(from: &mut NumberReader<'_>, list: &mut Vec<T>) -> Result<Option<()>> {
+            from.take(list.len(), list)
         }
-        match self {
+        let taken = match self {
             Piece::Rows { state, .. } => match state {
-                DocumentState::Nothing => {}
-                DocumentState::Theta(theta) => again(&mut bytes, theta)?,
+                DocumentState::Nothing => Some(()),
+                DocumentState::Theta(theta) => again(from, theta)?,
                 DocumentState::Messages(theta, messages) => {
-                    again(&mut bytes, theta)?;
-                    for row in messages.iter_mut() {
-                        let (head, tail) = bytes.split_at_checked(size_of::<Halves>())?;
-                        for (to, from) in row.0.iter_mut().zip(head.chunks_exact(2)) {
-                            *to = f16::from_bits(numbers::Number::get(from));
+                    let (mut taken, mut row) = (again(from, theta)?, Vec::new());
+                    for message in messages.iter_mut() {
+                        taken = taken.and(from.take(LANES, &mut row)?);
+                        for (to, &bits) in message.0.iter_mut().zip(&row) {
+                            *to = f16::from_bits(bits);
                         }
-                        bytes = tail;
                     }
+                    taken
                 }
-                DocumentState::Labels(labels) => again(&mut bytes, labels)?,
+                DocumentState::Labels(labels) => again(from, labels)?,
             },
             Piece::Chunks(chunks) => {
+                let mut taken = Some(());
                 for Chunk { documents, messages } in chunks {
-                    messages.take(&mut bytes, documents.documents(), documents.nonzeros())?;
+                    let own = messages.take(from, documents.documents(), documents.nonzeros())?;
+                    taken = taken.and(own);
                 }
+                taken
             }
-        }
-        bytes.is_empty().then_some(())
+        };
+        Ok(taken.filter(|()| from.is_empty()))
     }
 
     /// Whether all that the algorithms rely on holds: asked of what another process has written.

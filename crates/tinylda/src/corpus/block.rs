@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::pack::{pack, unpack};
 
-/// The most runs of documents that threads share a block in,
-const RUNS: u64 = 128;
-/// and how many non-zeros each should have at the least.
-const RUN_NONZEROS: u64 = 512;
+/// The most chunks of documents that threads share a piece in.
+pub(crate) const MAX_CHUNKS: u64 = 128;
+/// How many non-zeros a chunk should have at least.
+pub(crate) const MIN_CHUNK_NONZEROS: u64 = 512;
 
 /// Consecutive documents of a corpus, each a list of (word, count), words ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +55,10 @@ impl Block {
         let range = self.starts[i] as usize..self.starts[i + 1] as usize;
         Document { words: &self.words[range.clone()], counts: &self.counts[range] }
     }
+    /// Bytes of memory of so many documents with so many non-zeros.
+    pub(crate) fn bytes(documents: u64, nonzeros: u64) -> u64 {
+        nonzeros.saturating_mul(8).saturating_add(documents.saturating_add(1).saturating_mul(4))
+    }
     /// How many non-zeros come before document `i` of the block.
     pub(crate) fn start(&self, i: usize) -> usize {
         self.starts[i] as usize
@@ -67,13 +71,15 @@ impl Block {
     /// that lie together are often alike, and a piece should be like the whole.
     pub(crate) fn piece_of(&mut self, block: &Block, count: u64, from: u64) {
         self.empty(block.number(from as usize), (block.between + 1) * count - 1);
-        for i in (from as usize..block.documents()).step_by(count as usize) {
-            self.push(block.document(i));
-        }
+        let documents = (from as usize..block.documents()).step_by(count as usize);
+        let nonzeros = documents.clone().map(|i| block.document(i).words.len()).sum();
+        self.reserve(documents.len(), nonzeros);
+        documents.for_each(|i| self.push(block.document(i)));
     }
     /// Becomes some documents of another block.
     pub(crate) fn part_of(&mut self, block: &Block, range: Range<usize>) {
         self.empty(block.number(range.start), block.between);
+        self.reserve(range.len(), block.start(range.end) - block.start(range.start));
         range.for_each(|i| self.push(block.document(i)));
     }
     fn empty(&mut self, first_document: u64, between: u64) {
@@ -83,16 +89,22 @@ impl Block {
         self.words.clear();
         self.counts.clear();
     }
+    /// Takes memory for documents that will be pushed, and no more than that.
+    fn reserve(&mut self, documents: usize, nonzeros: usize) {
+        self.starts.reserve_exact(documents);
+        self.words.reserve_exact(nonzeros);
+        self.counts.reserve_exact(nonzeros);
+    }
     fn push(&mut self, document: Document<'_>) {
         self.words.extend_from_slice(document.words);
         self.counts.extend_from_slice(document.counts);
         self.starts.push(self.words.len() as u32);
     }
-    /// The documents in runs of about equal numbers of non-zeros, at most [`RUNS`]: what threads share.
+    /// The documents in runs of about equal numbers of non-zeros, at most [`MAX_CHUNKS`]: what threads share.
     pub(crate) fn runs(&self) -> Vec<Range<usize>> {
         let documents = self.documents();
         let total = u64::from(self.starts.last().copied().unwrap_or(0));
-        let count = (total / RUN_NONZEROS).clamp(1, RUNS);
+        let count = (total / MIN_CHUNK_NONZEROS).clamp(1, MAX_CHUNKS);
         let mut runs = Vec::with_capacity(count as usize);
         let mut from = 0;
         for run in 1..=count {

@@ -77,7 +77,7 @@ type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
 /// Writes the corpus in another format to a file, which appears when it is whole.
 pub fn convert(corpus: &Corpus, path: &Path, format: CorpusFormat, progress: Progress<'_>) -> Result<()> {
-    if same_file(corpus.path(), path) {
+    if corpus.path().is_some_and(|input| same_file(input, path)) {
         return Err(Error::out_of_range("output", path.display(), "another file than the corpus"));
     }
     match format {

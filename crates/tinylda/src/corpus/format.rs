@@ -7,12 +7,9 @@
 //! Labels, places and the words about the corpus are version 2; a corpus without them is written as version 1.
 //! All numbers are little-endian. Every byte is covered by a checksum (CRC-32, IEEE) and no byte is left over.
 
-use std::fs::File;
-use std::path::Path;
-
 use super::Shape;
 use crate::error::{Error, Position, Result, Template};
-use crate::files::read_at;
+use crate::files::ByteSource;
 
 /// The first eight bytes. Like PNG's, they show at once when a transfer has changed line ends or the eighth bit.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89TLC\r\n\x1a\n";
@@ -158,30 +155,39 @@ pub(crate) fn tail(d: &Directory) -> Vec<u8> {
     out
 }
 
-/// Checks the first bytes: the right kind of file, whole at that end, of a version that is known.
-fn read_header(file: &File, path: &Path, length: u64) -> Result<u32> {
-    let damaged = |place, found: &str| Error::damaged_corpus(path, place, found);
+/// An error about a damaged corpus, with the byte that it was found at.
+fn damaged(source: ByteSource<'_>, byte: u64, found: &str) -> Error {
+    Error::damaged_corpus(source.origin(), Position::Byte(byte), found)
+}
+
+/// Fills `buffer` with bytes from `offset` on.
+fn fill(source: ByteSource<'_>, buffer: &mut [u8], offset: u64) -> Result<()> {
+    source.read_exact_at(buffer, offset).map_err(Error::io("read", source.origin()))
+}
+
+/// Checks the first bytes, and returns the version.
+fn read_header(source: ByteSource<'_>, length: u64) -> Result<u32> {
     let mut h = [0; HEADER_BYTES as usize];
     let start = length.min(HEADER_BYTES) as usize;
-    read_at(file, &mut h[..start], 0).map_err(Error::io("read", path))?;
+    fill(source, &mut h[..start], 0)?;
     if h[..8] != MAGIC {
         return Err(Error::WrongKind {
-            path: path.to_path_buf(),
+            path: source.origin().to_path_buf(),
             kind: "corpus",
             hint: kind_hint(&h[..start], length),
         });
     }
     if length < HEADER_BYTES + FOOTER_BYTES {
-        return Err(damaged(Position::Byte(length), "it ends inside its header"));
+        return Err(damaged(source, length, "it ends inside its header"));
     }
     let mut c = Cursor(&h[8..]);
     let (version, crc) = (c.u32(), c.u32());
     if crc != crc32fast::hash(&h[..12]) {
-        return Err(damaged(Position::Byte(8), "the header's checksum is wrong"));
+        return Err(damaged(source, 8, "the header's checksum is wrong"));
     }
     if version == 0 || version > VERSION {
         return Err(Error::Version {
-            path: path.to_path_buf(),
+            path: source.origin().to_path_buf(),
             kind: "corpus",
             found: version,
             supported: VERSION,
@@ -190,19 +196,30 @@ fn read_header(file: &File, path: &Path, length: u64) -> Result<u32> {
     Ok(version)
 }
 
-/// Reads and checks header, index and footer of an open file.
-pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
-    let damaged = |place, found: &str| Error::damaged_corpus(path, place, found);
-    let length = file.metadata().map_err(Error::io("read", path))?.len();
-    let version = read_header(file, path, length)?;
-    let footer_offset = length - FOOTER_BYTES;
+/// What the footer says, and where the sections begin that follow from it.
+struct Footer {
+    shape: Shape,
+    blocks: u64,
+    has_vocabulary: bool,
+    parts: Parts,
+    vocabulary_bytes: u64,
+    words_crc: u32,
+    vocabulary_crc: u32,
+    index_crc: u32,
+    about_bytes: u32,
+    about_crc: u32,
+    fingerprint: u32,
+    words_offset: u64,
+    index_offset: u64,
+}
+
+/// Reads and checks the footer of a corpus of `length` bytes.
+fn read_footer(source: ByteSource<'_>, length: u64, version: u32) -> Result<Footer> {
+    let offset = length - FOOTER_BYTES;
     let mut f = [0; FOOTER_BYTES as usize];
-    read_at(file, &mut f, footer_offset).map_err(Error::io("read", path))?;
+    fill(source, &mut f, offset)?;
     if f[72..] != END_MAGIC {
-        return Err(damaged(
-            Position::Byte(length),
-            "its end is missing, so it was cut short or not finished",
-        ));
+        return Err(damaged(source, length, "its end is missing, so it was cut short or not finished"));
     }
     let mut c = Cursor(&f);
     let (documents, nonzeros, tokens, blocks, vocabulary_bytes) =
@@ -210,7 +227,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
     let (words, flags, words_crc, vocabulary_crc, index_crc) = (c.u32(), c.u32(), c.u32(), c.u32(), c.u32());
     let (about_bytes, about_crc, fingerprint) = (c.u32(), c.u32(), c.u32());
     if fingerprint != crc32fast::hash(&f[..68]) {
-        return Err(damaged(Position::Byte(footer_offset), "the footer's checksum is wrong"));
+        return Err(damaged(source, offset, "the footer's checksum is wrong"));
     }
     let parts = Parts {
         names: flags & 2 != 0,
@@ -225,24 +242,47 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
         || (flags & 1 == 0 && vocabulary_bytes != 0)
         || words == u32::MAX
     {
-        return Err(damaged(Position::Byte(footer_offset), "the footer has unknown flags or too many words"));
+        return Err(damaged(source, offset, "the footer has unknown flags or too many words"));
     }
-    let bad_sizes =
-        || damaged(Position::Byte(footer_offset), "the sizes in the footer do not fit the file's length");
-    let index_bytes = blocks.checked_mul(entry_bytes(version)).ok_or_else(bad_sizes)?;
-    let index_offset = footer_offset.checked_sub(index_bytes).ok_or_else(bad_sizes)?;
-    let about_offset = index_offset.checked_sub(u64::from(about_bytes)).ok_or_else(bad_sizes)?;
-    let vocabulary_offset = about_offset.checked_sub(vocabulary_bytes).ok_or_else(bad_sizes)?;
-    let words_offset = vocabulary_offset.checked_sub(16 * u64::from(words)).ok_or_else(bad_sizes)?;
+    let before = |end: u64, bytes: u64| end.checked_sub(bytes);
+    let index_offset = blocks.checked_mul(entry_bytes(version)).and_then(|bytes| before(offset, bytes));
+    let words_offset = index_offset
+        .and_then(|end| before(end, u64::from(about_bytes)))
+        .and_then(|end| before(end, vocabulary_bytes))
+        .and_then(|end| before(end, 16 * u64::from(words)));
+    let (Some(index_offset), Some(words_offset)) = (index_offset, words_offset) else {
+        return Err(damaged(source, offset, "the sizes in the footer do not fit the file's length"));
+    };
+    Ok(Footer {
+        shape: Shape { documents, words, nonzeros, tokens },
+        blocks,
+        has_vocabulary: flags & 1 != 0,
+        parts,
+        vocabulary_bytes,
+        words_crc,
+        vocabulary_crc,
+        index_crc,
+        about_bytes,
+        about_crc,
+        fingerprint,
+        words_offset,
+        index_offset,
+    })
+}
 
-    let mut index = vec![0; usize::try_from(index_bytes).map_err(|_| bad_sizes())?];
-    read_at(file, &mut index, index_offset).map_err(Error::io("read", path))?;
-    if index_crc != crc32fast::hash(&index) {
-        return Err(damaged(Position::Byte(index_offset), "the index's checksum is wrong"));
+/// Reads the index and checks it against the footer.
+fn read_index(source: ByteSource<'_>, length: u64, version: u32, footer: &Footer) -> Result<Vec<Entry>> {
+    let offset = footer.index_offset;
+    let bytes = usize::try_from(length - FOOTER_BYTES - offset)
+        .map_err(|_| damaged(source, offset, "the index is too long"))?;
+    let mut buffer = Vec::new();
+    let index = source.read_slice(offset, bytes, &mut buffer).map_err(Error::io("read", source.origin()))?;
+    if footer.index_crc != crc32fast::hash(index) {
+        return Err(damaged(source, offset, "the index's checksum is wrong"));
     }
-    let mut c = Cursor(&index);
+    let mut c = Cursor(index);
     let more = |c: &mut Cursor<'_>| if version > 1 { c.u32() } else { 0 };
-    let entries: Vec<Entry> = (0..blocks)
+    let entries: Vec<Entry> = (0..footer.blocks)
         .map(|_| Entry {
             offset: c.u64(),
             first_document: c.u64(),
@@ -259,6 +299,7 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
             places_crc: more(&mut c),
         })
         .collect();
+    let (shape, parts) = (footer.shape, footer.parts);
     let (mut at, mut first, mut nnz, mut sum) = (HEADER_BYTES, 0u64, 0u64, 0u64);
     for e in &entries {
         let fits = |part: bool, bytes: u32| (part && e.documents > 0) == (bytes != 0);
@@ -268,34 +309,36 @@ pub(crate) fn read_directory(file: &File, path: &Path) -> Result<Directory> {
             || !fits(parts.labels, e.labels_bytes)
             || !fits(parts.places, e.places_bytes)
         {
-            return Err(damaged(
-                Position::Byte(index_offset),
-                "the blocks of the index do not follow one another",
-            ));
+            return Err(damaged(source, offset, "the blocks of the index do not follow one another"));
         }
         at = at.saturating_add(e.length());
         first += u64::from(e.documents);
         nnz += u64::from(e.nonzeros);
         sum = sum.saturating_add(e.tokens);
     }
-    if (at, first, nnz, sum) != (words_offset, documents, nonzeros, tokens) {
-        return Err(damaged(
-            Position::Byte(index_offset),
-            "the index does not add up to the footer's totals",
-        ));
+    if (at, first, nnz, sum) != (footer.words_offset, shape.documents, shape.nonzeros, shape.tokens) {
+        return Err(damaged(source, offset, "the index does not add up to the footer's totals"));
     }
+    Ok(entries)
+}
+
+/// Reads and checks header, index and footer of a corpus of `length` bytes.
+pub(crate) fn read_directory(source: ByteSource<'_>, length: u64) -> Result<Directory> {
+    let version = read_header(source, length)?;
+    let footer = read_footer(source, length, version)?;
+    let entries = read_index(source, length, version, &footer)?;
     Ok(Directory {
-        shape: Shape { documents, words, nonzeros, tokens },
-        has_vocabulary: flags & 1 != 0,
-        parts,
-        words_offset,
-        words_crc,
-        vocabulary_bytes,
-        vocabulary_crc,
-        about_bytes,
-        about_crc,
+        shape: footer.shape,
+        has_vocabulary: footer.has_vocabulary,
+        parts: footer.parts,
+        words_offset: footer.words_offset,
+        words_crc: footer.words_crc,
+        vocabulary_bytes: footer.vocabulary_bytes,
+        vocabulary_crc: footer.vocabulary_crc,
+        about_bytes: footer.about_bytes,
+        about_crc: footer.about_crc,
         entries,
-        fingerprint,
+        fingerprint: footer.fingerprint,
     })
 }
 

@@ -1,24 +1,30 @@
-//! The corpus: any input -> a corpus file -> blocks of documents. Nothing here knows of topics.
+//! The corpus: documents as lists of (word, count), in blocks, in a file or in memory. Nothing here depends on topics.
 //!
-//! | question | file |
+//! | module | content |
 //! |---|---|
-//! | my data -> a corpus file | `ingest/` |
-//! | what are the bytes of a corpus file? | `format`, `block`, `pack` (and `docs/FORMAT.md`) |
-//! | documents -> a file, a file -> documents | `writer`, `reader` |
-//! | where does a document's text stand, how was the corpus made? | `place`, `about` |
-//! | how long are the documents, how many words never occur? | `stats` |
-//! | a train and a test part | `split` |
-//! | a corpus of any size, out of nothing | `synth` |
-//! | back to UCI text, or into other formats | `uci`, `convert` |
+//! | `ingest/` | reads data in other formats and writes a corpus file |
+//! | `builder`, `csr` | builds a corpus in memory from documents or from a sparse matrix |
+//! | `writer`, `reader` | writes and reads a corpus, document by document and block by block |
+//! | `source` | the bytes of a corpus: a file or memory |
+//! | `format`, `block`, `pack` | layout of the bytes (see `docs/FORMAT.md`) |
+//! | `place`, `about` | positions of the documents' texts, how the corpus was made |
+//! | `stats` | document lengths, unused words |
+//! | `split` | a training and a test corpus |
+//! | `synth` | synthetic corpora of any size |
+//! | `uci`, `convert` | export to UCI text and other formats |
 
 mod about;
 mod block;
+mod builder;
 mod convert;
+mod csr;
 mod format;
 pub mod ingest;
 mod pack;
 mod place;
 mod reader;
+mod sizes;
+mod source;
 mod split;
 mod stats;
 mod synth;
@@ -28,7 +34,9 @@ mod writer;
 
 pub use about::{About, Source};
 pub use block::{Block, Document};
+pub use builder::CorpusBuilder;
 pub use convert::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
+pub use csr::{Csr, CsrIndex, CsrValue};
 pub use place::TextPlace;
 pub use reader::{BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};
@@ -36,10 +44,11 @@ pub use stats::{Lengths, Statistics};
 pub use synth::{Synth, Synthetic};
 pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
-pub use writer::{CorpusWriter, Details};
+pub use writer::{CorpusWriter, Details, DocumentFields};
 
-pub(crate) use block::Packed;
+pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, Packed};
 pub(crate) use format::MAGIC;
+pub(crate) use sizes::PieceSizes;
 
 /// The size of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

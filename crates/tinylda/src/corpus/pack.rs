@@ -77,11 +77,12 @@ pub(crate) fn pack_strings<'a>(strings: impl Iterator<Item = &'a str> + Clone, o
     }
 }
 
-/// Reads what [`pack_strings`] wrote: all bytes as one string, and where each of the `n` ends.
-pub(crate) fn unpack_strings(bytes: &[u8], n: usize) -> Option<(&str, Vec<u64>)> {
+/// Reads what [`pack_strings`] wrote: all bytes as one string, and where each of the `n` ends. The text is not copied.
+pub(crate) fn unpack_strings(mut bytes: Vec<u8>, n: usize) -> Option<(String, Vec<u64>)> {
     let mut lengths = Vec::new();
-    let used = unpack(bytes, n, &mut lengths)?;
-    let text = std::str::from_utf8(&bytes[used..]).ok()?;
+    let used = unpack(&bytes, n, &mut lengths)?;
+    bytes.drain(..used);
+    let text = String::from_utf8(bytes).ok()?;
     let mut end = 0u64;
     let ends: Vec<u64> = lengths
         .iter()
@@ -121,14 +122,14 @@ mod tests {
             if let Some(used) = unpack(&bytes, n, &mut out) {
                 prop_assert!(used <= bytes.len() && out.len() == n);
             }
-            let _ = unpack_strings(&bytes, n);
+            let _ = unpack_strings(bytes, n);
         }
 
         #[test]
         fn strings_come_back(strings in prop::collection::vec(".*", 0..80)) {
             let mut bytes = Vec::new();
             pack_strings(strings.iter().map(String::as_str), &mut bytes);
-            let (text, ends) = unpack_strings(&bytes, strings.len()).unwrap();
+            let (text, ends) = unpack_strings(bytes, strings.len()).unwrap();
             let mut start = 0;
             for (s, &end) in strings.iter().zip(&ends) {
                 prop_assert_eq!(&text[start..end as usize], s);

@@ -1,24 +1,33 @@
-//! Reading a corpus: open checks everything but the blocks, and each block is checked when it is read.
+//! Reading a corpus. Opening it checks everything except the blocks; each block is checked when it is read.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::about::About;
 use super::block::{Block, decode, pieces};
 use super::format::{self, Directory, Entry};
-use super::pack::unpack_strings;
+use super::pack::{GROUP, unpack, unpack_strings};
 use super::place::{self, TextPlace};
+use super::source::CorpusSource;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
-use crate::files::{open_regular, read_at};
+use crate::files::{AtomicFile, ByteSource, MEMORY};
+use crate::memory;
 
-/// An open corpus file.
+/// Bytes copied at a time when a corpus is saved.
+const COPY_BYTES: u64 = 1 << 20;
+
+/// A corpus: documents as lists of (word, count), in a file or in memory.
+///
+/// Reading takes `&self`, and each thread can have a [`reader`](Corpus::reader) of its own.
+///
+/// A corpus in memory comes from a [`CorpusBuilder`](crate::CorpusBuilder), from the arrays of a sparse matrix
+/// ([`Corpus::from_csr`]), or from the bytes of a corpus file ([`Corpus::from_bytes`]). It has the same bytes as the file that
+/// [`save`](Corpus::save) writes, and everything that takes a `&Corpus` works with it.
 #[derive(Debug)]
 pub struct Corpus {
-    file: File,
-    path: PathBuf,
+    source: CorpusSource,
     directory: Directory,
-    bytes: u64,
 }
 
 /// How often each word occurs.
@@ -26,40 +35,99 @@ pub struct Corpus {
 pub struct WordTotals {
     /// Tokens of each word, n_w.
     pub tokens: Vec<u64>,
-    /// Documents that each word occurs in.
+    /// Number of documents in which each word occurs.
     pub documents: Vec<u64>,
 }
 
 impl Corpus {
     /// Opens a corpus file and checks its header, index and footer.
-    pub fn open(path: &Path) -> Result<Corpus> {
-        let (file, bytes) = open_regular(path, "corpus")?;
-        let directory = format::read_directory(&file, path)?;
-        Ok(Corpus { file, path: path.to_path_buf(), directory, bytes })
+    pub fn open(path: impl AsRef<Path>) -> Result<Corpus> {
+        Corpus::from_source(CorpusSource::open(path.as_ref())?)
     }
 
-    /// The file's name, as it was given.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Opens the bytes of a corpus file, with the same checks as [`open`](Corpus::open).
+    ///
+    /// An `Arc<[u8]>` is shared and not copied.
+    ///
+    /// ```
+    /// use tinylda::{Corpus, CorpusBuilder};
+    ///
+    /// let mut builder = CorpusBuilder::new();
+    /// builder.add_document(&[(0, 2), (3, 1)])?;
+    /// let corpus = builder.build()?;
+    ///
+    /// let again = Corpus::from_bytes(corpus.to_bytes()?)?;
+    /// assert_eq!(again.shape().tokens, 3);
+    /// assert_eq!(again.fingerprint(), corpus.fingerprint());
+    /// assert!(Corpus::from_bytes(&b"something else"[..]).is_err());
+    /// # Ok::<(), tinylda::Error>(())
+    /// ```
+    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Corpus> {
+        Corpus::from_source(CorpusSource::Memory(bytes.into()))
+    }
+
+    fn from_source(source: CorpusSource) -> Result<Corpus> {
+        let directory = format::read_directory(source.bytes(), source.length())?;
+        Ok(Corpus { source, directory })
+    }
+
+    /// Returns all bytes of the corpus, as in its file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = memory::room(self.bytes())?;
+        bytes.resize(self.bytes() as usize, 0);
+        let source = self.source.bytes();
+        source.read_exact_at(&mut bytes, 0).map_err(Error::io("read", source.origin()))?;
+        Ok(bytes)
+    }
+
+    /// Writes the corpus to a file, which appears when it is complete.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut out = AtomicFile::create(path.as_ref())?;
+        let (source, mut buffer, mut position) = (self.source.bytes(), Vec::new(), 0);
+        while position < self.bytes() {
+            let length = (self.bytes() - position).min(COPY_BYTES);
+            let bytes = source.read_slice(position, length as usize, &mut buffer);
+            out.put(bytes.map_err(Error::io("read", source.origin()))?)?;
+            position += length;
+        }
+        out.commit()
+    }
+
+    /// The path of the file, as it was given; `None` for a corpus in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.source.path()
+    }
+    /// The path of the file, or a name that stands for memory: for errors.
+    pub(crate) fn origin(&self) -> &Path {
+        self.path().unwrap_or(Path::new(MEMORY))
+    }
+    /// The name of the file without its folder; empty for a corpus in memory.
+    pub(crate) fn file_name(&self) -> String {
+        let name = self.path().and_then(Path::file_name);
+        name.unwrap_or_default().to_string_lossy().into_owned()
+    }
+    /// Bytes of memory that the corpus holds while it is open: its index, and all of its bytes where it is not in a file.
+    pub fn memory_bytes(&self) -> u64 {
+        self.source.memory_bytes() + (self.directory.entries.capacity() * size_of::<Entry>()) as u64
     }
     /// Documents, words, non-zeros and tokens.
     pub fn shape(&self) -> Shape {
         self.directory.shape
     }
-    /// How many blocks the file has.
+    /// Number of blocks.
     pub fn blocks(&self) -> usize {
         self.directory.entries.len()
     }
-    /// The file's size.
+    /// Size in bytes, of the file or in memory.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.source.length()
     }
-    /// The bytes that hold the documents: all but vocabulary, names, labels, places and words about the corpus.
+    /// Size of the documents in bytes, without vocabulary, names, labels, places and metadata.
     pub fn bytes_without_strings(&self) -> u64 {
         let strings: u64 = self.directory.entries.iter().map(Entry::strings).sum();
-        self.bytes - self.directory.vocabulary_bytes - u64::from(self.directory.about_bytes) - strings
+        self.bytes() - self.directory.vocabulary_bytes - u64::from(self.directory.about_bytes) - strings
     }
-    /// Eight hexadecimal digits that stand for the content.
+    /// Eight hexadecimal digits that identify the content: the CRC-32 of the footer, which has the checksums of all parts.
     pub fn fingerprint(&self) -> String {
         format!("{:08x}", self.directory.fingerprint)
     }
@@ -71,7 +139,7 @@ impl Corpus {
     pub fn has_labels(&self) -> bool {
         self.directory.parts.labels
     }
-    /// Whether it is known where the documents' texts stand.
+    /// Whether the positions of the documents' texts are known.
     pub fn has_places(&self) -> bool {
         self.directory.parts.places
     }
@@ -79,11 +147,11 @@ impl Corpus {
     pub fn has_vocabulary(&self) -> bool {
         self.directory.has_vocabulary
     }
-    /// The documents and non-zeros of block `i`.
+    /// Number of documents and of non-zeros of block `i`.
     pub(crate) fn block_size(&self, i: usize) -> (u32, u32) {
         (self.directory.entries[i].documents, self.directory.entries[i].nonzeros)
     }
-    /// Into how many pieces block `i` is cut, where they should have about `size` non-zeros.
+    /// Number of pieces that block `i` is cut into, so that each has about `size` non-zeros.
     pub(crate) fn block_pieces(&self, i: usize, size: Option<u64>) -> u64 {
         let (documents, nonzeros) = self.block_size(i);
         size.map_or(1, |size| pieces(documents, nonzeros, size))
@@ -97,171 +165,246 @@ impl Corpus {
         let after = self.directory.entries.partition_point(|e| e.first_document <= d);
         after.checked_sub(1).filter(|_| d < self.directory.shape.documents)
     }
-    /// Tokens of a block.
+    /// Number of tokens of block `i`.
     pub(crate) fn block_tokens(&self, i: usize) -> u64 {
         self.directory.entries[i].tokens
     }
 
-    /// Bytes of block `i` in the file, without names.
+    /// Size in bytes of block `i` in the file, without names, labels and places.
     pub(crate) fn block_bytes(&self, i: usize) -> u64 {
         u64::from(self.directory.entries[i].bytes)
     }
 
-    fn section(&self, bytes: u64, offset: u64, crc: u32, what: &str) -> Result<Vec<u8>> {
-        let length = usize::try_from(bytes).map_err(|_| {
-            Error::damaged_corpus(&self.path, Position::Byte(offset), format!("{what} is too long"))
-        })?;
-        let mut buffer = vec![0; length];
-        read_at(&self.file, &mut buffer, offset).map_err(Error::io("read", &self.path))?;
-        if crc32fast::hash(&buffer) != crc {
-            return Err(Error::damaged_corpus(
-                &self.path,
-                Position::Byte(offset),
-                format!("the checksum of {what} is wrong"),
-            ));
-        }
-        Ok(buffer)
+    fn damaged(&self, offset: u64, found: impl Into<String>) -> Error {
+        Error::damaged_corpus(self.origin(), Position::Byte(offset), found)
     }
 
-    /// The vocabulary, where there is one.
+    /// Reads and checks a section. A file is read into `buffer`.
+    fn section<'b>(&'b self, section: &Section<'_>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        let Section { offset, bytes, crc, name } = *section;
+        let length =
+            usize::try_from(bytes).map_err(|_| self.damaged(offset, format!("{name} is too long")))?;
+        let source = self.source.bytes();
+        let bytes = source.read_slice(offset, length, buffer).map_err(Error::io("read", source.origin()))?;
+        if crc32fast::hash(bytes) != crc {
+            return Err(self.damaged(offset, format!("the checksum of {name} is wrong")));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads the vocabulary; `None` if the corpus has none.
     pub fn vocabulary(&self) -> Result<Option<Vocabulary>> {
         let d = &self.directory;
         if !d.has_vocabulary {
             return Ok(None);
         }
         let offset = d.words_offset + 16 * u64::from(d.shape.words);
-        let bytes = self.section(d.vocabulary_bytes, offset, d.vocabulary_crc, "the vocabulary")?;
-        let (text, ends) = unpack_strings(&bytes, d.shape.words as usize).ok_or_else(|| {
-            Error::damaged_corpus(&self.path, Position::Byte(offset), "the vocabulary cannot be read")
-        })?;
-        Ok(Some(Vocabulary::from_parts(text.into(), ends)))
+        let section =
+            Section { offset, bytes: d.vocabulary_bytes, crc: d.vocabulary_crc, name: "the vocabulary" };
+        let mut bytes = Vec::new();
+        let length = self.section(&section, &mut bytes)?.len();
+        if bytes.len() != length {
+            // The bytes of a corpus in memory are not copied when they are read.
+            bytes = self.section(&section, &mut Vec::new())?.to_vec();
+        }
+        let (text, ends) = unpack_strings(bytes, d.shape.words as usize)
+            .ok_or_else(|| self.damaged(offset, "the vocabulary cannot be read"))?;
+        Ok(Some(Vocabulary::from_parts(text, ends)))
     }
 
-    /// How the corpus was made: its words' pipeline, the files of its texts. Nothing where the file does not tell.
+    /// Bytes of memory that [`vocabulary`](Corpus::vocabulary) takes: the text once, an end and for a while a length per word.
+    pub fn vocabulary_bytes(&self) -> u64 {
+        let words = if self.directory.has_vocabulary { u64::from(self.directory.shape.words) } else { 0 };
+        self.directory.vocabulary_bytes + 12 * words
+    }
+
+    /// Bytes of memory of an open corpus.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        (self.directory.entries.capacity() * size_of::<Entry>()) as u64
+    }
+
+    /// Reads how the corpus was made: its text pipeline and the files of its texts. Empty if that is not known.
     pub fn about(&self) -> Result<About> {
         let d = &self.directory;
         if !d.parts.about {
             return Ok(About::default());
         }
         let offset = d.words_offset + 16 * u64::from(d.shape.words) + d.vocabulary_bytes;
-        let bytes = self.section(u64::from(d.about_bytes), offset, d.about_crc, "how it was made")?;
-        serde_json::from_slice(&bytes).map_err(|e| {
-            let found = format!("how it was made cannot be read ({e})");
-            Error::damaged_corpus(&self.path, Position::Byte(offset), found)
-        })
+        let bytes = u64::from(d.about_bytes);
+        let section = Section { offset, bytes, crc: d.about_crc, name: "how it was made" };
+        serde_json::from_slice(self.section(&section, &mut Vec::new())?)
+            .map_err(|e| self.damaged(offset, format!("how it was made cannot be read ({e})")))
     }
 
-    /// How often each word occurs.
+    /// Reads how often each word occurs.
     pub fn word_totals(&self) -> Result<WordTotals> {
         let d = &self.directory;
-        let bytes =
-            self.section(16 * u64::from(d.shape.words), d.words_offset, d.words_crc, "the word totals")?;
+        let bytes = 16 * u64::from(d.shape.words);
+        let section = Section { offset: d.words_offset, bytes, crc: d.words_crc, name: "the word totals" };
+        let mut buffer = Vec::new();
+        let bytes = self.section(&section, &mut buffer)?;
         let mut numbers = bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b));
         let tokens: Vec<u64> = numbers.by_ref().take(d.shape.words as usize).collect();
         let documents = numbers.collect();
         if tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) != d.shape.tokens {
-            return Err(Error::damaged_corpus(
-                &self.path,
-                Position::Byte(d.words_offset),
-                "the word totals do not add up to the tokens",
-            ));
+            return Err(self.damaged(d.words_offset, "the word totals do not add up to the tokens"));
         }
         Ok(WordTotals { tokens, documents })
     }
 
-    /// A reader of blocks, with its own buffer.
+    /// Tokens of each word, n_w; takes half the memory of [`word_totals`](Corpus::word_totals), and no more on the way.
+    pub(crate) fn word_tokens(&self) -> Result<Vec<u64>> {
+        const SOME: usize = 1 << 16;
+        let d = &self.directory;
+        let (words, mut crc) = (d.shape.words as usize, crc32fast::Hasher::new());
+        let (mut tokens, mut buffer) = (Vec::with_capacity(words), vec![0; SOME]);
+        let mut left = 16 * words;
+        while left > 0 {
+            let some = &mut buffer[..left.min(SOME)];
+            let offset = d.words_offset + (16 * words - left) as u64;
+            let source = self.source.bytes();
+            source.read_exact_at(some, offset).map_err(Error::io("read", source.origin()))?;
+            crc.update(some);
+            let numbers = some.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
+            tokens.extend(numbers.take(words - tokens.len()));
+            left -= some.len();
+        }
+        let found = match tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) {
+            _ if crc.finalize() != d.words_crc => "the checksum of the word totals is wrong",
+            sum if sum != d.shape.tokens => "the word totals do not add up to the tokens",
+            _ => return Ok(tokens),
+        };
+        Err(self.damaged(d.words_offset, found))
+    }
+
+    /// Reads the number of different words of every document of block `i`. Nothing else of the block is read or checked:
+    /// that is done when the block itself is read.
+    pub(crate) fn block_lengths(&self, i: usize, buffer: &mut Vec<u8>, lengths: &mut Vec<u32>) -> Result<()> {
+        let entry = &self.directory.entries[i];
+        let most = entry.documents as usize * 4 + (entry.documents as usize).div_ceil(GROUP);
+        buffer.resize(most.min(entry.bytes as usize), 0);
+        let source = self.source.bytes();
+        source.read_exact_at(buffer, entry.offset).map_err(Error::io("read", source.origin()))?;
+        match unpack(buffer, entry.documents as usize, lengths) {
+            Some(_) => Ok(()),
+            None => {
+                let found = format!("block {i}: the block ends too soon");
+                Err(self.damaged(entry.offset, found))
+            }
+        }
+    }
+
+    /// Returns a reader of blocks, with a buffer of its own.
     pub fn reader(&self) -> BlockReader<'_> {
-        BlockReader::new(&self.file, &self.path, &self.directory.entries, self.directory.shape.words)
+        BlockReader::new(self.source.bytes(), &self.directory.entries, self.directory.shape.words)
     }
 }
 
-/// Reads blocks into buffers that are used again and again.
+/// Reads blocks, and reuses its buffer.
 #[derive(Debug)]
 pub struct BlockReader<'a> {
-    file: &'a File,
-    path: &'a Path,
+    source: ByteSource<'a>,
     entries: &'a [Entry],
     words: u32,
     buffer: Vec<u8>,
 }
 
+/// A run of bytes with a checksum, and its name in errors.
+#[derive(Debug, Clone, Copy)]
+struct Section<'n> {
+    offset: u64,
+    bytes: u64,
+    crc: u32,
+    name: &'n str,
+}
+
 impl<'a> BlockReader<'a> {
-    pub(crate) fn new(file: &'a File, path: &'a Path, entries: &'a [Entry], words: u32) -> BlockReader<'a> {
-        BlockReader { file, path, entries, words, buffer: Vec::new() }
+    pub(crate) fn new(source: ByteSource<'a>, entries: &'a [Entry], words: u32) -> BlockReader<'a> {
+        BlockReader { source, entries, words, buffer: Vec::new() }
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     pub fn blocks(&self) -> usize {
         self.entries.len()
     }
 
-    fn load(&mut self, offset: u64, bytes: u32, crc: u32, what: &str) -> Result<()> {
-        self.buffer.resize(bytes as usize, 0);
-        read_at(self.file, &mut self.buffer, offset).map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                Error::damaged_corpus(self.path, Position::Byte(offset), "it is cut short")
-            }
-            _ => Error::io("read", self.path)(e),
-        })?;
-        if crc32fast::hash(&self.buffer) != crc {
-            return Err(Error::damaged_corpus(
-                self.path,
-                Position::Byte(offset),
-                format!("the checksum of {what} is wrong"),
-            ));
+    /// Reads a section of block `i`, compares its checksum, and hands its bytes to `parse`.
+    fn parse<T>(
+        &mut self,
+        i: usize,
+        section: &Section<'_>,
+        parse: impl FnOnce(&[u8], &Entry) -> Result<T, String>,
+    ) -> Result<T> {
+        let origin = self.source.origin();
+        let damaged = |found: String| Error::damaged_corpus(origin, Position::Byte(section.offset), found);
+        // The sections of a block are shorter than 4 GiB.
+        let length = usize::try_from(section.bytes).map_err(|_| damaged("it is too long".into()))?;
+        let bytes =
+            self.source.read_slice(section.offset, length, &mut self.buffer).map_err(|e| match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => damaged("it is cut short".into()),
+                _ => Error::io("read", origin)(e),
+            })?;
+        if crc32fast::hash(bytes) != section.crc {
+            return Err(damaged(format!("the checksum of {}block {i} is wrong", section.name)));
         }
-        Ok(())
+        parse(bytes, &self.entries[i]).map_err(damaged)
     }
 
     /// Reads block `i`, which must be less than [`blocks`](BlockReader::blocks), and checks it.
     pub fn read(&mut self, i: usize, block: &mut Block) -> Result<()> {
-        let e = self.entries[i];
-        self.load(e.offset, e.bytes, e.crc, &format!("block {i}"))?;
-        decode(&self.buffer, e.documents as usize, e.nonzeros as usize, Some(e.tokens), self.words, block)
-            .map_err(|found| {
-                Error::damaged_corpus(self.path, Position::Byte(e.offset), format!("block {i}: {found}"))
-            })?;
+        let (e, words) = (self.entries[i], self.words);
+        let section = Section { offset: e.offset, bytes: e.bytes.into(), crc: e.crc, name: "" };
+        self.parse(i, &section, |bytes, e| {
+            decode(bytes, e.documents as usize, e.nonzeros as usize, Some(e.tokens), words, block)
+                .map_err(|found| format!("block {i}: {found}"))
+        })?;
         block.first_document = e.first_document;
         Ok(())
     }
 
-    /// The names of block `i`'s documents; empty where the corpus has none.
+    /// Reads the names of block `i`'s documents; empty if the corpus has none.
     pub fn read_names(&mut self, i: usize) -> Result<Vocabulary> {
         let e = self.entries[i];
-        self.strings(i, e.offset + u64::from(e.bytes), e.names_bytes, e.names_crc, "names")
+        let offset = e.offset + u64::from(e.bytes);
+        self.strings(
+            i,
+            &Section { offset, bytes: e.names_bytes.into(), crc: e.names_crc, name: "the names of " },
+        )
     }
 
-    /// The labels of block `i`'s documents; empty where the corpus has none.
+    /// Reads the labels of block `i`'s documents; empty if the corpus has none.
     pub fn read_labels(&mut self, i: usize) -> Result<Vocabulary> {
         let e = self.entries[i];
         let offset = e.offset + u64::from(e.bytes) + u64::from(e.names_bytes);
-        self.strings(i, offset, e.labels_bytes, e.labels_crc, "labels")
+        self.strings(
+            i,
+            &Section { offset, bytes: e.labels_bytes.into(), crc: e.labels_crc, name: "the labels of " },
+        )
     }
 
-    /// Where the texts of block `i`'s documents stand; empty where that is not known.
+    /// Reads where the texts of block `i`'s documents are; empty if that is not known.
     pub fn read_places(&mut self, i: usize) -> Result<Vec<TextPlace>> {
         let e = self.entries[i];
         if e.places_bytes == 0 {
             return Ok(Vec::new());
         }
         let offset = e.offset + e.length() - u64::from(e.places_bytes);
-        self.load(offset, e.places_bytes, e.places_crc, &format!("the places of block {i}"))?;
-        place::unpack_places(&self.buffer, e.documents as usize).ok_or_else(|| {
-            let found = format!("the places of block {i} cannot be read");
-            Error::damaged_corpus(self.path, Position::Byte(offset), found)
+        let section =
+            Section { offset, bytes: e.places_bytes.into(), crc: e.places_crc, name: "the places of " };
+        self.parse(i, &section, |bytes, e| {
+            place::unpack_places(bytes, e.documents as usize)
+                .ok_or_else(|| format!("the places of block {i} cannot be read"))
         })
     }
 
-    fn strings(&mut self, i: usize, offset: u64, bytes: u32, crc: u32, what: &str) -> Result<Vocabulary> {
-        if bytes == 0 {
+    fn strings(&mut self, i: usize, section: &Section<'_>) -> Result<Vocabulary> {
+        if section.bytes == 0 {
             return Ok(Vocabulary::new());
         }
-        self.load(offset, bytes, crc, &format!("the {what} of block {i}"))?;
-        let (text, ends) =
-            unpack_strings(&self.buffer, self.entries[i].documents as usize).ok_or_else(|| {
-                let found = format!("the {what} of block {i} cannot be read");
-                Error::damaged_corpus(self.path, Position::Byte(offset), found)
-            })?;
-        Ok(Vocabulary::from_parts(text.into(), ends))
+        let (text, ends) = self.parse(i, section, |bytes, e| {
+            unpack_strings(bytes.to_vec(), e.documents as usize)
+                .ok_or_else(|| format!("{}block {i} cannot be read", section.name))
+        })?;
+        Ok(Vocabulary::from_parts(text, ends))
     }
 }

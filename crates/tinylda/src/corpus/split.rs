@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{Block, Corpus, CorpusWriter, Details, Shape};
+use super::{Block, Corpus, CorpusWriter, Details, DocumentFields, Shape};
 use crate::error::{Error, Result};
 use crate::files::same_file;
 use crate::random::{Purpose, Random};
@@ -23,15 +23,17 @@ pub fn split(
     corpus: &Corpus,
     share: f64,
     seed: u64,
-    train: &Path,
-    test: &Path,
+    train: impl AsRef<Path>,
+    test: impl AsRef<Path>,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Split> {
+    let (train, test) = (train.as_ref(), test.as_ref());
     if !(share > 0.0 && share < 1.0) {
         return Err(Error::out_of_range("test", share, "a share above 0 and below 1")
             .with_remedy("for instance 0.5 for half of the documents"));
     }
-    if same_file(train, test) || same_file(corpus.path(), train) || same_file(corpus.path(), test) {
+    let is_input = |path| corpus.path().is_some_and(|input| same_file(input, path));
+    if same_file(train, test) || is_input(train) || is_input(test) {
         let found = format!("{} and {}", train.display(), test.display());
         let expected = "two files that differ from each other and from the input";
         return Err(Error::out_of_range("output", found, expected));
@@ -45,10 +47,12 @@ pub fn split(
     }
     let vocabulary = corpus.vocabulary()?;
     let about = corpus.about()?;
-    let create = |path: &Path| {
-        let (names, labels, places) = (corpus.has_names(), corpus.has_labels(), corpus.has_places());
-        CorpusWriter::create_with(path, names, labels, places, &about)
+    let fields = DocumentFields {
+        names: corpus.has_names(),
+        labels: corpus.has_labels(),
+        places: corpus.has_places(),
     };
+    let create = |path| CorpusWriter::create_with(path, fields, &about);
     let mut parts = [create(train)?, create(test)?];
     let mut random = Random::new(seed, Purpose::Split, 0);
     let (mut reader, mut block) = (corpus.reader(), Block::default());
@@ -75,9 +79,7 @@ pub fn split(
     }
     let [train, test] = parts;
     // Both are on disk before either appears: half a split could let test documents into a training.
-    let (train_file, train) = train.seal(shape.words, vocabulary.as_ref())?;
-    let (test_file, test) = test.seal(shape.words, vocabulary.as_ref())?;
-    train_file.commit()?;
-    test_file.commit()?;
-    Ok(Split { train, test })
+    let train = train.seal(shape.words, vocabulary.as_ref())?;
+    let test = test.seal(shape.words, vocabulary.as_ref())?;
+    Ok(Split { train: train.commit()?.shape(), test: test.commit()?.shape() })
 }

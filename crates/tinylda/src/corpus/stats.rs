@@ -61,7 +61,7 @@ impl Statistics {
         corpus.about()?;
         if corpus.word_totals()? != found {
             return Err(Error::damaged_corpus(
-                corpus.path(),
+                corpus.origin(),
                 Position::Whole,
                 "the word totals are not those of the documents",
             ));

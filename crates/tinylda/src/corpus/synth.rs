@@ -14,7 +14,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{CorpusWriter, Shape, Vocabulary};
+use super::{Corpus, CorpusWriter, Vocabulary};
 use crate::error::{Error, Result};
 use crate::random::{Purpose, Random};
 
@@ -313,14 +313,31 @@ impl Synthetic {
         }
     }
 
-    /// Draws all documents into a corpus file. `progress` is told the documents done and may ask to stop.
+    /// Draws all documents into a corpus file. `progress` receives the number of documents done and the total, and may stop.
     pub fn write(
         &mut self,
-        path: &Path,
+        path: impl AsRef<Path>,
         vocabulary: &Vocabulary,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Shape> {
-        let mut writer = CorpusWriter::create(path, false)?;
+    ) -> Result<Corpus> {
+        self.fill(CorpusWriter::create(path, false)?, vocabulary, progress)
+    }
+
+    /// Draws all documents into a corpus in memory, like [`write`](Synthetic::write).
+    pub fn corpus(
+        &mut self,
+        vocabulary: &Vocabulary,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Corpus> {
+        self.fill(CorpusWriter::in_memory(false)?, vocabulary, progress)
+    }
+
+    fn fill(
+        &mut self,
+        mut writer: CorpusWriter,
+        vocabulary: &Vocabulary,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Corpus> {
         let (mut words, mut counts) = (Vec::new(), Vec::new());
         let total = self.settings.documents;
         for d in 0..total {

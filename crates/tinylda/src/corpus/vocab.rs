@@ -62,8 +62,8 @@ impl Vocabulary {
     /// Reads a vocabulary file: one word per line, compressed or not.
     ///
     /// Empty lines, words that stand twice and text that is not UTF-8 are errors.
-    pub fn read(path: &Path) -> Result<Vocabulary> {
-        Vocabulary::read_lines(Lines::new(Input::open(path)?))
+    pub fn read(path: impl AsRef<Path>) -> Result<Vocabulary> {
+        Vocabulary::read_lines(Lines::new(Input::open(path.as_ref())?))
     }
 
     /// Reads a vocabulary from lines, one word each.
@@ -123,9 +123,17 @@ impl Vocabulary {
     }
 
     /// The ids of the first word that stands twice.
-    fn first_duplicate(&self) -> Option<(u32, u32)> {
+    pub(super) fn first_duplicate(&self) -> Option<(u32, u32)> {
         let mut seen = HashMap::with_capacity(self.len());
         self.iter().zip(0u32..).find_map(|(word, id)| seen.insert(word, id).map(|first| (first, id)))
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Vocabulary {
+    fn from_iter<T: IntoIterator<Item = S>>(words: T) -> Vocabulary {
+        let mut vocabulary = Vocabulary::new();
+        words.into_iter().for_each(|word| vocabulary.push(word.as_ref()));
+        vocabulary
     }
 }
 

@@ -1,5 +1,5 @@
-//! Writing a corpus: documents in, blocks out, in memory that does not grow with the number of documents
-//! (48 bytes of index per block of a megabyte apart).
+//! Writing a corpus to a file or to memory: documents in, blocks out. Apart from the output itself, memory does not grow with the
+//! number of documents, except for an index of 64 bytes per block of a megabyte.
 
 use std::path::Path;
 
@@ -8,26 +8,36 @@ use super::block::encode;
 use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES, Parts};
 use super::pack::pack_strings;
 use super::place::{TextPlace, pack_places};
-use super::{Shape, Vocabulary};
+use super::source::CorpusOutput;
+use super::{Corpus, Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
-use crate::files::AtomicFile;
 
-/// What is known of a document besides its words.
+/// What is known about a document besides its words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Details<'a> {
-    /// What it is called.
+    /// The document's name.
     pub name: Option<&'a str>,
-    /// What class it belongs to.
+    /// The class that the document belongs to.
     pub label: Option<&'a str>,
-    /// Where its text stands.
+    /// Position of the document's text in a file.
     pub place: Option<TextPlace>,
 }
 
-/// Collects documents and writes a block whenever enough are there.
+/// Which [`Details`] the documents of a corpus have. Either all documents have a detail or none has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DocumentFields {
+    /// The documents have names.
+    pub names: bool,
+    /// The documents have labels.
+    pub labels: bool,
+    /// The positions of the documents' texts are known.
+    pub places: bool,
+}
+
+/// Collects documents and writes a block whenever there are enough.
 #[derive(Debug)]
 pub(crate) struct BlockWriter {
-    pub(crate) out: AtomicFile,
-    pub(crate) path: std::path::PathBuf,
+    pub(crate) out: CorpusOutput,
     pub(crate) entries: Vec<Entry>,
     offset: u64,
     documents: u64,
@@ -45,11 +55,10 @@ pub(crate) struct BlockWriter {
 }
 
 impl BlockWriter {
-    /// The first block is at `offset` of `out`; errors name `path`, as the user gave it.
-    pub(crate) fn new(out: AtomicFile, path: &Path, offset: u64) -> BlockWriter {
+    /// The first block is at `offset` of `out`.
+    pub(crate) fn new(out: CorpusOutput, offset: u64) -> BlockWriter {
         BlockWriter {
             out,
-            path: path.to_path_buf(),
             entries: Vec::new(),
             offset,
             documents: 0,
@@ -66,12 +75,12 @@ impl BlockWriter {
         }
     }
 
-    /// The number of documents so far.
+    /// Number of documents so far.
     pub(crate) fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Adds a document: words strictly ascending, counts at least 1 (the caller has seen to it).
+    /// Adds a document. The caller has checked that words are strictly ascending and counts at least 1.
     pub(crate) fn push(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
         debug_assert!(words.windows(2).all(|w| w[0] < w[1]) && counts.iter().all(|&x| x > 0));
         self.words.extend_from_slice(words);
@@ -98,7 +107,7 @@ impl BlockWriter {
 
     fn too_long(&self) -> Error {
         Error::Input {
-            path: self.path.clone(),
+            path: self.out.origin().to_path_buf(),
             position: Position::Whole,
             found: format!("document {} with more than 4 GiB of words", self.documents),
             expected: "documents that fit a block".into(),
@@ -155,7 +164,10 @@ impl BlockWriter {
     }
 }
 
-/// Writes a corpus file, document by document. The file appears when [`finish`](CorpusWriter::finish) is done.
+/// Writes a corpus, document by document, to a file or to memory.
+///
+/// [`finish`](CorpusWriter::finish) completes it; a file does not appear before. A [`CorpusBuilder`](crate::CorpusBuilder) also
+/// takes words that are not sorted.
 #[derive(Debug)]
 pub struct CorpusWriter {
     pub(crate) blocks: BlockWriter,
@@ -166,30 +178,43 @@ pub struct CorpusWriter {
 }
 
 impl CorpusWriter {
-    /// Starts a corpus file at `path`; with `names`, every document must be given one.
-    pub fn create(path: &Path, names: bool) -> Result<CorpusWriter> {
-        CorpusWriter::create_with(path, names, false, false, &About::default())
+    /// Starts a corpus file at `path`. With `names`, the documents have names.
+    pub fn create(path: impl AsRef<Path>, names: bool) -> Result<CorpusWriter> {
+        let fields = DocumentFields { names, ..DocumentFields::default() };
+        CorpusWriter::create_with(path, fields, &About::default())
     }
 
-    /// Starts a corpus file at `path`, whose documents have names, labels or places, all of them or none. `about` says how
-    /// it was made.
+    /// Starts a corpus file at `path` with the given fields. `about` says how the corpus was made.
     pub fn create_with(
-        path: &Path,
-        names: bool,
-        labels: bool,
-        places: bool,
+        path: impl AsRef<Path>,
+        fields: DocumentFields,
         about: &About,
     ) -> Result<CorpusWriter> {
+        CorpusWriter::new(CorpusOutput::create(path.as_ref())?, fields, about)
+    }
+
+    /// Starts a corpus in memory. With `names`, the documents have names.
+    pub fn in_memory(names: bool) -> Result<CorpusWriter> {
+        let fields = DocumentFields { names, ..DocumentFields::default() };
+        CorpusWriter::in_memory_with(fields, &About::default())
+    }
+
+    /// Starts a corpus in memory with the given fields. `about` says how the corpus was made.
+    pub fn in_memory_with(fields: DocumentFields, about: &About) -> Result<CorpusWriter> {
+        CorpusWriter::new(CorpusOutput::Memory(Vec::new()), fields, about)
+    }
+
+    fn new(mut out: CorpusOutput, fields: DocumentFields, about: &About) -> Result<CorpusWriter> {
         let about = if *about == About::default() {
             Vec::new()
         } else {
-            serde_json::to_vec(about).map_err(|e| Error::io("write", path)(e.into()))?
+            serde_json::to_vec(about).map_err(|e| Error::io("write", out.origin())(e.into()))?
         };
+        let DocumentFields { names, labels, places } = fields;
         let parts = Parts { names, labels, places, about: !about.is_empty() };
-        let mut out = AtomicFile::create(path)?;
         out.put(&format::header(parts.version()))?;
         Ok(CorpusWriter {
-            blocks: BlockWriter::new(out, path, HEADER_BYTES),
+            blocks: BlockWriter::new(out, HEADER_BYTES),
             word_tokens: Vec::new(),
             word_documents: Vec::new(),
             parts,
@@ -197,12 +222,13 @@ impl CorpusWriter {
         })
     }
 
-    /// Adds a document: word ids strictly ascending, one count of at least 1 for each.
+    /// Adds a document: word ids in strictly ascending order, and for each a count of at least 1.
     pub fn push(&mut self, words: &[u32], counts: &[u32], name: Option<&str>) -> Result<()> {
         self.push_with(words, counts, Details { name, ..Details::default() })
     }
 
-    /// The same, with its label and its place.
+    /// Adds a document like [`push`](CorpusWriter::push), with its details. Those that are not fields of the corpus are ignored,
+    /// and a missing name or label becomes an empty string.
     pub fn push_with(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
         let sound = words.len() == counts.len()
             && words.windows(2).all(|w| w[0] < w[1])
@@ -210,7 +236,7 @@ impl CorpusWriter {
             && words.last() != Some(&u32::MAX);
         if !sound {
             return Err(Error::Input {
-                path: self.blocks.path.clone(),
+                path: self.blocks.out.origin().to_path_buf(),
                 position: Position::Whole,
                 found: format!(
                     "document {} with words out of order or without counts",
@@ -249,17 +275,15 @@ impl CorpusWriter {
         Ok(())
     }
 
-    /// Completes the file with `words` word ids in all (at least one more than the largest used).
-    pub fn finish(self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<Shape> {
-        let (file, shape) = self.seal(words, vocabulary)?;
-        file.commit()?;
-        Ok(shape)
+    /// Completes the corpus and opens it. `words` is the size of the vocabulary: more than the largest word id.
+    pub fn finish(self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<Corpus> {
+        self.seal(words, vocabulary)?.commit()
     }
 
-    /// Writes all of the file, which appears when it is committed.
-    pub(crate) fn seal(mut self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<(AtomicFile, Shape)> {
+    /// Writes the rest of the corpus. A file appears when the output is committed.
+    pub(crate) fn seal(mut self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<CorpusOutput> {
         self.blocks.close_block()?;
-        let path = self.blocks.path.clone();
+        let path = self.blocks.out.origin().to_path_buf();
         if self.word_tokens.len() > words as usize
             || words == u32::MAX
             || vocabulary.is_some_and(|v| v.len() != words as usize)
@@ -317,6 +341,6 @@ impl CorpusWriter {
         });
         out.put(&tail)?;
         out.sync()?;
-        Ok((out, shape))
+        Ok(out)
     }
 }

@@ -182,7 +182,7 @@ impl Coherence {
             }
             Ok(())
         })?;
-        self.finish(&counting, &counted, corpus.path())
+        self.finish(&counting, &counted, corpus.origin())
     }
 
     /// From texts in a file: a document per line, compressed or not. They become words as the model's own texts did (stop words are

@@ -80,7 +80,7 @@ pub fn predictive_perplexity(
     }
     if result.tokens_scored == 0 {
         return Err(Error::Input {
-            path: corpus.path().to_path_buf(),
+            path: corpus.origin().to_path_buf(),
             position: crate::error::Position::Whole,
             found: "no document with three or more tokens that the model knows".into(),
             expected: "documents that can be split 80/20".into(),

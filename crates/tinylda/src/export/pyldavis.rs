@@ -78,7 +78,7 @@ pub fn save_pyldavis(
     }
     if !begun {
         return Err(Error::Input {
-            path: corpus.path().to_path_buf(),
+            path: corpus.origin().to_path_buf(),
             position: crate::error::Position::Whole,
             found: "no document with a word that the model knows".into(),
             expected: "documents like those that the model was trained on".into(),

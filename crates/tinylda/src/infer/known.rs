@@ -32,7 +32,7 @@ impl Known {
             }
             _ if words == model.words() => Ok(Known { ids: None }),
             _ => Err(Error::Input {
-                path: corpus.path().to_path_buf(),
+                path: corpus.origin().to_path_buf(),
                 position: Position::Whole,
                 found: format!("{words} words, and no vocabulary in corpus and model to match them"),
                 expected: format!("{} words, as in the model", model.words()).into(),

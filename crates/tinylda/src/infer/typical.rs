@@ -163,7 +163,7 @@ impl Similar {
 
 fn no_document(corpus: &Corpus, asked: &str) -> Error {
     Error::Input {
-        path: corpus.path().to_path_buf(),
+        path: corpus.origin().to_path_buf(),
         position: Position::Whole,
         found: format!("no document {asked:?}"),
         expected: if corpus.has_names() {

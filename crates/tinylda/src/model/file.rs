@@ -1,9 +1,8 @@
-//! A model as a safetensors file. `docs/FORMAT.md` is normative.
+//! A model as a safetensors file, or as the same bytes in memory. `docs/FORMAT.md` is normative.
 //!
-//! The file is written as a stream, so phi is never held twice, and with a checksum over every byte, which safetensors
-//! itself does not have: the eight digits of `crc32` in the metadata are the CRC-32 of the file with these digits 0.
+//! The file is written as a stream, so that there is no second copy of phi. It has a checksum over every byte, which safetensors
+//! itself does not have: the eight digits of `crc32` in the metadata are the CRC-32 of the file with these digits set to 0.
 
-use std::fs::File;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata};
@@ -12,7 +11,8 @@ use serde::Serialize;
 use super::{Model, TrainingRecord};
 use crate::corpus::{MAGIC, Vocabulary};
 use crate::error::{Error, Position, Result};
-use crate::files::{AtomicFile, Summed, open_regular, read_at};
+use crate::files::{AtomicFile, ByteSink, ByteSource, MEMORY, Summed, open_regular};
+use crate::memory;
 use crate::simd::flat_mut;
 use crate::topics::Topics;
 
@@ -50,7 +50,7 @@ struct Tensor {
     data_offsets: (u64, u64),
 }
 
-fn floats(out: &mut Summed, values: &[f32]) -> Result<()> {
+fn floats(out: &mut Summed<impl ByteSink>, values: &[f32]) -> Result<()> {
     let mut bytes = [0; 4096];
     for chunk in values.chunks(1024) {
         for (to, v) in bytes.chunks_exact_mut(4).zip(chunk) {
@@ -61,7 +61,7 @@ fn floats(out: &mut Summed, values: &[f32]) -> Result<()> {
     Ok(())
 }
 
-/// All of a model but phi.
+/// All of a model except phi.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) words: u32,
@@ -72,8 +72,14 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Writes a model; `phi(w, row)` gives the rows of K, in order. The file appears when it is whole.
-    pub(crate) fn save(&self, path: &Path, mut phi: impl FnMut(u32, &mut [f32]) -> Result<()>) -> Result<()> {
+    /// Writes a model file, which appears when it is complete. `phi(w, row)` fills in the row of word `w`, in order.
+    pub(crate) fn save(&self, path: &Path, phi: impl FnMut(u32, &mut [f32]) -> Result<()>) -> Result<()> {
+        let (header, _) = self.header().map_err(|e| Error::io("write", path)(e.into()))?;
+        self.write(AtomicFile::create(path)?, &header, phi)?.commit()
+    }
+
+    /// The header, with its length padded to a multiple of 8 and a checksum of zeros, and the number of bytes behind it.
+    fn header(&self) -> serde_json::Result<(Vec<u8>, u64)> {
         let (words, topics) = (u64::from(self.words), self.alpha.len() as u64);
         let mut end = 0u64;
         let mut tensor = |dtype, shape: Vec<u64>, bytes_each: u64| {
@@ -82,14 +88,12 @@ impl Frame<'_> {
             Tensor { dtype, shape, data_offsets: (start, end) }
         };
         let strings = self.vocabulary.map(Vocabulary::parts);
-        let settings =
-            serde_json::to_string(self.training).map_err(|e| Error::io("write", path)(e.into()))?;
         let header = Header {
             metadata: HeaderMetadata {
                 crc32: "00000000".into(),
                 format: FORMAT,
                 version: VERSION.to_string(),
-                settings,
+                settings: serde_json::to_string(self.training)?,
             },
             vocabulary_offsets: strings.map(|_| tensor("U64", vec![words + 1], 8)),
             phi: tensor("F32", vec![words, topics], 4),
@@ -97,13 +101,22 @@ impl Frame<'_> {
             beta: tensor("F32", vec![1], 4),
             vocabulary: strings.map(|(text, _)| tensor("U8", vec![text.len() as u64], 1)),
         };
-        let mut header = serde_json::to_vec(&header).map_err(|e| Error::io("write", path)(e.into()))?;
+        let mut header = serde_json::to_vec(&header)?;
         header.resize(header.len().next_multiple_of(8), b' ');
-        let digits = crc_digits(&header).unwrap_or_default();
+        Ok((header, end))
+    }
 
-        let mut out = Summed::new(AtomicFile::create(path)?);
+    /// Writes all bytes of a model.
+    fn write<S: ByteSink>(
+        &self,
+        out: S,
+        header: &[u8],
+        mut phi: impl FnMut(u32, &mut [f32]) -> Result<()>,
+    ) -> Result<S> {
+        let strings = self.vocabulary.map(Vocabulary::parts);
+        let mut out = Summed::new(out);
         out.put(&(header.len() as u64).to_le_bytes())?;
-        out.put(&header)?;
+        out.put(header)?;
         if let Some((_, ends)) = strings {
             out.put(&0u64.to_le_bytes())?;
             for end in ends {
@@ -121,57 +134,113 @@ impl Frame<'_> {
             out.put(text.as_bytes())?;
         }
         let crc = out.sum();
-        let mut file = out.into_file();
-        file.patch(8 + digits as u64, format!("{crc:08x}").as_bytes())?;
-        file.commit()
+        let mut out = out.into_inner();
+        let digits = crc_digits(header).unwrap_or_default();
+        out.patch(8 + digits as u64, format!("{crc:08x}").as_bytes())?;
+        Ok(out)
     }
 }
 
 impl Model {
-    /// Writes the model; the file appears when it is whole.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        let frame = Frame {
+    fn frame(&self) -> Frame<'_> {
+        Frame {
             words: self.words(),
             alpha: &self.alpha,
             beta: self.beta(),
             vocabulary: self.vocabulary.as_ref(),
             training: &self.training,
-        };
-        frame.save(path, |w, row| {
+        }
+    }
+
+    /// Writes the model to a file, which appears when it is complete.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.frame().save(path.as_ref(), |w, row| {
             row.copy_from_slice(self.phi(w));
             Ok(())
         })
     }
 
-    /// Reads a model and checks it, every byte.
-    pub fn load(path: &Path) -> Result<Model> {
+    /// Returns the bytes of the file that [`save`](Model::save) writes.
+    ///
+    /// ```
+    /// # use std::ops::ControlFlow;
+    /// # use tinylda::{CorpusBuilder, Model, Trainer};
+    /// # let mut builder = CorpusBuilder::new();
+    /// # builder.add_document(&[(0, 2), (1, 1)])?;
+    /// # let corpus = builder.build()?;
+    /// let model = Trainer::new(2).passes(5).train(&corpus, |_| ControlFlow::Continue(()))?.model;
+    /// let bytes = model.to_bytes()?;
+    /// assert_eq!(Model::from_bytes(&bytes)?, model);
+    /// # Ok::<(), tinylda::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let frame = self.frame();
+        let (header, data) = frame.header().map_err(|e| Error::io("write", Path::new(MEMORY))(e.into()))?;
+        let fill = |w, row: &mut [f32]| {
+            row.copy_from_slice(self.phi(w));
+            Ok(())
+        };
+        frame.write(memory::room(8 + header.len() as u64 + data)?, &header, fill)
+    }
+
+    /// Reads a model file and checks every byte.
+    pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+        let path = path.as_ref();
         let (file, length) = open_regular(path, "model")?;
-        Reader { file: &file, path, length }.model()
+        ModelReader { source: ByteSource::File { file: &file, path }, length }.model()
+    }
+
+    /// Reads a model from the bytes of a model file, with the same checks as [`load`](Model::load).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        ModelReader { source: ByteSource::Memory(bytes), length: bytes.len() as u64 }.model()
     }
 }
 
-/// Where the checksum's digits stand in the header.
+/// Position of the checksum's digits in the header.
 fn crc_digits(header: &[u8]) -> Option<usize> {
     memchr::memmem::find(header, CRC_KEY).map(|at| at + CRC_KEY.len()).filter(|at| at + 8 < header.len())
 }
 
-struct Reader<'a> {
-    file: &'a File,
-    path: &'a Path,
+struct ModelReader<'a> {
+    source: ByteSource<'a>,
     length: u64,
 }
 
-impl Reader<'_> {
+/// The parsed header of a model.
+struct ParsedHeader {
+    tensors: Metadata,
+    training: TrainingRecord,
+    /// Position of the first byte behind the header.
+    data: u64,
+}
+
+/// The shape of a tensor and the positions of its first byte and behind its last.
+struct TensorSpan {
+    shape: Vec<usize>,
+    start: u64,
+    end: u64,
+}
+
+impl ModelReader<'_> {
     fn damaged(&self, byte: u64, found: impl Into<String>) -> Error {
-        Error::damaged_model(self.path, Position::Byte(byte), found)
+        Error::damaged_model(self.source.origin(), Position::Byte(byte), found)
     }
 
     fn bytes(&self, start: u64, end: u64) -> Result<Vec<u8>> {
         let length =
             end.checked_sub(start).filter(|_| end <= self.length).and_then(|n| usize::try_from(n).ok());
         let mut bytes = vec![0; length.ok_or_else(|| self.damaged(self.length, "it is cut short"))?];
-        read_at(self.file, &mut bytes, start).map_err(Error::io("read", self.path))?;
+        self.fill(&mut bytes, start)?;
         Ok(bytes)
+    }
+
+    fn fill(&self, buffer: &mut [u8], start: u64) -> Result<()> {
+        self.source.read_exact_at(buffer, start).map_err(Error::io("read", self.source.origin()))
+    }
+
+    fn floats(&self, start: u64, end: u64) -> Result<Vec<f32>> {
+        let bytes = self.bytes(start, end)?;
+        Ok(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
     }
 
     fn wrong_kind(&self, start: &[u8]) -> Error {
@@ -182,10 +251,11 @@ impl Reader<'_> {
         } else {
             ""
         };
-        Error::WrongKind { path: self.path.to_path_buf(), kind: "model", hint: hint.into() }
+        Error::WrongKind { path: self.source.origin().to_path_buf(), kind: "model", hint: hint.into() }
     }
 
-    fn model(&self) -> Result<Model> {
+    /// Reads the header, and checks it and the checksum of all bytes.
+    fn header(&self) -> Result<ParsedHeader> {
         let start = self.bytes(0, self.length.min(9))?;
         if start.get(8) != Some(&b'{') {
             return Err(self.wrong_kind(&start));
@@ -196,13 +266,13 @@ impl Reader<'_> {
         }
         let data = 8 + header_length;
         let header = self.bytes(8, data)?;
-        let parsed: Metadata = serde_json::from_slice(&header)
+        let tensors: Metadata = serde_json::from_slice(&header)
             .map_err(|e| self.damaged(8, format!("its header cannot be read ({e})")))?;
-        if data + parsed.data_len() as u64 != self.length {
+        if data + tensors.data_len() as u64 != self.length {
             return Err(self.damaged(self.length, "its length is not what its header says"));
         }
         let empty = std::collections::HashMap::new();
-        let about = parsed.metadata().as_ref().unwrap_or(&empty);
+        let about = tensors.metadata().as_ref().unwrap_or(&empty);
         if about.get("format").map(String::as_str) != Some(FORMAT) {
             return Err(self.wrong_kind(&start));
         }
@@ -213,50 +283,74 @@ impl Reader<'_> {
             .ok_or_else(|| self.damaged(8, "its version is missing"))?;
         if version != VERSION {
             return Err(Error::Version {
-                path: self.path.to_path_buf(),
+                path: self.source.origin().to_path_buf(),
                 kind: "model",
                 found: version,
                 supported: VERSION,
             });
         }
-        let training: TrainingRecord = serde_json::from_str(about.get("settings").map_or("", String::as_str))
+        let training = serde_json::from_str(about.get("settings").map_or("", String::as_str))
             .map_err(|e| self.damaged(8, format!("its settings cannot be read ({e})")))?;
+        Ok(ParsedHeader { tensors, training, data })
+    }
 
-        let tensor = |name: &str, dtype: Dtype, rank: usize| {
-            let info = parsed.info(name).filter(|t| t.dtype == dtype && t.shape.len() == rank);
-            let info = info
-                .ok_or_else(|| self.damaged(8, format!("the tensor {name} is missing or of another type")))?;
-            let (from, to) = info.data_offsets;
-            Ok::<_, Error>((info.shape.clone(), data + from as u64, data + to as u64))
-        };
-        let (shape, phi_start, _) = tensor("phi", Dtype::F32, 2)?;
+    /// Finds a tensor of the given type and rank.
+    fn tensor(&self, header: &ParsedHeader, name: &str, dtype: Dtype, rank: usize) -> Result<TensorSpan> {
+        let info = header.tensors.info(name).filter(|t| t.dtype == dtype && t.shape.len() == rank);
+        let info =
+            info.ok_or_else(|| self.damaged(8, format!("the tensor {name} is missing or of another type")))?;
+        let (from, to) = info.data_offsets;
+        Ok(TensorSpan {
+            shape: info.shape.clone(),
+            start: header.data + from as u64,
+            end: header.data + to as u64,
+        })
+    }
+
+    fn model(&self) -> Result<Model> {
+        let header = self.header()?;
+        let phi = self.tensor(&header, "phi", Dtype::F32, 2)?;
         let too_large = || self.damaged(8, "phi has more than 4294967294 words or topics");
-        let words = u32::try_from(shape[0]).map_err(|_| too_large())?;
-        let count = u32::try_from(shape[1]).map_err(|_| too_large())?;
-        let floats = |start, end| {
-            let bytes = self.bytes(start, end)?;
-            Ok::<Vec<f32>, Error>(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
-        };
-        let (alpha_shape, from, to) = tensor("alpha", Dtype::F32, 1)?;
-        let alpha = floats(from, to)?;
-        let (_, from, to) = tensor("beta", Dtype::F32, 1)?;
-        let beta = floats(from, to)?;
+        let words = u32::try_from(phi.shape[0]).map_err(|_| too_large())?;
+        let count = u32::try_from(phi.shape[1]).map_err(|_| too_large())?;
+        let span = self.tensor(&header, "alpha", Dtype::F32, 1)?;
+        let alpha = self.floats(span.start, span.end)?;
+        let alpha_fits = span.shape[0] == count as usize;
+        let span = self.tensor(&header, "beta", Dtype::F32, 1)?;
+        let beta = self.floats(span.start, span.end)?;
         let sound = count > 0
-            && alpha_shape[0] == count as usize
+            && alpha_fits
             && alpha.iter().chain(&beta).all(|&v| v > 0.0 && v.is_finite())
             && beta.len() == 1;
         if !sound {
-            return Err(self.damaged(from, "alpha and beta do not fit phi, or are not above 0"));
+            return Err(self.damaged(span.start, "alpha and beta do not fit phi, or are not above 0"));
         }
         let mut topics = Topics::new(words, count, &alpha, beta[0])?;
-        // Some rows at a time: a read for each would take longer than the numbers.
+        self.read_phi(phi.start, count, &mut topics)?;
+        let vocabulary = if header.tensors.info("vocabulary").is_some() {
+            let offsets = self.tensor(&header, "vocabulary_offsets", Dtype::U64, 1)?;
+            let text = self.tensor(&header, "vocabulary", Dtype::U8, 1)?;
+            Some(self.vocabulary(
+                offsets.shape[0] == words as usize + 1,
+                &self.bytes(offsets.start, offsets.end)?,
+                self.bytes(text.start, text.end)?,
+                offsets.start,
+            )?)
+        } else {
+            None
+        };
+        Ok(Model::new(topics, alpha, vocabulary, header.training))
+    }
+
+    /// Reads phi, several rows at a time: one read for each row would take longer than the conversion.
+    fn read_phi(&self, start: u64, count: u32, topics: &mut Topics) -> Result<()> {
         let row_bytes = u64::from(count) * 4;
-        let rows_at_once = ((1 << 20) / row_bytes).clamp(1, u64::from(u32::MAX)) as usize;
-        let all: Vec<u32> = (0..words).collect();
-        for some in all.chunks(rows_at_once) {
-            let from = phi_start + u64::from(some[0]) * row_bytes;
-            let values = floats(from, from + some.len() as u64 * row_bytes)?;
-            for (&w, row) in some.iter().zip(values.chunks_exact(count as usize)) {
+        let rows_at_once = ((1 << 20) / row_bytes).max(1);
+        let words = u64::from(topics.words());
+        for first in (0..words).step_by(rows_at_once as usize) {
+            let (from, rows) = (start + first * row_bytes, rows_at_once.min(words - first));
+            let values = self.floats(from, from + rows * row_bytes)?;
+            for (w, row) in (first as u32..).zip(values.chunks_exact(count as usize)) {
                 if !row.iter().all(|v| v.is_finite() && *v >= 0.0) {
                     return Err(self.damaged(
                         from,
@@ -266,19 +360,7 @@ impl Reader<'_> {
                 flat_mut(topics.phi.row_mut(w))[..row.len()].copy_from_slice(row);
             }
         }
-        let vocabulary = if parsed.info("vocabulary").is_some() {
-            let (shape, from, to) = tensor("vocabulary_offsets", Dtype::U64, 1)?;
-            let (_, text_from, text_to) = tensor("vocabulary", Dtype::U8, 1)?;
-            Some(self.vocabulary(
-                shape[0] == words as usize + 1,
-                &self.bytes(from, to)?,
-                self.bytes(text_from, text_to)?,
-                from,
-            )?)
-        } else {
-            None
-        };
-        Ok(Model::new(topics, alpha, vocabulary, training))
+        Ok(())
     }
 
     fn vocabulary(&self, fits: bool, offsets: &[u8], text: Vec<u8>, at: u64) -> Result<Vocabulary> {
@@ -293,7 +375,7 @@ impl Reader<'_> {
         if sound { Ok(Vocabulary::from_parts(text, offsets[1..].to_vec())) } else { Err(bad()) }
     }
 
-    /// Compares the checksum of the whole file.
+    /// Compares the checksum of all bytes.
     fn check_sum(&self, header: &[u8], written: Option<&String>) -> Result<()> {
         let digits = crc_digits(header).ok_or_else(|| self.damaged(8, "its checksum is missing"))?;
         let mut cleared = header.to_vec();
@@ -302,12 +384,12 @@ impl Reader<'_> {
         crc.update(&(header.len() as u64).to_le_bytes());
         crc.update(&cleared);
         let mut position = 8 + header.len() as u64;
-        let mut buffer = vec![0; 1 << 18];
+        let mut buffer = Vec::new();
         while position < self.length {
-            let n = (self.length - position).min(buffer.len() as u64) as usize;
-            read_at(self.file, &mut buffer[..n], position).map_err(Error::io("read", self.path))?;
-            crc.update(&buffer[..n]);
-            position += n as u64;
+            let n = (self.length - position).min(1 << 18);
+            let bytes = self.source.read_slice(position, n as usize, &mut buffer);
+            crc.update(bytes.map_err(Error::io("read", self.source.origin()))?);
+            position += n;
         }
         let found = format!("{:08x}", crc.finalize());
         if written != Some(&found) || header[digits..digits + 8] != *found.as_bytes() {

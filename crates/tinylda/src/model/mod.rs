@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::ingest::words::Pipeline;
 use crate::corpus::{Corpus, Vocabulary, word_name};
 use crate::settings::{Active, Digamma, DocumentState, Exclude, Settings};
-use crate::simd::flat;
+use crate::simd::{LANES, flat};
 use crate::topics::Topics;
 
 /// How a model was trained. Nothing here depends on the machine or the time, so the same training gives the same file.
@@ -100,7 +100,7 @@ impl From<StoredRecord> for TrainingRecord {
 /// Which corpus a model comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusName {
-    /// The file's name, without its folder.
+    /// The file's name, without its folder. Empty for a corpus in memory.
     pub file: String,
     /// Stands for the content.
     pub fingerprint: String,
@@ -118,7 +118,7 @@ impl CorpusName {
     pub(crate) fn of(corpus: &Corpus) -> CorpusName {
         let shape = corpus.shape();
         CorpusName {
-            file: corpus.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            file: corpus.file_name(),
             fingerprint: corpus.fingerprint(),
             documents: shape.documents,
             words: shape.words,
@@ -136,6 +136,32 @@ pub struct Model {
     pub(crate) alpha: Vec<f32>,
     pub(crate) vocabulary: Option<Vocabulary>,
     pub(crate) training: TrainingRecord,
+}
+
+/// The matrix phi \[W, K\] of a model, as it is in memory: for every word K counts, not normalized.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct PhiView<'a> {
+    /// The rows one after another, `words * stride` numbers. Numbers of a row behind the first `topics` are padding.
+    pub data: &'a [f32],
+    /// W, the number of rows.
+    pub words: u32,
+    /// K, the number of topics.
+    pub topics: u32,
+    /// Distance between the beginnings of two rows: K rounded up to a multiple of 16.
+    pub stride: usize,
+}
+
+impl<'a> PhiView<'a> {
+    /// Returns the K counts of a word.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `word` is not below `words`.
+    pub fn row(&self, word: u32) -> &'a [f32] {
+        let start = word as usize * self.stride;
+        &self.data[start..start + self.topics as usize]
+    }
 }
 
 /// A word of a topic.
@@ -185,6 +211,11 @@ impl Model {
     /// What text went through to become words, where the model comes from text: new text is to go the same way.
     pub fn pipeline(&self) -> Option<&Pipeline> {
         self.training.pipeline.as_ref()
+    }
+    /// phi\[W, K\] as a whole, without copying it.
+    pub fn phi_view(&self) -> PhiView<'_> {
+        let (data, lanes) = self.topics.phi.all();
+        PhiView { data: flat(data), words: self.words(), topics: self.topics(), stride: lanes * LANES }
     }
     /// phi\[w,:\]: K counts, not normalised.
     pub fn phi(&self, word: u32) -> &[f32] {

@@ -74,8 +74,8 @@ impl Npz<'_> {
 
 impl Model {
     /// Writes `phi` float32 \[W, K\] (counts, not normalised), `alpha` \[K\], `beta` \[1\] and `vocab` \[W\] (strings).
-    pub fn export_npz(&self, path: &Path) -> Result<()> {
-        Npz::save(path, |npz| {
+    pub fn export_npz(&self, path: impl AsRef<Path>) -> Result<()> {
+        Npz::save(path.as_ref(), |npz| {
             let (words, topics) = (self.words(), self.topics());
             npz.begin("phi", "<f4", &format!("({words}, {topics})"))?;
             for w in 0..words {

@@ -370,7 +370,7 @@ impl Findings<'_> {
             ("tokens", grouped(trained.tokens)),
         ];
         if let Some(other) = self.corpus.filter(|corpus| corpus.fingerprint() != trained.fingerprint) {
-            let file = other.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let file = other.file_name();
             corpus.push(("this report's documents", format!("{file}: {}", grouped(other.shape().documents))));
         }
         pairs(json, "corpus", corpus);

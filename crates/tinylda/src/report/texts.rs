@@ -63,14 +63,15 @@ pub(super) fn first_lines(
 
 /// Returns the path as it was given, or else the file of that name beside the corpus; nothing where
 /// neither is a regular file or a folder. A pipe would be waited for.
-fn located(corpus: &Path, source: &Source) -> Option<PathBuf> {
+fn located(corpus: Option<&Path>, source: &Source) -> Option<PathBuf> {
     let given = PathBuf::from(&source.path);
-    let beside = corpus.parent().map(|folder| folder.join(given.file_name().unwrap_or_default()));
+    let beside =
+        corpus.and_then(Path::parent).map(|folder| folder.join(given.file_name().unwrap_or_default()));
     [Some(given), beside].into_iter().flatten().find(|path| path.is_file() || path.is_dir())
 }
 
 fn find<'w>(
-    corpus: &Path,
+    corpus: Option<&Path>,
     source: &Source,
     wanted: impl Iterator<Item = &'w Wanted>,
     texts: &mut [String],

@@ -244,6 +244,7 @@ macro_rules! whole_numbers {
                 text.trim().parse().map_err(|_| format!("a whole number from 0 to {most}"))
             }
 
+            #[allow(clippy::cast_lossless, reason = "one body for both types")]
             fn number(&self) -> Option<f64> {
                 Some(*self as f64)
             }

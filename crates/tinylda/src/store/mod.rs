@@ -4,6 +4,7 @@
 //! for it; any other is read when its turn comes and written when it is done, by threads of their own (`prefetch`). The rest of
 //! the library asks for visits and never learns where the bytes were.
 
+pub(crate) mod memory;
 mod prefetch;
 mod scratch;
 
@@ -14,13 +15,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) use prefetch::PIPELINE_DEPTH;
+pub(crate) use prefetch::MAX_DEPTH;
 pub(crate) use scratch::{Location, clear};
 
 use crate::algorithms::piece::{Piece, StateKind};
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::Result;
-use crate::memory::{self, SLACK};
+use crate::memory::{self as process_memory, SLACK};
 use crate::random::{Purpose, Random};
 use scratch::Scratch;
 
@@ -74,10 +75,12 @@ impl Selection<'_> {
 pub(crate) struct StoreBudget {
     /// Bytes for pieces that stay in memory; no limit where there is none.
     pub(crate) limit: Option<u64>,
-    /// What the whole process may have; pieces leave the memory before that.
+    /// What the whole process may have, where the process is watched; pieces leave the memory before that.
     pub(crate) ceiling: Option<u64>,
     /// Where files can go.
     pub(crate) scratch: Option<PathBuf>,
+    /// Pieces in flight between files and memory, at least 1.
+    pub(crate) depth: usize,
 }
 
 /// A part of a block of the file: one document in every `count`, beginning with `from`.
@@ -137,6 +140,7 @@ pub(crate) struct Store<'a> {
     limit: u64,
     ceiling: Option<u64>,
     scratch: Scratch,
+    depth: usize,
     /// Where records are written in this round.
     end: Option<scratch::End>,
     /// Pieces to fill again, and a block to unpack to.
@@ -172,6 +176,7 @@ impl<'a> Store<'a> {
             limit: budget.limit.filter(|_| budget.scratch.is_some()).unwrap_or(u64::MAX),
             ceiling: budget.ceiling.filter(|_| budget.scratch.is_some()),
             scratch: Scratch::new(budget.scratch),
+            depth: budget.depth.clamp(1, MAX_DEPTH),
             end: None,
             spares: Vec::new(),
             spare: Block::default(),
@@ -239,22 +244,29 @@ impl<'a> Store<'a> {
         Arc::clone(&self.traffic)
     }
 
+    /// Frees the pieces and blocks that nothing is in, after the last pass.
+    pub(crate) fn free_buffers(&mut self) {
+        self.spares = Vec::new();
+        self.spare = Block::default();
+        process_memory::give_back();
+    }
+
     /// Lets its pieces go, for good.
     pub(crate) fn empty(&mut self) {
         self.held = Vec::new();
         self.spares = Vec::new();
         self.spare = Block::default();
-        memory::give_back();
+        process_memory::give_back();
     }
 
     /// Whether so many more bytes can stay in memory. Where the process has come near its ceiling less may stay from now on:
     /// what a list takes can be counted, and what the system's allocator makes of it can not.
     fn fits(&mut self, bytes: u64) -> bool {
-        if let Some((ceiling, now)) = self.ceiling.zip(memory::resident()) {
+        if let Some((ceiling, now)) = self.ceiling.zip(process_memory::resident()) {
             let near = ceiling - ceiling / SLACK;
             if now > near {
                 self.limit = self.limit.min(self.resident.saturating_sub(now - near));
-                memory::give_back();
+                process_memory::give_back();
             }
         }
         self.resident.saturating_add(bytes) <= self.limit
@@ -277,21 +289,19 @@ impl<'a> Store<'a> {
     /// Where everything is, brought to the disk: for a checkpoint.
     pub(crate) fn save(&mut self) -> Result<Vec<Option<Location>>> {
         let mut end = None;
-        let mut buffer = Vec::new();
         let mut all = Vec::with_capacity(self.held.len());
         for held in &self.held {
             let at = match &held.piece {
                 _ if self.keep.is_nothing() => None,
                 None => held.at,
                 Some(piece) => {
-                    buffer.clear();
-                    piece.put(&mut buffer);
                     let end = match &mut end {
                         Some(end) => end,
                         none => none.insert(self.scratch.begin()?),
                     };
-                    self.traffic.add_written(buffer.len() as u64);
-                    Some(end.append(&buffer)?)
+                    let at = end.append(|out| piece.put(out))?;
+                    self.traffic.add_written(at.bytes);
+                    Some(at)
                 }
             };
             all.push(at);

@@ -16,8 +16,8 @@ use crate::algorithms::piece::{Piece, PieceView};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Result};
 
-/// How many pieces go round.
-pub(crate) const PIPELINE_DEPTH: usize = 4;
+/// The most pieces in flight: more would not hide more of the time that the disk takes.
+pub(crate) const MAX_DEPTH: usize = 4;
 
 /// What the reader needs.
 struct Reader<'a> {
@@ -40,7 +40,7 @@ impl Reader<'_> {
     ) {
         let mut blocks = self.corpus.reader();
         let (mut whole, mut block, mut spare) = (Block::default(), Block::default(), Block::default());
-        let (mut at_hand, mut buffer) = (None, Vec::new());
+        let mut at_hand = None;
         for (i, at) in wanted {
             let Ok(mut piece) = empty.recv() else { break };
             let spec = self.specs[i];
@@ -59,11 +59,14 @@ impl Reader<'_> {
                 }
                 let Some(at) = at else { return Ok(()) };
                 let Some(records) = self.files.get(&at.file) else { return Err(lost()) };
-                records.read(at, &mut buffer)?;
+                records.read(at, |from| piece.take(from))?;
                 self.traffic.add_read(at.bytes);
                 let known = at.file >= self.own;
-                let sound = piece.take(&buffer).is_some() && (known || piece.sound(self.topics, &mut spare));
-                if sound { Ok(()) } else { Err(records.senseless(at)) }
+                if known || piece.sound(self.topics, &mut spare) {
+                    Ok(())
+                } else {
+                    Err(records.senseless(at))
+                }
             };
             let done = fill();
             let failed = done.is_err();
@@ -90,11 +93,8 @@ fn write(
     written: &Sender<Written>,
     empty: &Sender<Piece>,
 ) -> End {
-    let mut buffer = Vec::new();
     for (i, piece, goes_round) in full {
-        buffer.clear();
-        piece.put(&mut buffer);
-        let at = end.append(&buffer);
+        let at = end.append(|out| piece.put(out));
         let failed = at.is_err();
         if goes_round {
             // The reader may have done its part.
@@ -150,13 +150,13 @@ impl Store<'_> {
         };
         let result = thread::scope(|scope| {
             let (to_reader, empty) = channel();
-            let (full, from_reader) = sync_channel(PIPELINE_DEPTH);
+            let (full, from_reader) = sync_channel(self.depth);
             let (written, from_writer) = channel();
             let reading = (!wanted.is_empty()).then(|| {
                 let keep = self.keep;
                 let spares = std::mem::take(&mut self.spares);
                 let more = std::iter::repeat_with(|| Piece::new(keep));
-                for piece in spares.into_iter().chain(more).take(PIPELINE_DEPTH) {
+                for piece in spares.into_iter().chain(more).take(self.depth) {
                     // The receiver is still here.
                     let _ = to_reader.send(piece);
                 }
@@ -206,7 +206,7 @@ impl Store<'_> {
             noted.and(stopped)
         });
         self.specs = specs;
-        self.spares.truncate(PIPELINE_DEPTH);
+        self.spares.truncate(self.depth);
         let stopped = result?;
         if change && stopped.is_none() {
             self.tidy();
@@ -308,7 +308,8 @@ impl<'scope> Prefetcher<'_, '_, 'scope> {
                     Some(end) => end,
                     None => self.store.scratch.begin()?,
                 };
-                let (full, receiver) = sync_channel(1);
+                // With the smallest depth a piece that leaves is handed over before the next one is worked on.
+                let (full, receiver) = sync_channel(usize::from(self.store.depth > 1));
                 let (written, empty) = (self.written.clone(), self.to_reader.clone());
                 let thread = scope.spawn(move || write(end, &receiver, &written, &empty));
                 none.insert(Writer { full, thread })

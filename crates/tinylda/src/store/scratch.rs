@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Position, Result};
 use crate::files::read_at;
+use crate::numbers::{NumberReader, NumberWriter};
 
 const PREFIX: &str = "tinylda-messages-";
 
@@ -31,22 +32,32 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Reads a record and checks it.
-    pub(super) fn read(&self, at: Location, buffer: &mut Vec<u8>) -> Result<()> {
+    /// Reads a record with `take`, which says whether it makes sense, and checks it.
+    pub(super) fn read(
+        &self,
+        at: Location,
+        take: impl FnOnce(&mut NumberReader<'_>) -> Result<Option<()>>,
+    ) -> Result<()> {
         let damaged = |found: &str| Error::damaged_checkpoint(&self.path, Position::Byte(at.offset), found);
-        // Asked before there is room made for it.
+        // Asked before memory is taken for it.
         let there = self.file.metadata().map_err(Error::io("read", &self.path))?.len();
         if at.offset.checked_add(at.bytes).is_none_or(|end| end > there) {
             return Err(damaged("it is cut short"));
         }
-        let length = usize::try_from(at.bytes).map_err(|_| damaged("a record is too long"))?;
-        buffer.clear();
-        buffer.resize(length, 0);
-        read_at(&self.file, buffer, at.offset).map_err(Error::io("read", &self.path))?;
-        if crc32fast::hash(buffer) != at.crc {
+        let (mut offset, mut crc) = (at.offset, crc32fast::Hasher::new());
+        let mut read = |to: &mut [u8]| {
+            read_at(&self.file, to, offset).map_err(Error::io("read", &self.path))?;
+            offset += to.len() as u64;
+            crc.update(to);
+            Ok(())
+        };
+        let mut reader = NumberReader::new(at.bytes, &mut read);
+        let taken = take(&mut reader)?;
+        reader.skip()?;
+        if crc.finalize() != at.crc {
             return Err(damaged("the checksum of a record is wrong"));
         }
-        Ok(())
+        taken.ok_or_else(|| self.senseless(at))
     }
 
     /// A record that is whole, and yet no record.
@@ -64,11 +75,21 @@ pub(super) struct End {
 }
 
 impl End {
-    pub(super) fn append(&mut self, record: &[u8]) -> Result<Location> {
-        let mut file = &self.records.file;
-        file.write_all(record).map_err(Error::io("write", &self.records.path))?;
-        let bytes = record.len() as u64;
-        let at = Location { file: self.number, offset: self.offset, bytes, crc: crc32fast::hash(record) };
+    /// Appends the record that `put` writes.
+    pub(super) fn append(
+        &mut self,
+        put: impl FnOnce(&mut NumberWriter<'_>) -> Result<()>,
+    ) -> Result<Location> {
+        let (mut file, mut crc, mut bytes) = (&self.records.file, crc32fast::Hasher::new(), 0);
+        let mut write = |some: &[u8]| {
+            crc.update(some);
+            bytes += some.len() as u64;
+            file.write_all(some).map_err(Error::io("write", &self.records.path))
+        };
+        let mut writer = NumberWriter::new(&mut write);
+        put(&mut writer)?;
+        writer.flush()?;
+        let at = Location { file: self.number, offset: self.offset, bytes, crc: crc.finalize() };
         self.offset += bytes;
         Ok(at)
     }
@@ -232,16 +253,21 @@ mod tests {
         let far = (1u64 << 32) + 12_345;
         (&end.records.file).seek(SeekFrom::Start(far)).unwrap();
         end.offset = far;
-        let places: Vec<Location> =
-            [b"one".as_slice(), b"", b"three"].map(|r| end.append(r).unwrap()).to_vec();
+        let places: Vec<Location> = [b"one".as_slice(), b"", b"three"]
+            .map(|record| end.append(|out| out.put(record)).unwrap())
+            .to_vec();
         assert_eq!((places[2].offset, places[2].bytes), (far + 3, 5));
-        let mut buffer = Vec::new();
-        end.records.read(places[2], &mut buffer).unwrap();
-        assert_eq!(buffer, b"three");
+        let mut buffer: Vec<u8> = Vec::new();
+        let mut read = |at: Location, n: usize| end.records.read(at, |from| from.take(n, &mut buffer));
+        read(places[2], 5).unwrap();
         let wrong = Location { crc: 0, ..places[2] };
-        assert!(end.records.read(wrong, &mut buffer).unwrap_err().to_string().contains("checksum"));
+        assert!(read(wrong, 5).unwrap_err().to_string().contains("checksum"));
+        assert!(read(wrong, 6).unwrap_err().to_string().contains("checksum"));
+        assert!(read(places[2], 6).unwrap_err().to_string().contains("does not fit"));
         let past = Location { offset: u64::from(u32::MAX) << 8, ..places[2] };
-        assert!(end.records.read(past, &mut buffer).unwrap_err().to_string().contains("cut short"));
+        assert!(read(past, 5).unwrap_err().to_string().contains("cut short"));
+        read(places[2], 5).unwrap();
+        assert_eq!(buffer, b"three");
         drop(scratch);
         assert!(!folder.path().join("s").exists());
     }

@@ -1,15 +1,17 @@
 //! Whether the settings of a training make sense for a corpus, before any work.
 
 use super::Trainer;
+use crate::algorithms::dense::phases::DOCS_PER_BATCH;
+use crate::algorithms::memory::WordStatistics;
 use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::counts::samples_of;
 use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
 use crate::algorithms::tbp::seed_words::SeedWord;
-use crate::corpus::{Corpus, Shape, word_name};
+use crate::corpus::{Corpus, PieceSizes, Shape, word_name};
 use crate::error::{Error, Result, Template};
 use crate::settings::{Algorithm, only_with};
 use crate::topics::heavy_words;
-use crate::train::plan::{Classes, Needs};
+use crate::train::plan::{AlgorithmChoice, Needs, ResultKind, StringBytes};
 
 /// What the settings mean for a corpus.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ impl Trainer {
         self.check_topics(shape)?;
         self.check_combinations()?;
         self.check_given(shape)?;
-        let mut word_tokens = corpus.word_totals()?.tokens;
+        let mut word_tokens = corpus.word_tokens()?;
         self.check_corpus(corpus, &word_tokens)?;
         let seeds = self.seed_words(corpus, &word_tokens)?;
         for seed in &seeds {
@@ -132,52 +134,46 @@ impl Trainer {
         Ok(())
     }
 
-    /// What memory and disk are planned for; `model`: it is wanted in memory, and not just in a file.
-    pub(super) fn needs(&self, corpus: &Corpus, word_tokens: &[u64], model: bool) -> Needs {
-        let shape = corpus.shape();
-        let packed = corpus.bytes_without_strings();
-        let size = self.update_size(shape);
-        let (mut block, mut piece, mut pieces, mut tokens) = ((0, 0, 0), (0, 0), 0, 0);
-        let mut of_tbp = (0, (0, 0));
-        for i in 0..corpus.blocks() {
-            let (documents, nonzeros) = corpus.block_size(i);
-            let count = corpus.block_pieces(i, size);
-            let small = corpus.block_pieces(i, Some(Trainer::small_size(shape)));
-            let (documents, nonzeros) = (u64::from(documents), u64::from(nonzeros));
-            block = (documents.max(block.0), nonzeros.max(block.1), corpus.block_bytes(i).max(block.2));
-            // Pieces of a block are not quite of one size.
-            let part = |n: u64, of: u64| if of == 1 { n } else { (n.div_ceil(of) * 5 / 4).min(n) };
-            let larger = |piece: (u64, u64), of: u64| {
-                (part(documents, of).max(piece.0), part(nonzeros, of).max(piece.1))
-            };
-            piece = larger(piece, count);
-            of_tbp = (of_tbp.0 + small, larger(of_tbp.1, small));
-            pieces += count;
-            tokens = corpus.block_tokens(i).max(tokens);
-        }
-        Needs {
+    /// What memory and disk are planned for.
+    pub(super) fn needs(&self, corpus: &Corpus, word_tokens: &[u64], result: ResultKind) -> Result<Needs> {
+        let (shape, packed) = (corpus.shape(), corpus.bytes_without_strings());
+        let choice = |algorithm: Algorithm| AlgorithmChoice {
+            algorithm,
+            state: self.state_kind(algorithm),
+            more_matrices: 0,
+        };
+        let (chosen, usual) = (self.settings.chosen_algorithm(), Algorithm::default());
+        let sizes_for = |algorithm: Algorithm| {
+            PieceSizes::new(corpus, Trainer::update_size(algorithm, shape), DOCS_PER_BATCH)
+        };
+        Ok(Needs {
             shape,
-            packed,
-            strings: corpus.bytes() - packed,
-            blocks: corpus.blocks() as u64,
-            block,
-            pieces,
-            piece,
-            of_tbp,
-            tokens,
-            heavy: heavy_words(word_tokens).count() as u64,
-            snapshots: self.snapshots.is_some(),
-            words: Classes::new(word_tokens),
-            samples: word_tokens.iter().map(|&n| samples_of(n)).sum(),
-            algorithm: self.settings.chosen_algorithm(),
+            sizes: sizes_for(chosen)?,
+            words: WordStatistics::new(word_tokens, samples_of, heavy_words(word_tokens).count() as u64),
+            strings: StringBytes {
+                packed,
+                vocabulary: corpus.vocabulary_bytes(),
+                index: corpus.index_bytes(),
+            },
+            algorithm: AlgorithmChoice { more_matrices: self.settings.more_matrices(), ..choice(chosen) },
+            alternative: if chosen == usual { None } else { Some((choice(usual), sizes_for(usual)?)) },
             active: self.settings.active.unwrap_or_default(),
             threads: self.threads_used() as u64,
-            kept: !self.settings.is_stateless(),
-            model,
-            matrices: self.settings.more_matrices(),
-            histograms: if self.settings.optimizes() { u64::from(self.settings.topic_count()) } else { 0 },
+            step: self.step_pieces(),
+            in_use: self.memory_in_use,
             // Documents in an order of the user's own are all over the corpus.
             disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
+            result,
+            histograms: if self.settings.optimizes() { u64::from(self.settings.topic_count()) } else { 0 },
+        })
+    }
+
+    /// What becomes of the topics; `model`: they are wanted in memory.
+    pub(super) fn result_kind(&self, model: bool) -> ResultKind {
+        match (model, &self.snapshots) {
+            (true, _) => ResultKind::Model,
+            (false, Some(_)) => ResultKind::Snapshots,
+            (false, None) => ResultKind::File,
         }
     }
 

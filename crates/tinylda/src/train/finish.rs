@@ -85,6 +85,7 @@ impl Training<'_> {
     pub(super) fn into_file(mut self, path: &Path, referee: &mut Referee<'_>) -> Result<Summary> {
         let (training, summary) = self.end(referee.seconds())?;
         self.updater.finish();
+        self.store.free_buffers();
         let _ = referee.report(Event::Writing(path));
         if let Err(error) = self.write(path, &training) {
             // There may be no room for that either; why the model could not be written is what counts.

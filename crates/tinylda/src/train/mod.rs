@@ -38,6 +38,8 @@ pub struct Trainer {
     order: Option<Vec<u64>>,
     seeds: Option<Seeds>,
     memory: Option<u64>,
+    memory_in_use: u64,
+    guard_process: bool,
     threads: usize,
     scratch: Option<PathBuf>,
     checkpoint: Option<PathBuf>,
@@ -187,6 +189,8 @@ impl Trainer {
             order: None,
             seeds: None,
             memory: None,
+            memory_in_use: 0,
+            guard_process: false,
             threads: 1,
             scratch: None,
             checkpoint: None,
@@ -235,6 +239,19 @@ impl Trainer {
     #[must_use]
     pub fn memory(self, bytes: u64) -> Trainer {
         Trainer { memory: Some(bytes), ..self }
+    }
+    /// Bytes that the process holds already and that do not belong to the training: they are part of what
+    /// [`memory`](Trainer::memory) allows [default: 0].
+    #[must_use]
+    pub fn memory_in_use(self, bytes: u64) -> Trainer {
+        Trainer { memory_in_use: bytes, ..self }
+    }
+    /// Whether to watch the resident size of the whole process, and to keep less in memory where it comes near to what
+    /// [`memory`](Trainer::memory) allows. For programs that do nothing else: what others allocate in the meantime
+    /// would count as the training's [default: false].
+    #[must_use]
+    pub fn guard_process(self, guard: bool) -> Trainer {
+        Trainer { guard_process: guard, ..self }
     }
     /// A folder for what does not fit in memory; that of the checkpoints where not set.
     #[must_use]
@@ -348,7 +365,7 @@ impl Trainer {
     /// What [`train_to`](Trainer::train_to) would take, without doing it.
     pub fn plan(&self, corpus: &Corpus) -> Result<Plan> {
         let checked = self.check_settings(corpus)?;
-        let needs = self.needs(corpus, &checked.word_tokens, false);
+        let needs = self.needs(corpus, &checked.word_tokens, self.result_kind(false))?;
         Plan::new(&needs, self.settings.topic_count(), self.memory)
     }
 
@@ -365,8 +382,8 @@ impl Trainer {
     /// Into which pieces the corpus is cut, where the algorithm renews the topics after each. A rule of the corpus alone:
     /// the pieces are part of the result. In one piece all messages would change at once and swing back at the next pass;
     /// with ten or more they settle.
-    fn update_size(&self, shape: Shape) -> Option<u64> {
-        self.settings.chosen_algorithm().capabilities().updates_per_piece.then(|| Trainer::small_size(shape))
+    fn update_size(algorithm: Algorithm, shape: Shape) -> Option<u64> {
+        algorithm.capabilities().updates_per_piece.then(|| Trainer::small_size(shape))
     }
 }
 
@@ -422,12 +439,9 @@ mod tests {
     /// A model does not depend on the processor it was trained on.
     #[test]
     fn instruction_sets_do_not_change_a_bit() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("synth.tlc");
         let settings = Synth { documents: 800, words: 300, topics: 5, mean_length: 30.0, ..Synth::default() };
         let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-        synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
-        let corpus = Corpus::open(&path).unwrap();
+        let corpus = synthetic.corpus(&settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         for (algorithm, topics) in Algorithm::ALL.into_iter().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
         {
             let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);

@@ -1,149 +1,261 @@
 //! How much memory and disk a training takes, and what stays where: integer arithmetic only, so that a table can test it.
 //!
-//! What must be in memory is known before any work: phi or a part of it, what threads need, and a few pieces of the corpus
-//! that go round. What is left of the ceiling is for documents and what is kept of them; those that do not fit are in files.
-//! `docs/MEMORY.md` has the formulas beside measured figures.
+//! Every component states its own bytes: an algorithm (`algorithms/memory.rs`), the store (`store/memory.rs`), the corpus. The
+//! plan adds them up. What must be in memory is known before any work; what is left of the ceiling is shared out in this order:
+//! phi, deltas, pieces in flight, documents and their state. `docs/MEMORY.md` has the formulas beside measured figures.
 
-use crate::algorithms::dense::phases;
-use crate::algorithms::piece::{OPEN_NONZERO, StateKind};
-use crate::algorithms::tbp::counts;
-use crate::algorithms::tbp::delta::MAX_CELLS;
-use crate::algorithms::tbp::messages::{MAX_DOCUMENT_TOPICS, UNITS_PER_TOKEN};
-use crate::corpus::Shape;
+use crate::algorithms::memory::{AlgorithmMemory, Flexible, MemoryInput, WordStatistics, sum};
+use crate::algorithms::piece::StateKind;
+use crate::corpus::{PieceSizes, Shape};
 use crate::error::{Error, Result};
-use crate::memory::SLACK;
+use crate::memory::{SLACK, THREAD};
 use crate::priors::EDGES;
 use crate::settings::{Active, Algorithm};
-use crate::simd::{Halves, LANES, Lanes};
-use crate::store::PIPELINE_DEPTH;
-
-/// The program itself, and each of its threads.
-const PROGRAM: u64 = 10 << 20;
-const THREAD: u64 = 1 << 20;
-/// Parts of a message on average, in memory and on disk, once the first rounds are over.
-const USUAL_PARTS: u64 = 16;
+use crate::store::memory as store;
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Needs {
     pub(crate) shape: Shape,
-    /// Bytes of the documents in the corpus file, and of vocabulary and names.
-    pub(crate) packed: u64,
-    pub(crate) strings: u64,
-    /// Blocks of the corpus file; the most documents, non-zeros and bytes that one has.
-    pub(crate) blocks: u64,
-    pub(crate) block: (u64, u64, u64),
-    /// How many pieces they are cut into; the most documents and non-zeros that one has.
-    pub(crate) pieces: u64,
-    pub(crate) piece: (u64, u64),
-    /// The same two, if it were `tbp`.
-    pub(crate) of_tbp: (u64, (u64, u64)),
-    /// The most tokens that one may have, where tokens are labelled.
-    pub(crate) tokens: u64,
-    /// Heavy words, whose rows are summed in f64.
-    pub(crate) heavy: u64,
-    /// Whether models are written on the way.
-    pub(crate) snapshots: bool,
-    /// Words by the number of their tokens, and topics drawn for them.
-    pub(crate) words: Classes,
-    pub(crate) samples: u64,
-    pub(crate) algorithm: Algorithm,
+    pub(crate) sizes: PieceSizes,
+    pub(crate) words: WordStatistics,
+    pub(crate) strings: StringBytes,
+    pub(crate) algorithm: AlgorithmChoice,
+    /// The algorithm that is proposed where the chosen one does not fit.
+    pub(crate) alternative: Option<(AlgorithmChoice, PieceSizes)>,
     pub(crate) active: Active,
     pub(crate) threads: u64,
-    /// Whether theta is kept between visits.
-    pub(crate) kept: bool,
-    /// Whether the model is wanted in memory, and not just in a file.
-    pub(crate) model: bool,
-    /// Matrices of W x K besides those that the algorithm always has.
-    pub(crate) matrices: u64,
-    /// Histograms of counts, where alpha is learned.
-    pub(crate) histograms: u64,
+    /// Number of pieces between two updates of the topics.
+    pub(crate) step: u64,
+    /// Bytes that the process holds already, apart from what is planned here.
+    pub(crate) in_use: u64,
     /// Whether there is a folder for what does not fit; not every algorithm can use it.
     pub(crate) disk: bool,
+    pub(crate) result: ResultKind,
+    /// Histograms of counts, where alpha is learned.
+    pub(crate) histograms: u64,
 }
 
-/// How many words have less than two tokens, two or three, four to seven, and so on; the last class has no end.
+/// What is trained with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Classes([u64; 24]);
+pub(crate) struct AlgorithmChoice {
+    pub(crate) algorithm: Algorithm,
+    /// What is kept of documents between two visits.
+    pub(crate) state: StateKind,
+    /// Matrices of W x K besides those that the algorithm always has.
+    pub(crate) more_matrices: u64,
+}
 
-impl Classes {
-    pub(crate) fn new(word_tokens: &[u64]) -> Classes {
-        let mut classes = [0; 24];
-        for &n in word_tokens {
-            classes[(n.max(1).ilog2() as usize).min(23)] += 1;
-        }
-        Classes(classes)
-    }
+/// Bytes of what a corpus holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StringBytes {
+    /// The documents in the file.
+    pub(crate) packed: u64,
+    /// The vocabulary in memory.
+    pub(crate) vocabulary: u64,
+    /// The index of the corpus in memory.
+    pub(crate) index: u64,
+}
 
-    /// The most bytes of phi in memory, as `tbp` has it.
-    fn phi(&self, topics: u32) -> u64 {
-        let of_class = |(class, &words): (usize, &u64)| {
-            let tokens = if class == 0 { (0, 1) } else { (1 << class, (2 << class) - 1) };
-            words.saturating_mul(counts::row_bytes(tokens, topics, UNITS_PER_TOKEN))
-        };
-        self.0.iter().enumerate().map(of_class).fold(0, u64::saturating_add)
-    }
+/// What becomes of the topics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    /// A file, written after the last pass.
+    File,
+    /// Files that are written between passes, too.
+    Snapshots,
+    /// A model in memory.
+    Model,
 }
 
 /// What a training takes, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The most memory that the process may have; none was set where this is nothing.
+    /// Largest resident size of the process. No limit was set where it is none.
     pub ceiling: Option<u64>,
     /// The program and its threads.
     pub program: u64,
-    /// Word totals, draws, the index of the corpus.
+    /// Word totals, topic samples, the index of the corpus.
     pub words: u64,
-    /// phi in memory,
+    /// phi in memory.
     pub phi: u64,
-    /// and in a file.
+    /// phi in a file.
     pub phi_on_disk: u64,
-    /// What the threads work with: changes of phi, rows of K numbers.
+    /// Per-thread buffers and deltas of phi; at the end, the vocabulary.
     pub work: u64,
-    /// Pieces of the corpus that are read, at work or written.
+    /// Pieces of the corpus that are read, worked on or written.
     pub buffers: u64,
-    /// Documents and what is kept of them, in memory: as much as fits,
+    /// Documents and their state in memory: as much as fits.
     pub kept: u64,
-    /// and in files (an estimate: it depends on how many topics documents use).
+    /// Documents and their state in files. An estimate: it depends on how many topics documents use.
     pub kept_on_disk: u64,
-    /// The most of `kept`; where there is no limit it is an estimate.
+    /// The most of `kept`. Where there is no limit `kept` is an estimate.
     pub limit: Option<u64>,
-    /// What a pass reads and writes, about.
+    /// Bytes that a pass reads, about.
     pub read: u64,
-    /// See `read`.
+    /// Bytes that a pass writes, about.
     pub written: u64,
-    /// The most that is on disk at a time, about: what is kept, twice, and checkpoints.
+    /// Largest size on disk, about: the state of documents, twice, and checkpoints.
     pub disk: u64,
+    /// The most of the deltas of a step in memory, where there is a limit.
+    pub(crate) deltas: Option<u64>,
+    /// Pieces in flight between files and memory.
+    pub(crate) depth: u64,
 }
 
-fn sum(parts: &[u64]) -> u64 {
-    parts.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
+/// What the components of a training state.
+#[derive(Debug, Clone, Copy)]
+struct Components {
+    program: u64,
+    words: u64,
+    algorithm: AlgorithmMemory,
+    /// Learning alpha.
+    histograms: u64,
+    /// What is only in memory when the model is made.
+    at_end: u64,
+    /// Whether that is so between passes, too.
+    between_passes: bool,
+    reader: u64,
+    /// A piece in flight, and the most that are of use.
+    piece: u64,
+    most_in_flight: u64,
+    /// The documents, packed in shorter runs than in the file.
+    packed: u64,
+    disk: bool,
+}
+
+impl Components {
+    fn new(needs: &Needs, topics: u32) -> Components {
+        let AlgorithmChoice { algorithm, state, more_matrices } = needs.algorithm;
+        let memory = algorithm.memory(&MemoryInput {
+            shape: needs.shape,
+            sizes: &needs.sizes,
+            words: &needs.words,
+            topics,
+            threads: needs.threads,
+            state,
+            active: needs.active,
+            more_matrices,
+            step: needs.step,
+            disk: needs.disk,
+        });
+        let model = if needs.result == ResultKind::Model { memory.model } else { 0 };
+        Components {
+            program: needs.in_use.saturating_add(needs.threads.saturating_mul(THREAD)),
+            words: sum(&[memory.words, needs.strings.index, store::index_bytes(&needs.sizes)]),
+            algorithm: memory,
+            histograms: needs.histograms.saturating_mul(8 * EDGES as u64),
+            at_end: needs.strings.vocabulary.saturating_add(model),
+            between_passes: needs.result == ResultKind::Snapshots,
+            reader: store::reader_bytes(&needs.sizes),
+            piece: store::piece_bytes(&needs.sizes, memory.piece_state),
+            most_in_flight: store::most_in_flight(&needs.sizes),
+            packed: needs.strings.packed.saturating_add(needs.strings.packed / 4),
+            disk: needs.disk && memory.state_on_disk,
+        }
+    }
+
+    /// Per-thread buffers and deltas with so many bytes for deltas, and pieces in flight.
+    fn work(&self, deltas: u64, depth: u64) -> (u64, u64) {
+        let work = sum(&[self.algorithm.scratch, deltas, self.histograms]);
+        // Where nothing leaves the memory pieces that were read stay, and are counted there.
+        let pieces = if self.disk { self.piece.saturating_mul(depth) } else { 0 };
+        let buffers = self.reader.saturating_add(pieces);
+        if self.between_passes {
+            return (work.saturating_add(self.at_end), buffers);
+        }
+        // Buffers are freed before the model is made; other algorithms than `tbp` hold on to the rest.
+        let freed = buffers.saturating_add(if self.algorithm.freed_at_end { work } else { 0 });
+        (work.saturating_add(self.at_end.saturating_sub(freed)), buffers)
+    }
+
+    /// Documents and their state, all of them.
+    fn kept(&self) -> u64 {
+        self.packed.saturating_add(self.algorithm.state)
+    }
+
+    /// What must be in memory: all that cannot be in files.
+    fn least(&self) -> u64 {
+        let (work, buffers) = self.work(self.algorithm.deltas.least, 1);
+        let kept = if self.disk { 0 } else { self.kept() };
+        sum(&[self.program, self.words, work, buffers, self.algorithm.least_phi, kept])
+    }
+
+    /// Everything in memory.
+    fn everything(&self) -> Plan {
+        let depth = self.most_in_flight;
+        let (work, buffers) = self.work(self.algorithm.deltas.usual, depth);
+        Plan {
+            program: self.program,
+            words: self.words,
+            phi: self.algorithm.phi,
+            work,
+            buffers,
+            kept: self.kept(),
+            // Of what is kept, and of phi in a checkpoint, there is one more while the next is written.
+            disk: self.algorithm.state.saturating_add(self.algorithm.phi).saturating_mul(2),
+            depth,
+            ..Plan::default()
+        }
+    }
+
+    /// The plan within so many bytes, which are enough for [`least`](Components::least).
+    fn within(&self, usable: u64) -> Plan {
+        let Flexible { least, usual, most } = self.algorithm.deltas;
+        let mut left = usable.saturating_sub(self.least());
+        let phi = self.algorithm.least_phi + take(&mut left, self.algorithm.phi - self.algorithm.least_phi);
+        let mut deltas = least + take(&mut left, usual - least);
+        let more = if self.disk { (left / self.piece.max(1)).min(self.most_in_flight - 1) } else { 0 };
+        left -= more.saturating_mul(self.piece);
+        let depth = if self.disk { 1 + more } else { self.most_in_flight };
+        let kept = if self.disk { self.kept().min(left) } else { self.kept() };
+        let mut limit = if self.disk { left } else { u64::MAX };
+        // Half of what nobody needs is for deltas: the state of documents is only an estimate.
+        if self.disk {
+            let mut spare = (left - kept) / 2;
+            let more = take(&mut spare, most - deltas);
+            (deltas, limit) = (deltas + more, limit - more);
+        }
+        let (work, buffers) = self.work(deltas, depth);
+        Plan {
+            phi,
+            phi_on_disk: self.algorithm.phi - phi,
+            work,
+            buffers,
+            kept,
+            kept_on_disk: self.kept() - kept,
+            limit: Some(limit),
+            deltas: (deltas < most).then_some(deltas),
+            depth,
+            ..self.everything()
+        }
+    }
+}
+
+/// Takes as much of `wanted` as is left.
+fn take(left: &mut u64, wanted: u64) -> u64 {
+    let taken = wanted.min(*left);
+    *left -= taken;
+    taken
 }
 
 impl Plan {
     /// The plan for K topics within a ceiling, or what would have to change.
     pub(crate) fn new(needs: &Needs, topics: u32, ceiling: Option<u64>) -> Result<Plan> {
-        let wanted = Plan::without_limit(needs, topics);
-        let Some(have) = ceiling else { return Ok(wanted) };
-        let usable = have - have / SLACK;
-        let fixed = wanted.fixed();
-        let least = wanted.least(needs);
+        let components = Components::new(needs, topics);
+        let Some(have) = ceiling else { return Ok(components.everything()) };
+        let (usable, least) = (have - have / SLACK, components.least());
         if least > usable {
             return Err(too_little(needs, topics, least.saturating_add(least / (SLACK - 1)), have));
         }
-        let phi = wanted.phi.min(usable - fixed);
-        let left = usable - fixed - phi;
-        let mut plan = Plan { ceiling, phi, phi_on_disk: wanted.phi - phi, limit: Some(left), ..wanted };
-        plan.kept = wanted.kept.min(left);
-        plan.kept_on_disk = wanted.kept - plan.kept;
+        let mut plan = Plan { ceiling, ..components.within(usable) };
         if plan.kept_on_disk > 0 {
             // Of a piece on disk the documents are in the corpus.
-            let (part, whole) = (u128::from(plan.kept_on_disk), u128::from(wanted.kept.max(1)));
+            let (part, whole) = (u128::from(plan.kept_on_disk), u128::from(components.kept().max(1)));
             let share = |bytes: u64| (u128::from(bytes) * part / whole) as u64;
-            let records = if needs.kept { share(wanted.kept.saturating_sub(packed(needs))) } else { 0 };
+            let records = share(components.algorithm.state);
             plan.kept_on_disk = records;
-            plan.read = sum(&[share(needs.packed), records]);
+            plan.read = sum(&[share(needs.strings.packed), records]);
             plan.written = records;
         }
         // The rows of rare words: each is read a few times for every time it is renewed.
@@ -153,122 +265,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Everything in memory.
-    fn without_limit(needs: &Needs, topics: u32) -> Plan {
-        let Needs { shape, algorithm, threads, .. } = *needs;
-        let words = u64::from(shape.words);
-        let width = u64::from(topics).div_ceil(LANES as u64).saturating_mul(LANES as u64);
-        let row = width.saturating_mul(size_of::<Lanes>() as u64 / LANES as u64);
-        let small = algorithm == Algorithm::Tbp;
-        // The most parts of a message: as many as it has grains.
-        let most = u64::from(topics)
-            .min(u64::from(UNITS_PER_TOKEN) / if needs.active == Active::All { 1 } else { 2 });
-        let list = u64::from(topics).min(MAX_DOCUMENT_TOPICS as u64);
-        let (documents, nonzeros) = needs.piece;
-        let record = if small {
-            sum(&[
-                nonzeros.saturating_mul(1 + 2 * most),
-                documents.saturating_mul(2),
-                documents.saturating_mul(list).min(nonzeros.saturating_mul(most)).saturating_mul(2),
-            ])
-        } else {
-            Plan::kept_rows(algorithm, topics, (documents, nonzeros, needs.tokens))
-        };
-        let open = sum(&[nonzeros.saturating_mul(8), documents.saturating_mul(4)]);
-        let buffers = sum(&[
-            open.saturating_mul(PIPELINE_DEPTH as u64),
-            // Where nothing leaves the memory pieces that were read stay, and are counted there.
-            record.saturating_mul(if algorithm.capabilities().disk { PIPELINE_DEPTH as u64 + 2 } else { 1 }),
-            // A block of the file, as it is and decoded.
-            needs.block.2,
-            needs.block.1.saturating_add(needs.block.0).saturating_mul(8),
-        ]);
-        // What a piece changes of phi: an old message and a new one, eight bytes a part, in lists that grow by quarters.
-        let changes = if small { nonzeros.saturating_mul(most * 2 * 8 * 5 / 4) } else { 0 };
-        // And what lists are never without, where words are in very many groups.
-        let groups = words.saturating_mul(width) / MAX_CELLS as u64;
-        let changes = changes.saturating_add(if small {
-            threads.saturating_mul(groups).saturating_mul(3 << 10)
-        } else {
-            0
-        });
-        let vocabulary = needs.strings.saturating_mul(2).saturating_add(words.saturating_mul(16));
-        let phi = if small {
-            // What a round makes and what it is made from are two, where nothing is kept of documents.
-            needs.words.phi(topics).saturating_mul(if needs.kept { 1 } else { 2 })
-        } else {
-            let rows = words.saturating_mul(algorithm.capabilities().matrices + needs.matrices);
-            rows.saturating_add(needs.heavy.saturating_mul(2)).saturating_mul(row)
-        };
-        // The vocabulary is read for the model, when `tbp` has let its scratch go.
-        let alone = small && !needs.snapshots;
-        let model = if needs.model && small { words.saturating_mul(row) } else { 0 };
-        let records = if !needs.kept {
-            0
-        } else if small {
-            let usual = u64::from(topics).min(USUAL_PARTS);
-            let lists = shape.documents.saturating_mul(2 * list.min(64));
-            shape.nonzeros.saturating_mul(1 + 2 * usual).saturating_add(lists)
-        } else {
-            Plan::kept_rows(algorithm, topics, (shape.documents, shape.nonzeros, shape.tokens))
-        };
-        // What documents at work leave for words: a row for each, a number and an entry of a list for each non-zero.
-        let together = documents.min(phases::DOCS_PER_BATCH as u64);
-        let at_work = if small || !algorithm.threads() {
-            0
-        } else {
-            let entries = nonzeros.saturating_mul(4 + size_of::<phases::Entry>() as u64);
-            let entries = entries.saturating_add((phases::GROUPS * phases::GROUPS * 4) as u64);
-            sum(&[together.saturating_mul(row), entries, row.saturating_mul(4 * phases::GROUPS as u64)])
-        };
-        Plan {
-            ceiling: None,
-            program: PROGRAM.saturating_add(threads.saturating_mul(THREAD)),
-            words: sum(&[
-                words.saturating_mul(32),
-                needs.samples.saturating_mul(if needs.kept { 2 } else { 4 }),
-                needs.blocks.saturating_mul(96),
-                needs.pieces.saturating_mul(160),
-            ]),
-            phi,
-            phi_on_disk: 0,
-            // And the changes of lambda: 8 K for every thread.
-            work: sum(&[
-                threads.saturating_mul(row).saturating_mul(20),
-                row.saturating_mul(8),
-                changes,
-                at_work,
-                needs.histograms.saturating_mul(8 * EDGES as u64),
-            ])
-            .max(model)
-            .max(if alone { vocabulary } else { 0 })
-            .saturating_add(if alone { 0 } else { vocabulary }),
-            buffers,
-            kept: packed(needs).saturating_add(records),
-            kept_on_disk: 0,
-            limit: None,
-            read: 0,
-            written: 0,
-            // Of what is kept, and of phi in a checkpoint, there is one more while the next is written.
-            disk: records.saturating_add(phi).saturating_mul(2),
-        }
+    /// Whether so many topics fit.
+    fn fits(needs: &Needs, topics: u32, have: u64) -> bool {
+        Components::new(needs, topics).least() <= have - have / SLACK
     }
 
-    /// Bytes of what is kept for so many documents, non-zeros and tokens, where documents are visited one by one.
-    fn kept_rows(algorithm: Algorithm, topics: u32, (documents, nonzeros, tokens): (u64, u64, u64)) -> u64 {
-        let theta = documents.saturating_mul(4).saturating_mul(u64::from(topics));
-        let message = u64::from(topics).div_ceil(LANES as u64).saturating_mul(size_of::<Halves>() as u64);
-        match algorithm.capabilities().state {
-            StateKind::Theta => theta,
-            StateKind::Messages => {
-                theta.saturating_add(nonzeros.saturating_mul(message.saturating_add(OPEN_NONZERO)))
-            }
-            StateKind::Labels => tokens.saturating_mul(2),
-            StateKind::Nothing | StateKind::QuantizedMessages | StateKind::Chunks => 0,
-        }
-    }
-
-    /// What must be in memory besides phi, documents and what is kept of them.
+    /// What must be in memory besides phi, documents and their state.
     fn fixed(&self) -> u64 {
         sum(&[self.program, self.words, self.work, self.buffers])
     }
@@ -284,12 +286,7 @@ impl Plan {
     }
 }
 
-/// The documents packed, in shorter runs than in the file.
-fn packed(needs: &Needs) -> u64 {
-    needs.packed.saturating_add(needs.packed / 4)
-}
-
-/// What would make it fit, the cheapest first.
+/// The error that names what would make it fit, the cheapest first.
 fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
     let mut ways = Vec::new();
     let one = Needs { threads: 1, ..*needs };
@@ -306,27 +303,13 @@ fn too_little(needs: &Needs, topics: u32, need: u64, have: u64) -> Error {
         ways.push(format!("{{topics={fit}}}"));
     }
     ways.push(format!("{{memory={}}}", round_up(need)));
-    let (pieces, piece) = needs.of_tbp;
-    let ours = Needs { algorithm: Algorithm::Tbp, matrices: 0, pieces, piece, ..*needs };
-    if needs.algorithm != Algorithm::Tbp && Plan::fits(&ours, topics, have) {
-        ways.push("{algorithm=tbp}".to_owned());
+    if let Some((algorithm, sizes)) = needs.alternative {
+        let other = Needs { algorithm, sizes, ..*needs };
+        if Plan::fits(&other, topics, have) {
+            ways.push(format!("{{algorithm={}}}", algorithm.algorithm.name()));
+        }
     }
     Error::Memory { need, have, remedy: format!("it would fit with {}", ways.join(" or with ")).into() }
-}
-
-impl Plan {
-    /// Whether so many topics fit.
-    fn fits(needs: &Needs, topics: u32, have: u64) -> bool {
-        Plan::without_limit(needs, topics).least(needs) <= have - have / SLACK
-    }
-
-    /// What must be in memory: all that cannot be in files.
-    fn least(&self, needs: &Needs) -> u64 {
-        let disk = needs.disk && needs.algorithm.capabilities().disk;
-        let kept = if disk { 0 } else { self.kept };
-        let phi = if disk && (needs.algorithm == Algorithm::Tbp) { 0 } else { self.phi };
-        sum(&[self.fixed(), kept, phi])
-    }
 }
 
 /// A size as the option takes it, not less than so many bytes.
@@ -343,37 +326,59 @@ mod tests {
     use super::*;
 
     /// So many words with 512 tokens and with 1024.
-    fn words(narrow: u64, wide: u64) -> Classes {
-        let mut classes = Classes::new(&[]);
-        (classes.0[9], classes.0[10]) = (narrow, wide);
-        classes
+    fn words(narrow: u64, wide: u64) -> WordStatistics {
+        let mut words = WordStatistics::new(&[], |_| 0, 0);
+        (words.classes[9], words.classes[10], words.samples) = (narrow, wide, 4_000_000);
+        words
+    }
+
+    fn choice(algorithm: Algorithm) -> AlgorithmChoice {
+        AlgorithmChoice { algorithm, state: algorithm.capabilities().state, more_matrices: 0 }
+    }
+
+    /// Blocks of 131,072 non-zeros, which are pieces too.
+    fn sizes() -> PieceSizes {
+        PieceSizes {
+            blocks: 3800,
+            block_documents: 2300,
+            block_nonzeros: 131_072,
+            block_bytes: 300_000,
+            pieces: 3800,
+            documents: 2300,
+            nonzeros: 131_072,
+            tokens: 300_000,
+            longest: 500,
+            batch: 65_536,
+        }
     }
 
     /// PUBMED, K to be chosen, two threads, a folder for files.
     fn pubmed() -> Needs {
         Needs {
             shape: Shape { documents: 8_200_000, words: 141_043, nonzeros: 483_450_157, tokens: 737_869_083 },
-            packed: 1 << 30,
-            strings: 1 << 20,
-            blocks: 3800,
-            block: (2300, 131_072, 300_000),
-            pieces: 3800,
-            piece: (2300, 131_072),
-            of_tbp: (3800, (2300, 131_072)),
+            sizes: sizes(),
             words: words(100_000, 41_043),
-            samples: 4_000_000,
-            algorithm: Algorithm::Tbp,
+            strings: StringBytes { packed: 1 << 30, vocabulary: 4 << 20, index: 3800 * 96 },
+            algorithm: choice(Algorithm::Tbp),
+            alternative: None,
             active: Active::Auto,
             threads: 2,
-            kept: true,
-            model: false,
-            matrices: 0,
-            histograms: 0,
-            tokens: 300_000,
-            heavy: 0,
-            snapshots: false,
+            step: 1,
+            in_use: 10 << 20,
             disk: true,
+            result: ResultKind::File,
+            histograms: 0,
         }
+    }
+
+    /// The same with another algorithm.
+    fn pubmed_with(algorithm: Algorithm) -> Needs {
+        let alternative = Some((choice(Algorithm::Tbp), sizes()));
+        Needs { algorithm: choice(algorithm), alternative, ..pubmed() }
+    }
+
+    fn least(needs: &Needs, topics: u32) -> u64 {
+        Components::new(needs, topics).least()
     }
 
     #[test]
@@ -385,12 +390,38 @@ mod tests {
             assert_eq!(plan.phi_on_disk, 0);
             assert!(plan.memory() <= ceiling, "{topics}: {plan:?}");
             assert!(plan.on_disk() && plan.disk >= 2 * plan.kept_on_disk);
+            assert_eq!(plan.depth, 4);
         }
         // All in memory where there is enough of it.
         let plan = Plan::new(&pubmed(), 100, Some(64 << 30)).unwrap();
         assert!(!plan.on_disk() && plan.disk < 2 * (plan.kept + plan.phi));
-        assert_eq!(plan.kept, (1 << 30) + (1 << 28) + 33 * 483_450_157 + 8_200_000 * 2 * 64);
+        let messages = 483_450_157 * (1 + 2 * 16) + 8_200_000 * 2 * (1 + 64);
+        assert_eq!(plan.kept, (1 << 30) + (1 << 28) + messages);
+        assert_eq!(plan.deltas, None);
         assert_eq!(Plan::new(&pubmed(), 100, None).unwrap().kept, plan.kept);
+    }
+
+    /// Every byte of the ceiling above the least is given to something: phi, deltas, pieces in flight, documents.
+    #[test]
+    fn memory_is_shared_out_in_order() {
+        let needs = pubmed();
+        let least = least(&needs, 100);
+        let ceiling = |more: u64| {
+            let usable = least + more;
+            Some(usable + usable.div_ceil(SLACK - 1) + 1)
+        };
+        let plan = |more: u64| Plan::new(&needs, 100, ceiling(more)).unwrap();
+        let phi = (2 * 100_000 + 4 * 41_043) * 112;
+        let (none, some) = (plan(0), plan(phi));
+        assert!(none.phi < 64 && none.depth == 1 && none.deltas.is_some(), "{none:?}");
+        assert_eq!((some.phi, some.depth), (phi, 1));
+        let more = plan(phi + (128 << 20));
+        assert!(more.depth == 4 && more.deltas > some.deltas && more.limit > Some(0), "{more:?}");
+        assert!(Plan::new(&needs, 100, Some(least)).is_err());
+        for more in (0..60).map(|step| 1u64 << step / 2) {
+            let plan = plan(more);
+            assert!(plan.memory() <= plan.ceiling.unwrap(), "{more}: {plan:?}");
+        }
     }
 
     #[test]
@@ -401,6 +432,30 @@ mod tests {
         assert_eq!(plan.limit, Some(0));
     }
 
+    /// What the least grows with: K, threads, documents of a piece, long documents, what is in use, the vocabulary.
+    #[test]
+    fn what_counts() {
+        let usual = least(&pubmed(), 100);
+        assert_eq!(least(&Needs { in_use: 11 << 20, ..pubmed() }, 100), usual + (1 << 20));
+        assert!(least(&Needs { threads: 3, ..pubmed() }, 100) > usual);
+        assert!(least(&pubmed(), 200) > usual);
+        let short = Needs { sizes: PieceSizes { documents: 131_072, ..sizes() }, ..pubmed() };
+        assert!(least(&short, 100) >= usual + (131_072 - 2300) * (4 + 2));
+        let long = Needs { sizes: PieceSizes { longest: 131_072, ..sizes() }, ..pubmed() };
+        assert!(least(&long, 100) > usual + (4 << 20));
+        let strings = StringBytes { vocabulary: 1 << 30, ..pubmed().strings };
+        assert!((1 << 30..(1 << 30) + usual).contains(&least(&Needs { strings, ..pubmed() }, 100)));
+        // Between passes the vocabulary is there besides all the rest.
+        let snapshots = Needs { strings, result: ResultKind::Snapshots, ..pubmed() };
+        assert_eq!(least(&snapshots, 100), usual + (1 << 30));
+        // Steps of many pieces have more deltas, which can be in a file or not.
+        let steps = Needs { step: 8, ..pubmed() };
+        assert!(least(&steps, 100) > usual && least(&steps, 100) < 3 * usual);
+        let whole =
+            |step: u64| Components::new(&Needs { step, disk: false, ..pubmed() }, 100).algorithm.deltas;
+        assert!(whole(8).least > 7 * whole(1).least && whole(8).least == whole(8).most);
+    }
+
     /// The value that the remedy proposes for a parameter.
     fn proposed(error: &Error, name: &str) -> Option<String> {
         let remedy = error.remedy()?;
@@ -409,55 +464,41 @@ mod tests {
 
     #[test]
     fn what_would_fit_is_said() {
-        let error = Plan::new(&pubmed(), 100, Some(100 << 20)).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("100.0 MiB"), "{text}");
+        let have = least(&pubmed(), 60);
+        let error = Plan::new(&pubmed(), 100, Some(have)).unwrap_err();
         let k: u32 = proposed(&error, "topics").unwrap().parse().unwrap();
-        assert!(Plan::new(&pubmed(), k, Some(100 << 20)).is_ok());
-        assert!(Plan::new(&pubmed(), k + 1, Some(100 << 20)).is_err());
+        assert!(Plan::new(&pubmed(), k, Some(have)).is_ok());
+        assert!(Plan::new(&pubmed(), k + 1, Some(have)).is_err());
         let size = proposed(&error, "memory").unwrap();
         let size = size.strip_suffix("MiB").unwrap();
         assert!(Plan::new(&pubmed(), 100, Some(size.parse::<u64>().unwrap() << 20)).is_ok());
         let many = Needs { threads: 1000, ..pubmed() };
-        let error = Plan::new(&many, 1000, Some(1 << 30)).unwrap_err();
+        let error = Plan::new(&many, 1000, Some(128 << 20)).unwrap_err();
         assert_eq!(proposed(&error, "threads").as_deref(), Some("1"));
         // Without a folder for files everything must fit; with the paper's algorithms, phi.
         let text = Plan::new(&Needs { disk: false, ..pubmed() }, 100, Some(4 << 30)).unwrap_err().to_string();
         assert!(text.contains("GiB"), "{text}");
-        let paper = Needs { algorithm: Algorithm::Stbp, ..pubmed() };
-        let error = Plan::new(&paper, 10_000, Some(4 << 30)).unwrap_err();
+        let error = Plan::new(&pubmed_with(Algorithm::Stbp), 10_000, Some(4 << 30)).unwrap_err();
         assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
         // Messages that must be in memory; those of tbp need not.
-        let messages = Needs { algorithm: Algorithm::Bp, ..pubmed() };
-        let error = Plan::new(&messages, 100, Some(1 << 30)).unwrap_err();
-        assert_eq!(proposed(&error, "memory").as_deref(), Some("113GiB"));
+        let error = Plan::new(&pubmed_with(Algorithm::Bp), 100, Some(1 << 30)).unwrap_err();
+        assert_eq!(proposed(&error, "memory").as_deref(), Some("112GiB"));
         assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
     }
 
     #[test]
     fn sizes_past_32_and_64_bits_do_not_wrap() {
         let shape = Shape { documents: 1 << 34, words: u32::MAX, nonzeros: 1 << 40, tokens: 1 << 45 };
-        let large = Needs {
-            shape,
-            packed: 1 << 41,
-            blocks: 1 << 23,
-            pieces: 1 << 23,
-            words: words(1 << 31, 1 << 31),
-            ..pubmed()
-        };
+        let strings = StringBytes { packed: 1 << 41, ..pubmed().strings };
+        let sizes = PieceSizes { blocks: 1 << 23, pieces: 1 << 23, ..sizes() };
+        let large = Needs { shape, strings, sizes, words: words(1 << 31, 1 << 31), ..pubmed() };
         let plan = Plan::new(&large, 1000, Some(1 << 40)).unwrap();
         assert_eq!(plan.phi + plan.phi_on_disk, (6 << 31) * 1008);
         assert!(plan.kept_on_disk > 1 << 44 && plan.disk > plan.kept_on_disk);
         let huge = Shape { documents: 1 << 62, words: u32::MAX, nonzeros: 1 << 63, tokens: u64::MAX };
+        let strings = StringBytes { packed: u64::MAX, vocabulary: u64::MAX, index: u64::MAX };
         for algorithm in Algorithm::ALL {
-            let needs = Needs {
-                shape: huge,
-                packed: u64::MAX,
-                strings: u64::MAX,
-                algorithm,
-                disk: false,
-                ..pubmed()
-            };
+            let needs = Needs { shape: huge, strings, disk: false, ..pubmed_with(algorithm) };
             assert_eq!(Plan::new(&needs, u32::MAX, None).unwrap().memory(), u64::MAX);
             assert!(Plan::new(&needs, u32::MAX, Some(1 << 40)).is_err());
         }

@@ -15,13 +15,14 @@ use super::{Resume, Stop, Trainer};
 use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::TbpConfig;
 use crate::algorithms::tbp::counts::RowStorage;
+use crate::algorithms::tbp::cpu::deltas::DeltaStorage;
 use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
 use crate::algorithms::{PassKind, ScheduleInput, Setup, Updater};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::random::{Purpose, Random};
 use crate::sections::SectionReader;
-use crate::settings::Exclude;
+use crate::settings::{Algorithm, Exclude};
 use crate::simd::flat_mut;
 use crate::store::{self, BlockVisit, Order, Selection, Store, StoreBudget};
 use crate::threads::Threads;
@@ -50,7 +51,7 @@ impl<'a> Training<'a> {
         threads: &Arc<Threads>,
     ) -> Result<Training<'a>> {
         let Checked { word_tokens, seeds } = trainer.check_settings(corpus)?;
-        let needs = trainer.needs(corpus, &word_tokens, model);
+        let needs = trainer.needs(corpus, &word_tokens, trainer.result_kind(model))?;
         let plan = Plan::new(&needs, trainer.settings.topic_count(), trainer.memory)?;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
@@ -59,7 +60,7 @@ impl<'a> Training<'a> {
             corpus,
             word_tokens,
             plan,
-            pieces: needs.pieces as usize,
+            pieces: needs.sizes.pieces as usize,
             folder,
             scratch: trainer.scratch_folder(),
             order: trainer.visits(corpus),
@@ -136,11 +137,14 @@ impl<'a> Prepared<'a> {
         let bound = trainer.order.is_none();
         let budget = StoreBudget {
             limit: self.plan.limit.filter(|_| bound),
-            ceiling: self.plan.ceiling.filter(|_| bound),
+            ceiling: self.plan.ceiling.filter(|_| bound && trainer.guard_process),
             scratch: self.scratch.clone(),
+            depth: self.plan.depth as usize,
         };
-        let size = trainer.update_size(self.corpus.shape());
-        Store::new(self.corpus, trainer.settings.topic_count(), size, trainer.state_kind(), budget)
+        let algorithm = trainer.settings.chosen_algorithm();
+        let size = Trainer::update_size(algorithm, self.corpus.shape());
+        let state = trainer.state_kind(algorithm);
+        Store::new(self.corpus, trainer.settings.topic_count(), size, state, budget)
     }
 
     /// A training that starts.
@@ -207,8 +211,8 @@ impl Trainer {
     }
 
     /// What is kept of documents between two visits.
-    pub(super) fn state_kind(&self) -> StateKind {
-        let capabilities = self.settings.chosen_algorithm().capabilities();
+    pub(super) fn state_kind(&self, algorithm: Algorithm) -> StateKind {
+        let capabilities = algorithm.capabilities();
         capabilities.stateless.filter(|_| self.settings.is_stateless()).unwrap_or(capabilities.state)
     }
 
@@ -314,6 +318,7 @@ impl Trainer {
                 memory: if on_disk { plan.phi / copies } else { u64::MAX },
                 folder: prepared.scratch.clone().filter(|_| on_disk),
             },
+            deltas: DeltaStorage { memory: plan.deltas, folder: prepared.scratch.clone() },
         }
     }
 

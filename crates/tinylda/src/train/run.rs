@@ -115,7 +115,7 @@ impl Training<'_> {
         let (mut verdict, mut sums): (Verdict, Vec<PieceSum>) = (Verdict::Continue, Vec::new());
         let stopped = store.visit(selection, position.visit, true, |visit, mut view| {
             (view.kind, view.first) = (kind, visit == 0);
-            view.ends_step = (visit + 1) as u64 % step == 0 || visit + 1 == visits;
+            view.ends_step = ((visit + 1) as u64).is_multiple_of(step) || visit + 1 == visits;
             let ends_step = view.ends_step;
             position.documents += view.documents();
             let stats = match updater.piece(topics, view) {

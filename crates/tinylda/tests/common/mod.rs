@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use tinylda::corpus::ingest::words::Pipeline;
-use tinylda::corpus::{About, Details, Source, Statistics, TextPlace};
-use tinylda::{Corpus, CorpusWriter, Event, Vocabulary};
+use tinylda::corpus::{About, Details, DocumentFields, Source, Statistics, Synth, TextPlace};
+use tinylda::{Corpus, CorpusBuilder, CorpusWriter, Event, Vocabulary};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -16,15 +16,19 @@ pub(crate) fn go_on(_: Event<'_>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Documents as (word, count) lists -> a corpus file.
-pub(crate) fn write_corpus(path: &Path, words: u32, documents: &[Vec<(u32, u32)>]) -> Corpus {
-    let mut writer = CorpusWriter::create(path, false).unwrap();
+/// Builds a corpus in memory from documents as (word, count) lists.
+pub(crate) fn corpus_of(words: u32, documents: &[Vec<(u32, u32)>]) -> Corpus {
+    let mut builder = CorpusBuilder::new().words(words);
     for document in documents {
-        let (w, x): (Vec<u32>, Vec<u32>) = document.iter().copied().unzip();
-        writer.push(&w, &x, None).unwrap();
+        builder.add_document(document).unwrap();
     }
-    writer.finish(words, None).unwrap();
-    Corpus::open(path).unwrap()
+    builder.build().unwrap()
+}
+
+/// Draws a synthetic corpus in memory.
+pub(crate) fn synthetic(settings: &Synth) -> Corpus {
+    let mut drawn = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+    drawn.corpus(&settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// The corpus of the format tests: names, a vocabulary, an empty document, counts and ids of every size.
@@ -48,7 +52,8 @@ pub(crate) fn write_small_with_details(path: &Path) {
         Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::default() };
     let sources = vec![Source { path: "texts/ä.csv".into(), format: "csv".into(), ..Source::default() }];
     let about = About { pipeline: Some(pipeline), sources };
-    let mut writer = CorpusWriter::create_with(path, true, true, true, &about).unwrap();
+    let fields = DocumentFields { names: true, labels: true, places: true };
+    let mut writer = CorpusWriter::create_with(path, fields, &about).unwrap();
     for d in 0..40u32 {
         let words: Vec<u32> = (0..d % 7).map(|i| i * 13 + d % 5).collect();
         let counts: Vec<u32> = words.iter().map(|&w| 1 + w % 4).collect();

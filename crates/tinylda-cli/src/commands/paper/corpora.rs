@@ -88,18 +88,16 @@ fn open(path: &Path, setup: &Setup, ui: Ui) -> anyhow::Result<Corpus> {
 fn divide(corpus: &Corpus, name: &str, share: f64, setup: &Setup, ui: Ui) -> anyhow::Result<Data> {
     let folder = setup.out.join("corpora");
     let file = |which: &str| folder.join(format!("{name}-{which}.tlc"));
-    let (train, test) = parts(corpus, share, setup.seed, (&file("train"), &file("test")), true, ui)?;
+    let (train_file, test_file) = (file("train"), file("test"));
+    let (train, test) = parts(corpus, share, setup.seed, (&train_file, &test_file), true, ui)?;
     let train = train.with_context(|| format!("cannot divide {name}"))?;
-    let part = |corpus: &Corpus| Part {
-        path: corpus.path().to_path_buf(),
-        shape: corpus.shape(),
-        fingerprint: corpus.fingerprint(),
-    };
+    let part =
+        |corpus: &Corpus, path| Part { path, shape: corpus.shape(), fingerprint: corpus.fingerprint() };
     Ok(Data {
         name: name.to_owned(),
         whole: corpus.shape(),
-        train: part(&train),
-        test: part(&test),
+        train: part(&train, train_file),
+        test: part(&test, test_file),
         vocabulary: corpus.has_vocabulary(),
     })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tinylda::eval::predictive_perplexity;
 use tinylda::{Algorithm, Corpus, Error, Event, Inference, Model, PassReport, Stop, Trainer};
 
-use super::super::experiment;
+use super::super::{experiment, within};
 use super::Setup;
 use super::corpora::{Data, Part};
 use crate::progress::Ui;
@@ -239,7 +239,7 @@ impl Run {
         let trainer = self.trainer(threads);
         if let Some(bytes) = memory {
             // Only asked: the ceiling itself would be that of the process, in which others are at work too.
-            trainer.clone().memory(bytes).plan(&corpus)?;
+            within(trainer.clone(), bytes).plan(&corpus)?;
         }
         let mut watch = Watch::default();
         let trained = trainer.train(&corpus, |event| watch.see(event, &mut |done| tell(done, 0.0)))?;
@@ -280,9 +280,8 @@ impl Run {
         })?;
         let (way, last) = (folder.path().join("way"), folder.path().join("last.model"));
         let stops: Vec<u32> = STOPS.into_iter().filter(|&pass| pass <= self.settings.passes).collect();
-        let trainer = self
-            .trainer(threads)
-            .memory(memory.map_or(DESKTOP, |bytes| bytes.min(DESKTOP)))
+        let memory = memory.map_or(DESKTOP, |bytes| bytes.min(DESKTOP));
+        let trainer = within(self.trainer(threads), memory)
             .scratch(folder.path().join("scratch"))
             .snapshots(stops, way);
         let (mut watch, mut models) = (Watch::default(), Vec::new());

@@ -12,6 +12,7 @@ use tinylda::{Error, Event, Inference, Model, Resume, Stop, Trainer};
 
 use super::super::experiment;
 use super::super::train::how;
+use super::super::within;
 use super::choice::Choice;
 use super::{Settings, Setup};
 use crate::progress::{Bar, Left, Ui, Unit};
@@ -82,7 +83,7 @@ fn model_file(setup: &Setup<'_>, topics: u32, seed: u64) -> PathBuf {
 pub(super) fn trainer(setup: &Setup<'_>, topics: u32, seed: u64) -> Trainer {
     let mut trainer = how::trainer(&setup.a.training, topics, seed);
     if let Some(bytes) = setup.memory {
-        trainer = trainer.memory(bytes);
+        trainer = within(trainer, bytes);
     }
     let every = Some(setup.a.training.checkpoint_every).filter(|every| !every.is_zero());
     let folder = setup.out.join("runs").join(format!("k{topics}-s{seed}.checkpoint"));

@@ -37,13 +37,13 @@ pub(super) fn show(a: &args::Train, plan: &Plan, threads: usize) -> anyhow::Resu
         ("program and threads", one(plan.program)),
         ("words, index", one(plan.words)),
         ("phi", both(plan.phi, plan.phi_on_disk)),
-        ("scratch of the threads", one(plan.work)),
+        ("per-thread buffers", one(plan.work)),
         ("buffers", one(plan.buffers)),
         ("documents and messages", both(plan.kept, plan.kept_on_disk)),
-        ("in all", one(plan.memory())),
+        ("total", one(plan.memory())),
     ];
     if let Some(ceiling) = plan.ceiling {
-        rows.push(("granted", one(ceiling)));
+        rows.push(("limit", one(ceiling)));
     }
     if plan.on_disk() {
         rows.push(("read per pass, about", one(plan.read)));

@@ -31,6 +31,7 @@ use crate::topics::{Matrix, Part, Topics, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     matrices: 1,
+    rows_per_group: 1,
     state: StateKind::Labels,
     noisy: true,
     // Counts are whole numbers in f32.

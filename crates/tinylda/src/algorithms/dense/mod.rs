@@ -11,6 +11,7 @@ mod few;
 mod gather;
 pub(super) mod gibbs;
 pub(crate) mod inference;
+pub(super) mod memory;
 pub(super) mod nmf;
 pub(super) mod ovb;
 pub(crate) mod phases;

@@ -33,6 +33,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     matrices: 3,
+    rows_per_group: 2,
     state: StateKind::Nothing,
     noisy: true,
     own_start: true,

@@ -1,6 +1,7 @@
 //! What `tbp` is configured with.
 
 use super::counts::RowStorage;
+use super::cpu::deltas::DeltaStorage;
 use super::messages::MAX_DOCUMENT_TOPICS;
 use super::seed_words::SeedWord;
 use crate::settings::Active;
@@ -29,6 +30,8 @@ pub(crate) struct TbpConfig {
     pub(crate) growing: bool,
     /// Where the rows of phi may be.
     pub(crate) storage: RowStorage,
+    /// Where the deltas of a step may be.
+    pub(crate) deltas: DeltaStorage,
     /// Whether nothing is kept of documents between two visits.
     pub(crate) stateless: bool,
     /// Words that belong to a topic, in the order of the words.

@@ -7,6 +7,8 @@
 use std::mem::MaybeUninit;
 
 use super::messages::UNITS_PER_TOKEN;
+use crate::error::Result;
+use crate::numbers::{self, Number};
 use crate::simd::prefetch_line;
 
 /// A change of a number of phi: `cell` counts from the start of a group of rows.
@@ -23,13 +25,66 @@ const NONE: u32 = 1 << (BITS - 1);
 /// Cells that can be told apart.
 pub(crate) const MAX_CELLS: usize = 1 << (32 - BITS);
 
+/// Where deltas come from when they are applied: lists in memory, and blocks of lists that were moved to files.
+pub(crate) trait DeltaSource: Sync {
+    /// The deltas of list `list` that are in memory, in any number of parts.
+    fn in_memory(&self, list: usize) -> impl Iterator<Item = &DeltaList>;
+
+    /// Calls `each` for every block of list `list` that is in a file.
+    fn for_each_block(&self, list: usize, each: impl FnMut(&DeltaList) -> Result<()>) -> Result<()>;
+}
+
+/// Lists that are all in memory.
+impl DeltaSource for Vec<DeltaList> {
+    fn in_memory(&self, list: usize) -> impl Iterator<Item = &DeltaList> {
+        std::iter::once(&self[list])
+    }
+
+    fn for_each_block(&self, _: usize, _: impl FnMut(&DeltaList) -> Result<()>) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Changes, one behind the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeltaList(Vec<u32>);
 
 impl DeltaList {
+    /// Bytes of a list that has just been created for a delta of a message of at most [`UNITS_PER_TOKEN`] entries.
+    pub(crate) const FIRST_BYTES: u64 = 4 * 2 * 2 * UNITS_PER_TOKEN as u64;
+
     pub(crate) fn clear(&mut self) {
         self.0.clear();
+    }
+
+    /// Bytes of memory, spare capacity included.
+    pub(crate) fn bytes(&self) -> u64 {
+        4 * self.0.capacity() as u64
+    }
+
+    /// The coded deltas in blocks of at most `most` numbers, which must be at least two. A delta is never cut in two.
+    pub(crate) fn blocks(&self, most: usize) -> impl Iterator<Item = &[u32]> {
+        let mut rest = &self.0[..];
+        std::iter::from_fn(move || {
+            let mut end = 0;
+            while let Some(&code) = rest.get(end) {
+                let numbers = if code % (1 << BITS) == 0 { 2 } else { 1 };
+                if end + numbers > most {
+                    break;
+                }
+                end += numbers;
+            }
+            let (block, later) = rest.split_at_checked(end)?;
+            rest = later;
+            (!block.is_empty()).then_some(block)
+        })
+    }
+
+    /// Becomes the list of a block that was written as bytes.
+    pub(crate) fn read(&mut self, mut bytes: &[u8]) {
+        let count = bytes.len() / u32::BYTES;
+        // There are exactly so many.
+        let _ = numbers::take(&mut bytes, count, &mut self.0);
     }
 
     /// How many numbers they are: one or two for each.
@@ -147,6 +202,7 @@ impl SpareCapacity<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Delta, DeltaList, MAX_CELLS, UNITS_PER_TOKEN};
+    use crate::numbers;
     use proptest::prelude::*;
 
     proptest! {
@@ -167,6 +223,18 @@ mod tests {
                 unsafe { two.take(filled) };
             }
             prop_assert!(two.iter().eq(one.iter().filter(|change| change.units != 0)));
+            // Cut into blocks, written and read.
+            for most in [2, 3, 7, 1000] {
+                let mut read = Vec::new();
+                for block in one.blocks(most) {
+                    prop_assert!(!block.is_empty() && block.len() <= most);
+                    let (mut bytes, mut list) = (Vec::new(), DeltaList::default());
+                    numbers::put(block, &mut bytes);
+                    list.read(&bytes);
+                    read.extend(list.iter());
+                }
+                prop_assert!(one.iter().eq(read));
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 //! A document has a list of the topics it uses; the message of a non-zero says how many of its [`UNITS_PER_TOKEN`] are in which of
 //! them, two bytes for each. theta is the sum of the messages, and is not kept.
 
-use crate::numbers::{self, Number};
+use crate::error::Result;
+use crate::numbers::{Number, NumberReader, NumberWriter};
 
 /// Units of a token.
 pub(crate) const UNITS_PER_TOKEN: u32 = 64;
@@ -100,12 +101,20 @@ impl Messages {
         &mut self,
         topics: impl Iterator<Item = u16>,
         sizes: &[u8],
-        parts: impl Iterator<Item = MessageEntry>,
+        parts: impl ExactSizeIterator<Item = MessageEntry>,
     ) {
+        // A quarter more at a time: doubled, the lists of a long document would take too much.
+        fn reserve<T>(list: &mut Vec<T>, more: usize) {
+            if list.capacity() - list.len() < more {
+                list.reserve_exact(more.max(list.len() / 4));
+            }
+        }
         let before = self.topics.len();
         self.topics.extend(topics);
         self.lengths.push((self.topics.len() - before) as u16);
+        reserve(&mut self.sizes, sizes.len());
         self.sizes.extend_from_slice(sizes);
+        reserve(&mut self.parts, parts.len());
         self.parts.extend(parts);
     }
 
@@ -138,6 +147,12 @@ impl Messages {
         self.sizes.resize(nonzeros.sum(), 0);
     }
 
+    /// Bytes of memory of the messages of so many documents and non-zeros, with so many topics in use and entries in all.
+    pub(crate) fn bytes_of(documents: u64, nonzeros: u64, topics: u64, entries: u64) -> u64 {
+        let pairs = documents.saturating_add(topics).saturating_add(entries);
+        pairs.saturating_mul(2).saturating_add(nonzeros)
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> u64 {
         (2 * self.lengths.capacity()
@@ -154,22 +169,27 @@ impl Messages {
         self.parts.shrink_to_fit();
     }
 
-    /// Appends all of it.
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        numbers::put(&self.lengths, out);
-        numbers::put(&self.sizes, out);
-        numbers::put(&self.topics, out);
-        numbers::put(&self.parts, out);
+    /// Writes all of it.
+    pub(crate) fn put(&self, out: &mut NumberWriter<'_>) -> Result<()> {
+        out.put(&self.lengths)?;
+        out.put(&self.sizes)?;
+        out.put(&self.topics)?;
+        out.put(&self.parts)
     }
 
-    /// Takes the messages of so many documents and non-zeros from the front of what [`Messages::put`] wrote.
-    pub(crate) fn take(&mut self, bytes: &mut &[u8], documents: usize, nonzeros: usize) -> Option<()> {
-        numbers::take(bytes, documents, &mut self.lengths)?;
-        numbers::take(bytes, nonzeros, &mut self.sizes)?;
+    /// Takes the messages of so many documents and non-zeros from what [`Messages::put`] wrote; none where they are not there.
+    pub(crate) fn take(
+        &mut self,
+        from: &mut NumberReader<'_>,
+        documents: usize,
+        nonzeros: usize,
+    ) -> Result<Option<()>> {
+        let lists = from.take(documents, &mut self.lengths)?.zip(from.take(nonzeros, &mut self.sizes)?);
         let topics = self.lengths.iter().map(|&n| usize::from(n)).sum();
-        numbers::take(bytes, topics, &mut self.topics)?;
+        let topics = from.take(topics, &mut self.topics)?;
         let parts = self.sizes.iter().map(|&n| usize::from(n)).sum();
-        numbers::take(bytes, parts, &mut self.parts)
+        let parts = from.take(parts, &mut self.parts)?;
+        Ok(lists.and(topics).and(parts))
     }
 
     /// Whether all that the engine relies on holds, for documents with so many non-zeros each and K topics.

@@ -29,6 +29,7 @@ mod config;
 pub(crate) mod counts;
 pub(crate) mod cpu;
 pub(crate) mod delta;
+pub(super) mod memory;
 pub(crate) mod messages;
 pub(crate) mod schedule;
 pub(crate) mod seed_words;

@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 use super::input::Input;
 use super::lines::Lines;
 use crate::corpus::reader::BlockReader;
+use crate::corpus::source::CorpusOutput;
 use crate::corpus::writer::CorpusWriter;
 use crate::corpus::{Block, Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
-use crate::files::{AtomicFile, folder_of};
+use crate::files::folder_of;
 
 /// One non-zero: document (from 0), word (from 0), count.
 pub(super) type Entry = (u64, u32, u32);
@@ -218,7 +219,7 @@ impl DocumentWriter {
                 remedy: "give one name per line, in the order of the documents".into(),
             });
         }
-        Ok((self.writer.finish(words, vocabulary)?, self.empty))
+        Ok((self.writer.finish(words, vocabulary)?.shape(), self.empty))
     }
 }
 
@@ -312,7 +313,7 @@ impl DocumentSorter {
             in_order.writer.blocks.close_block()?;
             let blocks = in_order.writer.blocks;
             let mut file = blocks.out;
-            file.flush().map_err(Error::io("write", &self.output))?;
+            file.flush()?;
             sorter.add(Run::Blocks { file, entries: blocks.entries }, 0)?;
         }
         Ok(())
@@ -349,7 +350,7 @@ enum Run {
     /// Entries of 16 bytes each in a temporary file without a name.
     Entries(File),
     /// The blocks of a corpus file that was begun.
-    Blocks { file: AtomicFile, entries: Vec<crate::corpus::format::Entry> },
+    Blocks { file: CorpusOutput, entries: Vec<crate::corpus::format::Entry> },
 }
 
 /// Sorts more entries than fit in memory.
@@ -488,7 +489,7 @@ fn merge(runs: &[Run], folder: &Path, each: &mut dyn FnMut(Entry) -> Result<()>)
                 RunReader::Entries { reader: BufReader::with_capacity(1 << 16, file), folder }
             }
             Run::Blocks { file, entries } => RunReader::Blocks {
-                reader: BlockReader::new(file.file(), file.path(), entries, u32::MAX),
+                reader: BlockReader::new(file.bytes(), entries, u32::MAX),
                 block: Block::default(),
                 next_block: 0,
                 document: 0,

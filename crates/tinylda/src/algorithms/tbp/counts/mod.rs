@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use super::cpu::active_topics::PhiRow;
-use super::delta::{Delta, DeltaList, MAX_CELLS};
+use super::delta::{Delta, DeltaList, DeltaSource, MAX_CELLS};
 use super::messages::UNITS_PER_TOKEN;
 use crate::error::{Error, Result};
 use crate::memory;
@@ -30,7 +30,7 @@ use on_disk::OnDisk;
 use rare::{RareRow, Scales, Sorter, Spread, Weights};
 
 /// How many groups of equal work the words are cut into; more where cells would be too many.
-const GROUPS: usize = 32;
+pub(super) const GROUPS: usize = 32;
 /// Tokens of rare words make so many times the work of others where changes are made.
 const RARE_WORK: u64 = 8;
 /// The most units in a row of 32 bits: such numbers become 32-bit floats as if they had a sign.
@@ -50,7 +50,7 @@ const SAMPLES: (u64, u64) = (2, 64);
 const NARROW: usize = 0;
 const WIDE: usize = 1;
 const RARE: usize = 2;
-const FORMS: usize = 3;
+pub(super) const FORMS: usize = 3;
 /// Kinds of rows: each form in memory, and each in a file.
 const KINDS: usize = 2 * FORMS;
 
@@ -144,6 +144,12 @@ pub(crate) fn row_bytes((least, most): (u64, u64), topics: u32, units: u32) -> u
         WIDE => width.saturating_mul(4).max(rare),
         _ => width.saturating_mul(2).max(rare),
     }
+}
+
+/// Bytes of what is known of words, apart from their rows; with a file, where their rows are is known twice.
+pub(super) fn word_bytes(words: u32, samples: u64, file: bool) -> u64 {
+    let each = size_of::<RowAddress>() as u64 + if file { 8 } else { 4 };
+    u64::from(words).saturating_mul(each).saturating_add(samples.saturating_mul(2))
 }
 
 /// Makes changes of numbers.
@@ -456,12 +462,8 @@ impl Counts {
         done.into_iter().collect()
     }
 
-    /// Applies deltas; `of_list(i)` are those of list i, in any number of parts.
-    pub(crate) fn apply<'a, I: Iterator<Item = &'a DeltaList>>(
-        &mut self,
-        threads: &Threads,
-        of_list: impl Fn(usize) -> I + Sync,
-    ) -> Result<()> {
+    /// Applies deltas.
+    pub(crate) fn apply(&mut self, threads: &Threads, deltas: &impl DeltaSource) -> Result<()> {
         let Counts { rows: Rows { width, narrow, wide, rare, on_disk, sorters, places }, groups, .. } = self;
         let (width, on_disk, places) = (*width, on_disk.as_ref(), &*places);
         let (mut rest_narrow, mut rest_wide, mut rest_rare) = (&mut narrow[..], &mut wide[..], &mut rare[..]);
@@ -475,7 +477,8 @@ impl Counts {
             parts.push(GroupRows { narrow: own_narrow, wide: own_wide, rare: own_rare, start: pair[0] });
         }
         let work = |group: usize| {
-            let numbers = |form: usize| of_list(FORMS * group + form).map(DeltaList::numbers).sum::<u64>();
+            let lists = |form: usize| deltas.in_memory(FORMS * group + form);
+            let numbers = |form: usize| lists(form).map(DeltaList::numbers).sum::<u64>();
             (0..FORMS).map(|form| work(numbers(form), form)).sum()
         };
         let mut done: Vec<Result<()>> = parts.iter().map(|_| Ok(())).collect();
@@ -483,14 +486,19 @@ impl Counts {
         let parts = parts.map(|(group, part)| (work(group), (group, part))).collect();
         let sorter = |thread: usize| own(sorters, thread);
         threads.share(parts, sorter, |sorter, (group, (mut rows, done))| {
-            let Some(on_disk) = on_disk else {
-                (0..FORMS).for_each(|form| rows.apply(form, of_list(FORMS * group + form), sorter));
-                return;
-            };
-            *done = (0..FORMS).try_for_each(|form| {
-                let (here, there) = rows.divide(width, form, &places[form], of_list(FORMS * group + form));
+            let mut apply = |form: usize, lists: &mut dyn Iterator<Item = &DeltaList>| {
+                let Some(on_disk) = on_disk else {
+                    rows.apply(form, lists, sorter);
+                    return Ok(());
+                };
+                let (here, there) = rows.divide(width, form, &places[form], lists);
                 rows.apply(form, std::iter::once(&here), sorter);
                 on_disk.apply(form, rows.start.rows[FORMS + form], there)
+            };
+            *done = (0..FORMS).try_for_each(|form| {
+                let list = FORMS * group + form;
+                apply(form, &mut deltas.in_memory(list))?;
+                deltas.for_each_block(list, |block| apply(form, &mut std::iter::once(block)))
             });
         });
         done.into_iter().collect()

@@ -191,6 +191,11 @@ impl ActiveTopics {
     }
 
     /// One more topic in use, without units yet. Returns its place on the active.
+    /// Frees the memory of messages, which a long document has made large.
+    pub(crate) fn free(&mut self) {
+        self.messages = Vec::new();
+    }
+
     pub(crate) fn push(&mut self, topic: u32, inverse: f32, factor: f32) -> usize {
         assert!((topic as usize) < self.end && self.length < MAX_DOCUMENT_TOPICS, "a topic too many");
         let at = self.length;
@@ -364,7 +369,10 @@ impl ActiveTopics {
     ) -> u16 {
         const MOST: usize = UNITS_PER_TOKEN as usize;
         self.last = self.messages.len();
-        self.messages.reserve(MOST);
+        if self.messages.capacity() - self.messages.len() < MOST {
+            // A quarter more at a time, for documents with very many words.
+            self.messages.reserve_exact(MOST.max(self.messages.len() / 4));
+        }
         let ActiveTopics { columns, used, messages, risen, weighed, .. } = self;
         let share = word.x as f32;
         let mut deltas = word.deltas.reserve(word.cell, word.x, word.old.len() + MOST);
@@ -557,7 +565,7 @@ unsafe fn whole_of<V: Vector>(
 /// Sets p of the words at work; returns their sums of p*t. `NARROW`: all rows are, which is faster to know before.
 ///
 /// # Safety
-/// As of [`whole`]; every column has its sixteen numbers in each row, and what `NARROW` says is so.
+/// As of [`whole_of`]; every column has its sixteen numbers in each row, and what `NARROW` says is so.
 #[inline(always)]
 unsafe fn whole_weights<V: Vector, const NARROW: bool>(
     columns: &mut [AllTopicsColumn],

@@ -20,10 +20,11 @@
 use super::active_topics::{
     ActiveTopics, AllTopicsColumn, UpdateParams, WORDS_PER_BATCH, WeighedMessage, WordUpdate,
 };
+use super::deltas::Deltas;
 use crate::algorithms::Failed;
 use crate::algorithms::dense::document::NotANumber;
 use crate::algorithms::tbp::counts::{Counts, RowBuffer};
-use crate::algorithms::tbp::delta::{Delta, DeltaList};
+use crate::algorithms::tbp::delta::Delta;
 use crate::algorithms::tbp::messages::{DocumentMessages, MessageEntry, Messages, UNITS_PER_TOKEN};
 use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::Document;
@@ -79,51 +80,6 @@ pub(super) struct UpdateContext<'a> {
     pub(super) least: f32,
     /// and the units of a quantum of its first messages.
     pub(super) first_quantum: u16,
-}
-
-/// What documents change: phi, by groups of words, and lambda.
-#[derive(Debug)]
-pub(super) struct Deltas {
-    pub(super) phi: Vec<DeltaList>,
-    pub(super) lambda: Vec<i64>,
-}
-
-impl Deltas {
-    /// No deltas, for so many lists and topics.
-    pub(super) fn new(lists: usize, topics: usize) -> Deltas {
-        Deltas { phi: vec![DeltaList::default(); lists], lambda: vec![0; topics] }
-    }
-
-    /// Forgets what has been applied; the memory of the lists is kept.
-    pub(super) fn clear(&mut self) {
-        self.phi.iter_mut().for_each(DeltaList::clear);
-        self.lambda.fill(0);
-    }
-
-    /// Enters what a document has in its topics into lambda, or takes it out. `summed`: the active has exactly the sum.
-    fn lambda(
-        &mut self,
-        active: &ActiveTopics,
-        document: Document<'_>,
-        (sizes, parts): (&[u8], &[MessageEntry]),
-        summed: bool,
-        sign: i64,
-    ) {
-        // Up to here 32-bit floats count exactly.
-        if summed && document.tokens() < (1 << 24) / u64::from(UNITS_PER_TOKEN) {
-            for (k, units) in active.topics() {
-                self.lambda[k as usize] += sign * units as i64;
-            }
-            return;
-        }
-        let kept = DocumentMessages { topics: &[], sizes, parts };
-        for (message, &x) in kept.iter().zip(document.counts) {
-            for part in message {
-                let units = i64::from(x) * i64::from(part.units());
-                self.lambda[active.topic(part.place()) as usize] += sign * units;
-            }
-        }
-    }
 }
 
 /// The log of a product of many numbers: a logarithm per non-zero would take a tenth of the time.
@@ -193,6 +149,12 @@ impl DocumentScratch {
             chosen: Vec::new(),
             rows: Default::default(),
         }
+    }
+
+    /// Frees what a document with very many words has made large.
+    pub(super) fn free(&mut self) {
+        self.active.free();
+        self.sizes = Vec::new();
     }
 
     /// Lays a document out: its topics, and what its messages have in them.
@@ -415,7 +377,12 @@ impl UpdateContext<'_> {
     }
 
     /// Enters all messages of a document into phi and lambda.
-    pub(super) fn enter(self, document: Document<'_>, kept: DocumentMessages<'_>, deltas: &mut Deltas) {
+    pub(super) fn enter(
+        self,
+        document: Document<'_>,
+        kept: DocumentMessages<'_>,
+        deltas: &mut Deltas,
+    ) -> Result<(), Failed> {
         for ((message, &w), &x) in kept.iter().zip(document.words).zip(document.counts) {
             let address = self.counts.address(w);
             for part in message {
@@ -423,7 +390,9 @@ impl UpdateContext<'_> {
                 deltas.phi[address.list as usize].push(Delta { cell: address.cell + topic, units });
                 deltas.lambda[topic as usize] += i64::from(units);
             }
+            deltas.note(1)?;
         }
+        Ok(())
     }
 
     /// The log-likelihood of a document.
@@ -513,6 +482,7 @@ impl UpdateContext<'_> {
                 let (parts, from) = scratch.active.messages();
                 scratch.sizes.push((parts.len() - from) as u8);
             }
+            deltas.note(words.len())?;
         }
         Ok(log.value() - self.norm(document))
     }

@@ -5,6 +5,7 @@
 //! for any number of threads. No formulas here: those are in `documents` and `active_topics`.
 
 pub(crate) mod active_topics;
+pub(crate) mod deltas;
 mod documents;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,11 @@ use crate::settings::Active;
 use crate::simd::{Kernel, Lanes};
 use crate::threads::{Threads, locked};
 use active_topics::UpdateParams;
-use documents::{Deltas, DocumentScratch, UpdateContext};
+use deltas::{AllDeltas, Deltas};
+use documents::{DocumentScratch, UpdateContext};
+
+/// Bytes of messages that a worker does not keep memory for.
+const LARGE_CHUNK: u64 = 1 << 20;
 
 /// What the processor's backend is created with.
 #[derive(Debug)]
@@ -88,11 +93,11 @@ impl Cpu {
         let counts = || Counts::new(word_tokens, setup.topics, &config.storage, setup.threads.count());
         let current = counts()?;
         let next = if config.stateless { Some(Box::new(counts()?)) } else { None };
-        let (lists, topics) = (current.lists(), setup.topics as usize);
+        let (lists, topics, workers) = (current.lists(), setup.topics as usize, setup.threads.count());
         let worker = |_| {
             Mutex::new(Worker {
                 scratch: DocumentScratch::new(setup.topics),
-                deltas: Deltas::new(lists, topics),
+                deltas: Deltas::new(lists, topics, &config.deltas, workers),
                 out: Messages::default(),
                 block: Block::default(),
             })
@@ -104,7 +109,7 @@ impl Cpu {
             seeds: config.seeds.clone(),
             counts: current,
             next,
-            workers: (0..setup.threads.count()).map(worker).collect(),
+            workers: (0..workers).map(worker).collect(),
             setup,
             buffer: RowBuffer::default(),
         })
@@ -170,7 +175,7 @@ impl Cpu {
         match params.operation {
             Operation::Update => self.update(context, params, task),
             Operation::Load => {
-                context.enter(task.document, task.messages, task.deltas);
+                context.enter(task.document, task.messages, task.deltas)?;
                 Ok(0.0)
             }
             Operation::Measure if task.document.words.is_empty() => Ok(0.0),
@@ -204,6 +209,12 @@ impl Cpu {
             chunk.messages.copy(out);
         }
         let (topics_in_use, documents_in_use) = out.active();
+        if out.bytes() > LARGE_CHUNK {
+            // Otherwise every worker would come to hold the longest document of the corpus.
+            *out = Messages::default();
+            worker.block = Block::default();
+            scratch.free();
+        }
         Ok(ChunkSums { log_likelihood, topics_in_use, documents_in_use })
     }
 
@@ -242,17 +253,15 @@ impl Backend for Cpu {
     fn apply(&mut self, lambda: &mut [i64], to_next: bool) -> Result<()> {
         let Cpu { counts, next, workers, setup, .. } = self;
         let counts = next.as_deref_mut().filter(|_| to_next).unwrap_or(counts);
-        let mut deltas: Vec<&mut Deltas> = workers
-            .iter_mut()
-            .map(|worker| &mut worker.get_mut().unwrap_or_else(PoisonError::into_inner).deltas)
-            .collect();
-        let of_list = |list: usize| deltas.iter().map(move |own| &own.phi[list]);
-        counts.apply(&setup.threads, of_list)?;
-        for own in &mut deltas {
+        let workers = workers.iter_mut();
+        let deltas = workers.map(|own| &mut own.get_mut().unwrap_or_else(PoisonError::into_inner).deltas);
+        let mut deltas = AllDeltas(deltas.collect());
+        counts.apply(&setup.threads, &deltas)?;
+        for own in &mut deltas.0 {
             for (lambda, more) in lambda.iter_mut().zip(&own.lambda) {
                 *lambda += more;
             }
-            own.clear();
+            own.clear()?;
         }
         Ok(())
     }
@@ -263,7 +272,7 @@ impl Backend for Cpu {
             let address = self.counts.address(seed.word);
             lists[address.list as usize].push(Delta { cell: address.cell + seed.topic, units: units as i32 });
         }
-        self.counts.apply(&self.setup.threads, |list| std::iter::once(&lists[list]))
+        self.counts.apply(&self.setup.threads, &lists)
     }
 
     fn recompute_prior_mass(&mut self, factors: &[Lanes], beta: f32, round: u32) -> Result<()> {

@@ -26,7 +26,7 @@ use super::lines::Lines;
 use super::options::{Parts, TextPipeline, is_text_name};
 use super::words::{Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
 use super::{Format, ImportProgress};
-use crate::corpus::{About, CorpusWriter, Details, Shape, Vocabulary};
+use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 
@@ -231,7 +231,8 @@ impl TextImport<'_> {
         let places = self.origin.is_some();
         let sources = self.origin.iter().map(|path| self.reader.shape.source(path, self.format));
         let about = About { pipeline: Some(pipeline), sources: sources.collect() };
-        let mut writer = CorpusWriter::create_with(self.output, named, labelled, places, &about)?;
+        let fields = DocumentFields { names: named, labels: labelled, places };
+        let mut writer = CorpusWriter::create_with(self.output, fields, &about)?;
         let (mut empty, mut documents) = (0, 0u64);
         let mut write = |filled: Filled| {
             if fixed {
@@ -281,7 +282,7 @@ impl TextImport<'_> {
                 remedy: "check that the vocabulary belongs to this text, and that the text is in the right column or field".into(),
             });
         }
-        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?, empty))
+        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(), empty))
     }
 }
 
