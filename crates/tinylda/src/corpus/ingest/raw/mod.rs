@@ -91,7 +91,7 @@ impl TextImport<'_> {
                 })?;
             }
         }
-        source.rewind()?;
+        source.put_back(batch)?;
         Ok(guess(&sample))
     }
 

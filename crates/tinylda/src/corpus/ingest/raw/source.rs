@@ -67,6 +67,10 @@ pub(crate) trait TextSource {
     fn rewind(&mut self) -> Result<()>;
     /// Fills a batch, which is empty; false where nothing is left.
     fn next(&mut self, batch: &mut Batch) -> Result<bool>;
+    /// Takes back the first batch, so that it is the next one again.
+    fn put_back(&mut self, _first: Batch) -> Result<()> {
+        self.rewind()
+    }
     /// Bytes read since the beginning, and how many there are, where it is known.
     fn progress(&self) -> (u64, Option<u64>);
     /// Whether its path and the places of bytes in it will lead to the texts later.
@@ -92,6 +96,8 @@ pub(crate) struct FileSource {
     unpacked: Option<Vec<u8>>,
     /// The whole input, decompressed.
     whole: Option<Arc<[u8]>>,
+    /// A batch that was put back.
+    first: Option<Batch>,
     /// The beginning of a record whose end was not there yet.
     rest: Vec<u8>,
     offset: u64,
@@ -110,6 +116,7 @@ impl FileSource {
             unpacked: (input.compression != Compression::None).then(Vec::new),
             whole: None,
             input,
+            first: None,
             rest: Vec::new(),
             offset: 0,
             line: 1,
@@ -144,13 +151,24 @@ impl TextSource for FileSource {
             self.input = self.reopen()?;
             self.unpacked = (self.compression != Compression::None).then(Vec::new);
         }
+        self.first = None;
         self.rest.clear();
         (self.offset, self.line, self.at_end) = (0, 1, false);
         Ok(())
     }
 
+    /// Keeps the batch, so that the input need not be opened again.
+    fn put_back(&mut self, first: Batch) -> Result<()> {
+        self.first = Some(first);
+        Ok(())
+    }
+
     fn next(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.clear();
+        if let Some(first) = self.first.take() {
+            *batch = first;
+            return Ok(!batch.pieces.is_empty());
+        }
         std::mem::swap(&mut batch.bytes, &mut self.rest);
         self.rest.clear();
         let mut want = BATCH;
@@ -328,5 +346,31 @@ impl TextSource for FolderSource {
 
     fn progress(&self) -> (u64, Option<u64>) {
         (self.read, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_is_put_back_comes_again() {
+        let text = "some words\n".repeat(300_000);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        std::fs::write(&path, &text).unwrap();
+        let mut source = FileSource::new(Input::open(&path).unwrap(), Ends::Lines);
+        // Later batches do not depend on the file: it is not opened again.
+        std::fs::remove_file(&path).unwrap();
+        let mut batch = Batch::default();
+        assert!(source.next(&mut batch).unwrap());
+        source.put_back(batch).unwrap();
+        let (mut all, mut batch, mut offset) = (Vec::new(), Batch::default(), 0);
+        while source.next(&mut batch).unwrap() {
+            assert_eq!(batch.pieces[0].offset, offset);
+            offset += batch.bytes.len() as u64;
+            all.extend_from_slice(&batch.bytes);
+        }
+        assert!(all == text.as_bytes());
     }
 }
