@@ -186,21 +186,19 @@ fn messages_that_cannot_leave() {
     }
 }
 
-/// Trains until it is asked to stop at the n-th word of progress; nothing where it came to its end before.
+/// Trains until it is asked to stop at the n-th report of progress or of a pass, of which there are some on any machine; nothing
+/// where it came to its end before.
 fn stop_at(trainer: &Trainer, corpus: &Corpus, model: &Path, n: u32) -> Option<Error> {
-    let mut words = 0;
+    let mut reports = 0;
     let result = trainer.train_to(corpus, model, |event| {
         if let Event::Progress(progress) = event {
             assert!(
                 progress.done > 0.0 && progress.done <= 1.0 && progress.documents <= progress.documents_total
             );
-            words += 1;
         }
-        if words >= n && matches!(event, Event::Progress(_)) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        let asked = matches!(event, Event::Progress(_) | Event::Pass(_));
+        reports += u32::from(asked);
+        if asked && reports >= n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     result.err()
 }
