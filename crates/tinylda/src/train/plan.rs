@@ -53,7 +53,7 @@ pub(crate) struct StringBytes {
     pub(crate) packed: u64,
     /// The vocabulary in memory.
     pub(crate) vocabulary: u64,
-    /// The index of the corpus in memory.
+    /// The open corpus: its index, and all of it where it is not in a file.
     pub(crate) index: u64,
 }
 
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
         // Messages that must be in memory; those of tbp need not.
         let error = Plan::new(&pubmed_with(Algorithm::Bp), 100, Some(1 << 30)).unwrap_err();
-        assert_eq!(proposed(&error, "memory").as_deref(), Some("112GiB"));
+        assert_eq!(proposed(&error, "memory").as_deref(), Some("113GiB"));
         assert_eq!(proposed(&error, "algorithm").as_deref(), Some("tbp"));
     }
 
