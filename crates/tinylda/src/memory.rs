@@ -5,6 +5,12 @@ use crate::error::{Error, Result};
 /// One part in so many of a memory ceiling is left free: what the allocator needs besides cannot be counted.
 pub(crate) const SLACK: u64 = 32;
 
+/// What the allocator takes besides so many bytes of buffers: holes between lists that grow and shrink, up to a limit, since large
+/// lists leave none.
+pub(crate) fn allocator_overhead(buffers: u64) -> u64 {
+    buffers.min(16 << 20) / 4 + (512 << 10)
+}
+
 /// What a thread takes, apart from what it works with.
 pub(crate) const THREAD: u64 = 128 << 10;
 

@@ -5,31 +5,24 @@ use std::time::Instant;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tinylda::report::{Pass, Report, Run};
+use tinylda::report::{ModelSize, Pass, Report, Run};
 use tinylda::{Corpus, Error, Model, human_bytes};
 
-use super::{ceiling, check_output, infer, print, shown};
+use super::{PROGRAM_BYTES, ceiling, check_output, infer, print, shown};
 use crate::args;
 use crate::progress::{Bar, Ui, Unit};
-
-/// What documents, words and the map take beside the model, in bytes, and for each pair of topics.
-const WORK: u64 = 64 << 20;
-const PAIR: u64 = 32;
 
 pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
     let began = Instant::now();
     check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
     tinylda::check_writable(&a.output)?;
     let most = a.memory.and_then(|size| ceiling(Some(size)).transpose()).transpose()?;
+    let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
+    let threads = infer::threads(a.threads);
     if let Some(most) = most {
-        // The file is phi, and a little more.
-        fits(std::fs::metadata(&a.model).map_or(0, |file| file.len()) + WORK, most)?;
+        fits(need(ModelSize::of_file(&a.model)?, corpus.as_ref(), threads)?, most)?;
     }
     let model = Model::load(&a.model)?;
-    if let Some(most) = most {
-        fits(need(model.words(), model.topics()), most)?;
-    }
-    let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
     let (log, asked) = match &a.log {
         Some(log) => (log.clone(), true),
         None => (with_more(&a.model, ".log.jsonl"), false),
@@ -48,7 +41,7 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
         passes,
         memory: None,
         texts: !a.no_text,
-        threads: infer::threads(a.threads),
+        threads,
     };
     let bytes = making.write(&model, corpus.as_ref(), &a.output, ui)?;
     let seconds = began.elapsed().as_secs_f64();
@@ -65,9 +58,10 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
 }
 
 /// What a report of such a model takes.
-pub(super) fn need(words: u32, topics: u32) -> u64 {
-    let row = u64::from(topics).next_multiple_of(16) * 4;
-    u64::from(words) * row + u64::from(topics) * u64::from(topics) * PAIR + WORK
+pub(super) fn need(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
+    let report = Report { threads, texts: true, run: Run::default() };
+    let bytes = PROGRAM_BYTES + report.memory_bytes(model, corpus)?;
+    Ok(bytes + bytes / 32)
 }
 
 /// Refuses memory that the model does not fit in.

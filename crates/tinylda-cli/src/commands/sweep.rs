@@ -15,6 +15,8 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::DetectedInput;
+use tinylda::eval::Coherence;
+use tinylda::report::ModelSize;
 use tinylda::{Block, Corpus, Error, human_bytes};
 
 use super::train::how;
@@ -183,11 +185,12 @@ fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
     }
     for &k in topics {
         let plan = runs::trainer(setup, k, setup.a.seed).plan(&setup.train)?;
-        // A model is measured in memory: K numbers per word, in rows of sixteen.
-        let model = u64::from(setup.train.shape().words) * u64::from(k.next_multiple_of(16)) * 4;
-        // Pairs of top words are counted on every thread; 2 MiB for lists that are not worth a formula.
-        let pairs = u64::from(k) * u64::from(setup.a.top).pow(2) * 8 * setup.threads as u64;
-        let needed = plan.program + plan.words + model + plan.buffers + pairs + (2 << 20);
+        // A model is evaluated in memory; 1 MiB for lists that are not worth a formula.
+        let model = ModelSize::of_training(&setup.train, k).memory_bytes();
+        let how = Coherence { threads: setup.threads, ..Coherence::default() };
+        let coherence = how.memory_bytes(&setup.corpus, k, setup.a.top);
+        let needed = plan.program + model + coherence + (1 << 20);
+        let needed = needed + needed / 32;
         if let Some(memory) = setup.memory.filter(|&memory| memory < needed) {
             let expected = format!("at least {} for {k} topics", human_bytes(needed));
             return Err(Error::out_of_range("memory", human_bytes(memory), expected)

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
-use tinylda::report::Pass;
+use tinylda::report::{ModelSize, Pass};
 use tinylda::{Corpus, Event, Model, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
 
 use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, within};
@@ -71,7 +71,9 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         return plan::show(a, &plan, trainer.threads_used());
     }
     if let Some(bytes) = plan.ceiling.filter(|_| a.report.is_some()) {
-        super::report::fits(super::report::need(corpus.shape().words, a.topics), bytes)?;
+        let model = ModelSize::of_training(&corpus, a.topics);
+        let threads = super::infer::threads(a.training.threads);
+        super::report::fits(super::report::need(model, Some(&corpus), threads)?, bytes)?;
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
     tinylda::check_writable(a.output())?;

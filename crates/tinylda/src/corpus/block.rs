@@ -223,6 +223,7 @@ pub(crate) fn decode(
     const SHORT: &str = "the block ends too soon";
     block.between = 0;
     let mut at = unpack(bytes, documents, &mut block.starts).ok_or(SHORT)?;
+    block.starts.reserve_exact(1);
     let mut total = 0u64;
     for start in &mut block.starts {
         let length = u64::from(*start);

@@ -68,10 +68,15 @@ pub(crate) fn unpack(bytes: &[u8], n: usize, out: &mut Vec<u32>) -> Option<usize
     Some(at)
 }
 
+/// The lengths of strings in bytes, packed.
+pub(crate) fn pack_lengths<'a>(strings: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
+    let lengths: Vec<u32> = strings.map(|s| s.len() as u32).collect();
+    pack(&lengths, out);
+}
+
 /// Strings one after another: their lengths in bytes, packed, then the bytes.
 pub(crate) fn pack_strings<'a>(strings: impl Iterator<Item = &'a str> + Clone, out: &mut Vec<u8>) {
-    let lengths: Vec<u32> = strings.clone().map(|s| s.len() as u32).collect();
-    pack(&lengths, out);
+    pack_lengths(strings.clone(), out);
     for s in strings {
         out.extend_from_slice(s.as_bytes());
     }

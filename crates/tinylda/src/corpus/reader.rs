@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::about::About;
 use super::block::{Block, decode, pieces};
 use super::format::{self, Directory, Entry};
-use super::pack::{GROUP, unpack, unpack_strings};
+use super::pack::{GROUP, pack_lengths, unpack, unpack_strings};
 use super::place::{self, TextPlace};
 use super::source::CorpusSource;
 use super::{Shape, Vocabulary};
@@ -212,15 +212,56 @@ impl Corpus {
         Ok(Some(Vocabulary::from_parts(text, ends)))
     }
 
+    /// Whether the corpus has exactly these words, in this order. Its own vocabulary is read, but not held in memory.
+    pub(crate) fn has_words(&self, words: &Vocabulary) -> Result<bool> {
+        /// Words or bytes that are compared at a time; lengths are packed in groups, which must not be cut.
+        const SOME: usize = GROUP << 10;
+        let d = &self.directory;
+        if !d.has_vocabulary || words.len() != d.shape.words as usize {
+            return Ok(false);
+        }
+        let (mut offset, mut crc) =
+            (d.words_offset + 16 * u64::from(d.shape.words), crc32fast::Hasher::new());
+        let (end, mut buffer) = (offset + d.vocabulary_bytes, Vec::new());
+        let mut same = |bytes: &[u8]| {
+            if offset + bytes.len() as u64 > end {
+                return Ok(false);
+            }
+            buffer.resize(bytes.len(), 0);
+            let source = self.source.bytes();
+            source.read_exact_at(&mut buffer, offset).map_err(Error::io("read", source.origin()))?;
+            offset += bytes.len() as u64;
+            crc.update(&buffer);
+            Ok::<bool, Error>(buffer == bytes)
+        };
+        let mut rest = words.iter();
+        for _ in 0..words.len().div_ceil(SOME) {
+            let mut packed = Vec::new();
+            pack_lengths(rest.by_ref().take(SOME), &mut packed);
+            if !same(&packed)? {
+                return Ok(false);
+            }
+        }
+        for some in words.parts().0.as_bytes().chunks(SOME) {
+            if !same(some)? {
+                return Ok(false);
+            }
+        }
+        Ok(offset == end && crc.finalize() == d.vocabulary_crc)
+    }
+
+    /// Bytes of memory for reading the largest block.
+    pub(crate) fn block_buffer_bytes(&self) -> u64 {
+        let entries = self.directory.entries.iter();
+        let bytes =
+            |e: &Entry| u64::from(e.bytes) + Block::bytes(u64::from(e.documents), u64::from(e.nonzeros));
+        entries.map(bytes).max().unwrap_or(0)
+    }
+
     /// Bytes of memory that [`vocabulary`](Corpus::vocabulary) takes: the text once, an end and for a while a length per word.
     pub fn vocabulary_bytes(&self) -> u64 {
         let words = if self.directory.has_vocabulary { u64::from(self.directory.shape.words) } else { 0 };
         self.directory.vocabulary_bytes + 12 * words
-    }
-
-    /// Bytes of memory of an open corpus.
-    pub(crate) fn index_bytes(&self) -> u64 {
-        (self.directory.entries.capacity() * size_of::<Entry>()) as u64
     }
 
     /// Reads how the corpus was made: its text pipeline and the files of its texts. Empty if that is not known.

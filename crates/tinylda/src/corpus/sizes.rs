@@ -46,6 +46,18 @@ impl PieceSizes {
     }
 }
 
+impl Corpus {
+    /// Different words of the longest document.
+    pub(crate) fn longest_document(&self) -> Result<u64> {
+        let (mut buffer, mut lengths, mut longest) = (Vec::new(), Vec::new(), 0);
+        for i in 0..self.blocks() {
+            self.block_lengths(i, &mut buffer, &mut lengths)?;
+            longest = longest.max(lengths.iter().copied().max().unwrap_or(0));
+        }
+        Ok(u64::from(longest))
+    }
+}
+
 /// Non-zeros of the largest of `count` pieces: each has one document in so many.
 fn largest_piece(lengths: &[u32], count: usize) -> u64 {
     let mut sums = vec![0u64; count.max(1)];

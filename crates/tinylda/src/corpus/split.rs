@@ -45,7 +45,6 @@ pub fn split(
         return Err(Error::out_of_range("test", found, "a share with at least one document in each part")
             .with_remedy("choose another share, or a larger corpus"));
     }
-    let vocabulary = corpus.vocabulary()?;
     let about = corpus.about()?;
     let fields = DocumentFields {
         names: corpus.has_names(),
@@ -78,6 +77,7 @@ pub fn split(
         }
     }
     let [train, test] = parts;
+    let vocabulary = corpus.vocabulary()?;
     // Both are on disk before either appears: half a split could let test documents into a training.
     let train = train.seal(shape.words, vocabulary.as_ref())?;
     let test = test.seal(shape.words, vocabulary.as_ref())?;

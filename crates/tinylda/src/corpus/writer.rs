@@ -6,7 +6,7 @@ use std::path::Path;
 use super::about::About;
 use super::block::encode;
 use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES, Parts};
-use super::pack::pack_strings;
+use super::pack::{pack_lengths, pack_strings};
 use super::place::{TextPlace, pack_places};
 use super::source::CorpusOutput;
 use super::{Corpus, Shape, Vocabulary};
@@ -307,11 +307,16 @@ impl CorpusWriter {
             crc.update(&n.to_le_bytes());
             out.put(&n.to_le_bytes())?;
         }
-        let mut text = Vec::new();
-        if let Some(v) = vocabulary {
-            pack_strings(v.iter(), &mut text);
+        let mut lengths = Vec::new();
+        let text = vocabulary.map_or("", |vocabulary| {
+            pack_lengths(vocabulary.iter(), &mut lengths);
+            vocabulary.parts().0
+        });
+        let mut vocabulary_crc = crc32fast::Hasher::new();
+        for part in [&lengths, text.as_bytes()] {
+            vocabulary_crc.update(part);
+            out.put(part)?;
         }
-        out.put(&text)?;
         out.put(&self.about)?;
         let about_bytes = u32::try_from(self.about.len()).map_err(|_| Error::Input {
             path,
@@ -332,8 +337,8 @@ impl CorpusWriter {
             parts: self.parts,
             words_offset: offset,
             words_crc: crc.finalize(),
-            vocabulary_bytes: text.len() as u64,
-            vocabulary_crc: crc32fast::hash(&text),
+            vocabulary_bytes: (lengths.len() + text.len()) as u64,
+            vocabulary_crc: vocabulary_crc.finalize(),
             about_bytes,
             about_crc: crc32fast::hash(&self.about),
             entries,

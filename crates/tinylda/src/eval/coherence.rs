@@ -139,6 +139,14 @@ pub struct Coherences {
 type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
 impl Coherence {
+    /// Bytes of memory that [`of_corpus`](Coherence::of_corpus) takes besides the model, for so many words of every topic.
+    pub fn memory_bytes(&self, corpus: &Corpus, topics: u32, top: u32) -> u64 {
+        let pairs = u64::from(topics).saturating_mul(u64::from(top).saturating_mul(u64::from(top) + 1) / 2);
+        let own = corpus.block_buffer_bytes().saturating_add(pairs.saturating_mul(8));
+        let slots = u64::from(corpus.shape().words).saturating_mul(8);
+        own.saturating_mul(self.threads.max(1) as u64).saturating_add(slots)
+    }
+
     /// From a corpus. It has no order of words, so that a window is a whole document.
     ///
     /// `topics` are lists of the model's words, the best first. `progress` is told blocks.

@@ -24,6 +24,12 @@ impl Known {
     /// Matches the words of a corpus to those of a model.
     pub fn new(model: &Model, corpus: &Corpus) -> Result<Known> {
         let words = corpus.shape().words;
+        // The usual case takes no memory.
+        if let Some(its) = model.vocabulary()
+            && corpus.has_words(its)?
+        {
+            return Ok(Known { ids: None });
+        }
         let mine = corpus.vocabulary()?;
         match (&mine, model.vocabulary()) {
             (Some(mine), Some(its)) if mine != its => {

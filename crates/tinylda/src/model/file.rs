@@ -9,12 +9,12 @@ use safetensors::tensor::{Dtype, Metadata};
 use serde::Serialize;
 
 use super::{Model, TrainingRecord};
-use crate::corpus::{MAGIC, Vocabulary};
+use crate::corpus::{Corpus, MAGIC, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, ByteSink, ByteSource, MEMORY, Summed, open_regular};
 use crate::memory;
-use crate::simd::flat_mut;
-use crate::topics::Topics;
+use crate::simd::{LANES, flat_mut};
+use crate::topics::{Topics, stride};
 
 const FORMAT: &str = "tinylda-model";
 const VERSION: u32 = 1;
@@ -59,6 +59,40 @@ fn floats(out: &mut Summed<impl ByteSink>, values: &[f32]) -> Result<()> {
         out.put(&bytes[..4 * chunk.len()])?;
     }
     Ok(())
+}
+
+/// How large a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelSize {
+    /// Number of words.
+    pub words: u32,
+    /// Number of topics.
+    pub topics: u32,
+    /// Bytes of all words' texts.
+    pub vocabulary_bytes: u64,
+}
+
+impl ModelSize {
+    /// Reads the size of the model in a file, and nothing else of it.
+    pub fn of_file(path: impl AsRef<Path>) -> Result<ModelSize> {
+        let path = path.as_ref();
+        let (file, length) = open_regular(path, "model")?;
+        ModelReader { source: ByteSource::File { file: &file, path }, length }.size()
+    }
+
+    /// The size of a model with so many topics that is trained on a corpus.
+    pub fn of_training(corpus: &Corpus, topics: u32) -> ModelSize {
+        ModelSize { words: corpus.shape().words, topics, vocabulary_bytes: corpus.vocabulary_bytes() }
+    }
+
+    /// Bytes of memory of the model, what loading it takes included.
+    pub fn memory_bytes(&self) -> u64 {
+        let (words, row) = (u64::from(self.words), stride(self.topics) as u64 * 4 * LANES as u64);
+        let vocabulary = if self.vocabulary_bytes > 0 { words.saturating_mul(16) } else { 0 };
+        let rows = words.saturating_add(4).saturating_mul(row);
+        rows.saturating_add(self.vocabulary_bytes).saturating_add(vocabulary).saturating_add(1 << 20)
+    }
 }
 
 /// All of a model except phi.
@@ -254,8 +288,8 @@ impl ModelReader<'_> {
         Error::WrongKind { path: self.source.origin().to_path_buf(), kind: "model", hint: hint.into() }
     }
 
-    /// Reads the header, and checks it and the checksum of all bytes.
-    fn header(&self) -> Result<ParsedHeader> {
+    /// Reads the header: its bytes, and the tensors that it lists.
+    fn tensors(&self) -> Result<(Vec<u8>, Metadata)> {
         let start = self.bytes(0, self.length.min(9))?;
         if start.get(8) != Some(&b'{') {
             return Err(self.wrong_kind(&start));
@@ -271,11 +305,29 @@ impl ModelReader<'_> {
         if data + tensors.data_len() as u64 != self.length {
             return Err(self.damaged(self.length, "its length is not what its header says"));
         }
-        let empty = std::collections::HashMap::new();
-        let about = tensors.metadata().as_ref().unwrap_or(&empty);
-        if about.get("format").map(String::as_str) != Some(FORMAT) {
+        let format = tensors.metadata().as_ref().and_then(|about| about.get("format"));
+        if format.map(String::as_str) != Some(FORMAT) {
             return Err(self.wrong_kind(&start));
         }
+        Ok((header, tensors))
+    }
+
+    fn size(&self) -> Result<ModelSize> {
+        let (_, tensors) = self.tensors()?;
+        let length = |name: &str, at: usize| tensors.info(name).and_then(|info| info.shape.get(at).copied());
+        let number = |at: usize| length("phi", at).and_then(|n| u32::try_from(n).ok());
+        let (words, topics) = number(0)
+            .zip(number(1))
+            .ok_or_else(|| self.damaged(8, "the tensor phi is missing or of another type"))?;
+        Ok(ModelSize { words, topics, vocabulary_bytes: length("vocabulary", 0).unwrap_or(0) as u64 })
+    }
+
+    /// Reads the header, and checks it and the checksum of all bytes.
+    fn header(&self) -> Result<ParsedHeader> {
+        let (header, tensors) = self.tensors()?;
+        let data = 8 + header.len() as u64;
+        let empty = std::collections::HashMap::new();
+        let about = tensors.metadata().as_ref().unwrap_or(&empty);
         self.check_sum(&header, about.get("crc32"))?;
         let version: u32 = about
             .get("version")
@@ -330,12 +382,10 @@ impl ModelReader<'_> {
         let vocabulary = if header.tensors.info("vocabulary").is_some() {
             let offsets = self.tensor(&header, "vocabulary_offsets", Dtype::U64, 1)?;
             let text = self.tensor(&header, "vocabulary", Dtype::U8, 1)?;
-            Some(self.vocabulary(
-                offsets.shape[0] == words as usize + 1,
-                &self.bytes(offsets.start, offsets.end)?,
-                self.bytes(text.start, text.end)?,
-                offsets.start,
-            )?)
+            let (fits, at) = (offsets.shape[0] == words as usize + 1, offsets.start);
+            let offsets = self.bytes(offsets.start, offsets.end)?;
+            let offsets = offsets.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
+            Some(self.vocabulary(fits, offsets, self.bytes(text.start, text.end)?, at)?)
         } else {
             None
         };
@@ -363,16 +413,19 @@ impl ModelReader<'_> {
         Ok(())
     }
 
-    fn vocabulary(&self, fits: bool, offsets: &[u8], text: Vec<u8>, at: u64) -> Result<Vocabulary> {
+    fn vocabulary(&self, fits: bool, mut offsets: Vec<u64>, text: Vec<u8>, at: u64) -> Result<Vocabulary> {
         let bad = || self.damaged(at, "the vocabulary does not fit phi");
         let text = String::from_utf8(text).map_err(|_| bad())?;
-        let offsets: Vec<u64> = offsets.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
         let sound = fits
             && offsets.first() == Some(&0)
             && offsets.last() == Some(&(text.len() as u64))
             && offsets.windows(2).all(|w| w[0] <= w[1])
             && offsets.iter().all(|&o| text.is_char_boundary(o as usize));
-        if sound { Ok(Vocabulary::from_parts(text, offsets[1..].to_vec())) } else { Err(bad()) }
+        if !sound {
+            return Err(bad());
+        }
+        offsets.remove(0);
+        Ok(Vocabulary::from_parts(text, offsets))
     }
 
     /// Compares the checksum of all bytes.

@@ -6,6 +6,7 @@ mod npz;
 mod words;
 
 pub(crate) use file::Frame;
+pub use file::ModelSize;
 #[cfg(feature = "npz")]
 pub(crate) use npz::Npz;
 pub(crate) use words::Probabilities;

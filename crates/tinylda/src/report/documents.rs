@@ -19,6 +19,8 @@ const TOPICS: usize = 6;
 const LEAST_SHARE: f32 = 0.02;
 /// More labels than this are no labels that a page could show.
 const LABELS: usize = 200;
+/// Candidates of a chunk of documents, besides the best of every topic.
+const MOST_CANDIDATES: usize = 64;
 /// Shorter documents show nothing of a topic; in a corpus of short ones they have the mean length.
 const LEAST_TOKENS: u64 = 20;
 
@@ -66,6 +68,23 @@ struct Part {
     labels: HashMap<u32, Vec<f64>>,
 }
 
+impl Part {
+    /// Adds a candidate of a topic. Among very many only the best `each` of every topic stay: in a corpus of short documents all
+    /// of them would be candidates at first.
+    fn add(&mut self, topic: usize, candidate: Candidate, each: usize) {
+        self.candidates.push((topic, candidate));
+        if self.candidates.len() >= 2 * each * self.tokens.len() + MOST_CANDIDATES {
+            self.candidates.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| better(&a.1, &b.1)));
+            let (mut of, mut count) = (usize::MAX, 0);
+            self.candidates.retain(|&(topic, _)| {
+                count = if topic == of { count + 1 } else { 1 };
+                of = topic;
+                count <= each
+            });
+        }
+    }
+}
+
 fn largest(proportions: &[f32]) -> Vec<(u32, f32)> {
     let mut topics: Vec<(u32, f32)> =
         (0..).zip(proportions).filter(|&(_, &p)| p >= LEAST_SHARE).map(|(k, &p)| (k, p)).collect();
@@ -75,8 +94,12 @@ fn largest(proportions: &[f32]) -> Vec<(u32, f32)> {
 }
 
 /// Best first; equal ones by number.
+fn better(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    b.0.total_cmp(&a.0).then(a.1.number.cmp(&b.1.number))
+}
+
 fn cut(list: &mut Vec<Candidate>, most: usize) {
-    list.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.number.cmp(&b.1.number)));
+    list.sort_by(better);
     list.truncate(most);
 }
 
@@ -136,7 +159,7 @@ pub(super) fn documents(
             if mixture.tokens >= least_tokens {
                 for (k, &p) in mixture.proportions.iter().enumerate() {
                     if p >= LEAST_SHARE && p > f32::from_bits(least[k].load(Ordering::Relaxed)) {
-                        part.candidates.push((k, (p, Shown { number, topics: own() })));
+                        part.add(k, (p, Shown { number, topics: own() }), each);
                     }
                 }
             }

@@ -15,10 +15,12 @@ mod distance;
 mod documents;
 mod json;
 mod map;
+mod memory;
 mod relevance;
 #[cfg(feature = "text")]
 mod texts;
 
+pub use crate::model::ModelSize;
 pub use distance::Distances;
 
 use std::ops::ControlFlow;

@@ -81,6 +81,8 @@ pub(crate) struct StoreBudget {
     pub(crate) scratch: Option<PathBuf>,
     /// Pieces in flight between files and memory, at least 1.
     pub(crate) depth: usize,
+    /// Bytes below the ceiling at which pieces leave the memory: what may be allocated before the process is looked at again.
+    pub(crate) margin: u64,
 }
 
 /// A part of a block of the file: one document in every `count`, beginning with `from`.
@@ -141,6 +143,7 @@ pub(crate) struct Store<'a> {
     ceiling: Option<u64>,
     scratch: Scratch,
     depth: usize,
+    margin: u64,
     /// Where records are written in this round.
     end: Option<scratch::End>,
     /// Pieces to fill again, and a block to unpack to.
@@ -177,6 +180,7 @@ impl<'a> Store<'a> {
             ceiling: budget.ceiling.filter(|_| budget.scratch.is_some()),
             scratch: Scratch::new(budget.scratch),
             depth: budget.depth.clamp(1, MAX_DEPTH),
+            margin: budget.margin,
             end: None,
             spares: Vec::new(),
             spare: Block::default(),
@@ -263,7 +267,7 @@ impl<'a> Store<'a> {
     /// what a list takes can be counted, and what the system's allocator makes of it can not.
     fn fits(&mut self, bytes: u64) -> bool {
         if let Some((ceiling, now)) = self.ceiling.zip(process_memory::resident()) {
-            let near = ceiling - ceiling / SLACK;
+            let near = (ceiling - ceiling / SLACK).saturating_sub(self.margin);
             if now > near {
                 self.limit = self.limit.min(self.resident.saturating_sub(now - near));
                 process_memory::give_back();

@@ -153,7 +153,7 @@ impl Trainer {
             strings: StringBytes {
                 packed,
                 vocabulary: corpus.vocabulary_bytes(),
-                index: corpus.index_bytes(),
+                index: corpus.memory_bytes(),
             },
             algorithm: AlgorithmChoice { more_matrices: self.settings.more_matrices(), ..choice(chosen) },
             alternative: if chosen == usual { None } else { Some((choice(usual), sizes_for(usual)?)) },

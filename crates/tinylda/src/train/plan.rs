@@ -8,7 +8,7 @@ use crate::algorithms::memory::{AlgorithmMemory, Flexible, MemoryInput, WordStat
 use crate::algorithms::piece::StateKind;
 use crate::corpus::{PieceSizes, Shape};
 use crate::error::{Error, Result};
-use crate::memory::{SLACK, THREAD};
+use crate::memory::{SLACK, THREAD, allocator_overhead};
 use crate::priors::EDGES;
 use crate::settings::{Active, Algorithm};
 use crate::store::memory as store;
@@ -53,7 +53,7 @@ pub(crate) struct StringBytes {
     pub(crate) packed: u64,
     /// The vocabulary in memory.
     pub(crate) vocabulary: u64,
-    /// The index of the corpus in memory.
+    /// The open corpus: its index, and all of it where it is not in a file.
     pub(crate) index: u64,
 }
 
@@ -101,6 +101,8 @@ pub struct Plan {
     pub(crate) deltas: Option<u64>,
     /// Pieces in flight between files and memory.
     pub(crate) depth: u64,
+    /// Bytes of one of them, at most.
+    pub(crate) piece: u64,
 }
 
 /// What the components of a training state.
@@ -161,6 +163,7 @@ impl Components {
         // Where nothing leaves the memory pieces that were read stay, and are counted there.
         let pieces = if self.disk { self.piece.saturating_mul(depth) } else { 0 };
         let buffers = self.reader.saturating_add(pieces);
+        let work = work.saturating_add(allocator_overhead(work.saturating_add(buffers)));
         if self.between_passes {
             return (work.saturating_add(self.at_end), buffers);
         }
@@ -195,6 +198,7 @@ impl Components {
             // Of what is kept, and of phi in a checkpoint, there is one more while the next is written.
             disk: self.algorithm.state.saturating_add(self.algorithm.phi).saturating_mul(2),
             depth,
+            piece: self.piece,
             ..Plan::default()
         }
     }

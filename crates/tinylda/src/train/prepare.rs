@@ -135,11 +135,13 @@ impl<'a> Prepared<'a> {
         let trainer = self.trainer;
         // Documents in an order of the user's own must all stay: they are visited again and again.
         let bound = trainer.order.is_none();
+        let on_disk = trainer.settings.chosen_algorithm().capabilities().disk;
         let budget = StoreBudget {
             limit: self.plan.limit.filter(|_| bound),
-            ceiling: self.plan.ceiling.filter(|_| bound && trainer.guard_process),
+            ceiling: self.plan.ceiling.filter(|_| bound && on_disk && trainer.guard_process),
             scratch: self.scratch.clone(),
             depth: self.plan.depth as usize,
+            margin: self.plan.piece,
         };
         let algorithm = trainer.settings.chosen_algorithm();
         let size = Trainer::update_size(algorithm, self.corpus.shape());

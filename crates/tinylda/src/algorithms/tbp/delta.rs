@@ -50,8 +50,8 @@ impl DeltaSource for Vec<DeltaList> {
 pub(crate) struct DeltaList(Vec<u32>);
 
 impl DeltaList {
-    /// Bytes of a list that has just been created for a delta of a message of at most [`UNITS_PER_TOKEN`] entries.
-    pub(crate) const FIRST_BYTES: u64 = 4 * 2 * 2 * UNITS_PER_TOKEN as u64;
+    /// Bytes of a list that has just been created for the deltas of a message, about.
+    pub(crate) const FIRST_BYTES: u64 = 4 * 3 * UNITS_PER_TOKEN as u64;
 
     pub(crate) fn clear(&mut self) {
         self.0.clear();

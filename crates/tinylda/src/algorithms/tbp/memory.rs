@@ -79,13 +79,15 @@ fn scratch(of: &MemoryInput<'_>) -> u64 {
     let rows = row_bytes(of.topics).saturating_mul(ROWS_PER_THREAD).saturating_mul(of.threads);
     let chunk = (of.sizes.nonzeros / MAX_CHUNKS).max(MIN_CHUNK_NONZEROS).saturating_mul(2);
     // Chunks have about the same size, but for a long document; and documents at work are of one piece.
-    let small = chunk.saturating_mul(of.threads);
+    let small = chunk.min(of.sizes.nonzeros).saturating_mul(of.threads);
     let at_work = of.sizes.longest.saturating_mul(of.threads).min(of.sizes.nonzeros).saturating_add(small);
-    let documents = of.sizes.documents.min(at_work);
+    let documents = of.sizes.documents.saturating_mul(of.threads).min(at_work);
+    // Documents of a piece that stays are unpacked by chunks; it is not in flight then, so that a long one has memory enough.
+    let unpacked = crate::corpus::Block::bytes(documents.min(small), small);
     sum(&[
         rows,
         row_bytes(of.topics).saturating_mul(8),
-        crate::corpus::Block::bytes(documents, at_work),
+        unpacked,
         messages(of, documents, at_work),
         // A document's new messages before they are put to those of the chunk: lists that grow by a quarter.
         at_work.saturating_mul(most_entries(of)).saturating_mul(5) / 2,
@@ -99,10 +101,13 @@ fn deltas(of: &MemoryInput<'_>) -> Flexible {
     let width = stride(of.topics) as u64 * LANES as u64;
     let groups = counts::GROUPS as u64 + u64::from(of.shape.words).saturating_mul(width) / MAX_CELLS as u64;
     let lists = groups.saturating_mul(counts::FORMS as u64).min(nonzeros.saturating_add(1));
-    let first = lists.saturating_mul(DeltaList::FIRST_BYTES).saturating_add(UNCHECKED_DELTAS);
+    let most = nonzeros.saturating_mul(most_entries(of) * 2 * 8 * 5 / 4);
+    let first = lists.saturating_mul(DeltaList::FIRST_BYTES).saturating_add(UNCHECKED_DELTAS.min(most));
     let first = first.saturating_mul(of.threads);
-    let most = nonzeros.saturating_mul(most_entries(of) * 2 * 8 * 5 / 4).saturating_add(first);
-    let with = |bytes: u64| nonzeros.saturating_mul(bytes).saturating_add(first).min(most);
+    let most = most.saturating_add(first);
+    // A message moves between at most K topics, four bytes each in lists that grow by a quarter.
+    let few = u64::from(of.topics).saturating_mul(5);
+    let with = |bytes: u64| nonzeros.saturating_mul(bytes.min(few)).saturating_add(first).min(most);
     if of.disk {
         Flexible { least: with(LEAST_DELTAS), usual: with(USUAL_DELTAS), most }
     } else {
