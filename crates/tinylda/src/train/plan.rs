@@ -211,8 +211,8 @@ impl Components {
         let mut deltas = least + take(&mut left, usual - least);
         let more = if self.disk { (left / self.piece.max(1)).min(self.most_in_flight - 1) } else { 0 };
         left -= more.saturating_mul(self.piece);
-        let depth = if self.disk { 1 + more } else { self.most_in_flight };
-        let kept = if self.disk { self.kept().min(left) } else { self.kept() };
+        let mut depth = if self.disk { 1 + more } else { self.most_in_flight };
+        let mut kept = if self.disk { self.kept().min(left) } else { self.kept() };
         let mut limit = if self.disk { left } else { u64::MAX };
         // Half of what nobody needs is for deltas: the state of documents is only an estimate.
         if self.disk {
@@ -220,7 +220,20 @@ impl Components {
             let more = take(&mut spare, most - deltas);
             (deltas, limit) = (deltas + more, limit - more);
         }
-        let (work, buffers) = self.work(deltas, depth);
+        let fixed = |deltas: u64, depth: u64| {
+            let (work, buffers) = self.work(deltas, depth);
+            (work, buffers, sum(&[self.program, self.words, work, buffers, phi]))
+        };
+        // What the allocator adds grows with the buffers: less is left than they take themselves.
+        let (mut work, mut buffers, mut taken) = fixed(deltas, depth);
+        if self.disk && taken > usable {
+            (deltas, depth) = (least, 1);
+            (work, buffers, taken) = fixed(deltas, depth);
+        }
+        if self.disk {
+            let left = usable.saturating_sub(taken);
+            (kept, limit) = (kept.min(left), limit.min(left));
+        }
         Plan {
             phi,
             phi_on_disk: self.algorithm.phi - phi,
