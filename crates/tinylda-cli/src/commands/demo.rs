@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Event, Inference, Model, Trainer, Vocabulary};
+use tinylda::{Algorithm, Corpus, Event, Inference, Model, Summary, Trainer, Vocabulary};
 
 use super::themes::{COMMON, THEMES};
 use super::{print, shape_line};
@@ -24,34 +24,13 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     let folder = a.keep.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}: choose another for --keep", folder.display()))?;
-    let (all, train, test) = (folder.join("demo.tlc"), folder.join("train.tlc"), folder.join("test.tlc"));
-    let model_file = folder.join("demo.model");
-
-    let drawn = draw(&all, a.seed)?;
+    let drawn = draw(&folder.join("demo.tlc"), a.seed)?;
     let shape = drawn.shape();
     ui.say(&format!("Drew a collection about {} themes: {}.", THEMES.len(), shape_line(shape)));
-    tinylda::corpus::split(&drawn, 0.2, a.seed, &train, &test, &mut |_, _| {
-        std::ops::ControlFlow::Continue(())
-    })?;
-    let corpus = Corpus::open(&train)?;
-    let bar = ui.bar("pass", Unit::Plain);
-    let trained =
-        Trainer::new(TOPICS).algorithm(Algorithm::Atbp).passes(100).tolerance(0.05).seed(a.seed).train(
-            &corpus,
-            |event| match event {
-                Event::Progress(p) => bar.share(p.done, &format!("pass {}/{}", p.pass, p.passes), ""),
-                _ => std::ops::ControlFlow::Continue(()),
-            },
-        )?;
-    bar.done();
-    trained.model.save(&model_file)?;
-    let model = Model::load(&model_file)?;
-    let heldout =
-        predictive_perplexity(&model, &Corpus::open(&test)?, a.seed, Inference::Same, &mut |_, _| {
-            std::ops::ControlFlow::Continue(())
-        })?;
+    let learned = learn(&drawn, folder, a.seed, ui)?;
+    let Learned { model, summary, perplexity, .. } = &learned;
 
-    let found = matches(&model);
+    let found = matches(model);
     let top = model.top_words(8);
     let recovered = THEMES
         .iter()
@@ -59,7 +38,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         .count();
     let mut lines = format!(
         "Found {TOPICS} topics in {:.1} s ({} passes) without being told the themes:\n\n  theme        agreement  the topic's first words\n",
-        trained.summary.seconds, trained.summary.passes
+        summary.seconds, summary.passes
     );
     let mut order: Vec<usize> = (0..top.len()).collect();
     order.sort_by_key(|&k| THEMES.iter().position(|(name, _)| *name == found[k].0).unwrap_or(usize::MAX));
@@ -69,34 +48,17 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     }
     write!(
         lines,
-        "\n{recovered} of {} themes found. Documents it had not seen: predictive perplexity {:.1} (guessing: {}).\n\n\
+        "\n{recovered} of {} themes found. Documents it had not seen: predictive perplexity {perplexity:.1} (guessing: {}).\n\n\
          What to try next, on documents of your own (a text file with one document per line):\n  \
          tinylda import my-documents.txt -o my.tlc\n  tinylda train my.tlc -k 50 -o my.model --report my.html\n  tinylda topics my.model\n",
         THEMES.len(),
-        heldout.predictive_perplexity,
         model.words()
     )?;
-    if let Some(folder) = &a.keep {
-        writeln!(lines, "\nKept: {} and {}", all.display(), folder.join("demo.model").display())?;
+    if a.keep.is_some() {
+        let (corpus, model) = (folder.join("demo.tlc"), folder.join("demo.model"));
+        writeln!(lines, "\nKept: {} and {}", corpus.display(), model.display())?;
     }
-    let report =
-        a.keep.as_deref().map_or_else(|| "tinylda-demo.html".into(), |folder| folder.join("demo.html"));
-    let making = super::report::Making {
-        title: "Demo".into(),
-        command: format!("tinylda demo --seed {}", a.seed),
-        passes: Vec::new(),
-        memory: None,
-        texts: false,
-        threads: super::infer::threads(None),
-    };
-    let report = match making.write(&model, Some(&corpus), &report, ui) {
-        Ok(_) => Some(report),
-        // What it has shown is worth something without the file, too.
-        Err(error) => {
-            ui.say(&format!("no report: {}", crate::message(&error)));
-            None
-        }
-    };
+    let report = report(a, &learned, ui);
     if let Some(report) = &report {
         writeln!(lines, "\nTo explore these topics, open {} in a browser.", report.display())?;
     }
@@ -104,10 +66,10 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         "documents": shape.documents,
         "tokens": shape.tokens,
         "topics": TOPICS,
-        "passes": trained.summary.passes,
-        "seconds": trained.summary.seconds,
-        "train_perplexity": trained.summary.train_perplexity,
-        "predictive_perplexity": heldout.predictive_perplexity,
+        "passes": summary.passes,
+        "seconds": summary.seconds,
+        "train_perplexity": summary.train_perplexity,
+        "predictive_perplexity": perplexity,
         "report": report.as_deref().map(super::shown),
         "themes": THEMES.len(),
         "themes_found": recovered,
@@ -119,6 +81,58 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         })).collect::<Vec<_>>(),
     });
     print(a.json, &value, &lines)
+}
+
+/// What the demo has learned from four fifths of its collection.
+struct Learned {
+    corpus: Corpus,
+    model: Model,
+    summary: Summary,
+    /// Predictive perplexity of the other fifth.
+    perplexity: f64,
+}
+
+/// Trains on four fifths of the documents and measures the model on the others.
+fn learn(drawn: &Corpus, folder: &Path, seed: u64, ui: Ui) -> anyhow::Result<Learned> {
+    let (train, test) = (folder.join("train.tlc"), folder.join("test.tlc"));
+    tinylda::corpus::split(drawn, 0.2, seed, &train, &test, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+    let corpus = Corpus::open(&train)?;
+    let bar = ui.bar("pass", Unit::Plain);
+    let trainer = Trainer::new(TOPICS).algorithm(Algorithm::Atbp).passes(100).tolerance(0.05).seed(seed);
+    let trained = trainer.train(&corpus, |event| match event {
+        Event::Progress(p) => bar.share(p.done, &format!("pass {}/{}", p.pass, p.passes), ""),
+        _ => std::ops::ControlFlow::Continue(()),
+    })?;
+    bar.done();
+    trained.model.save(folder.join("demo.model"))?;
+    let model = Model::load(folder.join("demo.model"))?;
+    let heldout =
+        predictive_perplexity(&model, &Corpus::open(&test)?, seed, Inference::Same, &mut |_, _| {
+            std::ops::ControlFlow::Continue(())
+        })?;
+    let perplexity = heldout.predictive_perplexity;
+    Ok(Learned { corpus, model, summary: trained.summary, perplexity })
+}
+
+/// Writes the report page. The demo goes on without it: what it has shown is worth something without the file, too.
+fn report(a: &args::Demo, learned: &Learned, ui: Ui) -> Option<PathBuf> {
+    let page =
+        a.keep.as_deref().map_or_else(|| "tinylda-demo.html".into(), |folder| folder.join("demo.html"));
+    let making = super::report::Making {
+        title: "Demo".into(),
+        command: format!("tinylda demo --seed {}", a.seed),
+        passes: Vec::new(),
+        memory: None,
+        texts: false,
+        threads: super::infer::threads(None),
+    };
+    match making.write(&learned.model, Some(&learned.corpus), &page, ui) {
+        Ok(_) => Some(page),
+        Err(error) => {
+            ui.say(&format!("no report: {}", crate::message(&error)));
+            None
+        }
+    }
 }
 
 /// Draws the collection. A word of two themes (trial, whistle) is one word, as it would be in text.

@@ -61,16 +61,24 @@ pub(super) fn look_up<T: DeserializeOwned>(file: &Path, ui: Ui) -> Option<T> {
     }
 }
 
-/// Two parts of a corpus in these files. What they were made from is written beside the second, and they are taken as they are
-/// where that has not changed. The first may be gone where it is not `kept`.
+/// A split of a corpus into training and test documents, each in a file.
+pub(super) struct Split<'a> {
+    /// The proportion of documents that go to `test`.
+    pub(super) share: f64,
+    pub(super) seed: u64,
+    pub(super) train: &'a Path,
+    pub(super) test: &'a Path,
+}
+
+/// Returns both parts of a corpus. The files are reused if they were made from the same corpus in the same way, as noted in a
+/// file beside `test`. If `train` is not needed, it may have been deleted, and is then not made again.
 pub(super) fn parts(
     corpus: &Corpus,
-    share: f64,
-    seed: u64,
-    (train, test): (&Path, &Path),
-    kept: bool,
+    wanted: &Split<'_>,
+    train_needed: bool,
     ui: Ui,
 ) -> anyhow::Result<(Option<Corpus>, Corpus)> {
+    let &Split { share, seed, train, test } = wanted;
     let note = test.with_extension("json");
     let old = std::fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
     if let (Some(old), Ok(second)) = (old, Corpus::open(test)) {
@@ -79,7 +87,7 @@ pub(super) fn parts(
             && old.share.to_bits() == share.to_bits()
             && old.seed == seed
             && old.test == second.fingerprint();
-        if same && (first.is_some() || !kept) {
+        if same && (first.is_some() || !train_needed) {
             return Ok((first, second));
         }
     }

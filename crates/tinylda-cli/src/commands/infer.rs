@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use tinylda::{Error, Inference, Mixtures, Model, Proportions, ProportionsFormat, names_of};
+use tinylda::{
+    Corpus, Error, Inference, Inferred, Mixtures, Model, Proportions, ProportionsFormat, Unknown, names_of,
+};
 
 use super::input::Documents;
 use super::{check_output, grouped, print, shown, visible};
@@ -52,29 +54,7 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
     };
     bar.done();
     let seconds = clock.elapsed().as_secs_f64();
-    if unknown.words > 0 {
-        ui.say(&format!(
-            "{} words ({} tokens of {}) are not in the model: left out",
-            grouped(unknown.words),
-            grouped(unknown.tokens),
-            grouped(input.corpus.shape().tokens)
-        ));
-    }
-    if told.documents_unknown > 0 {
-        let names = names_of(&input.corpus, &told.examples)?;
-        let some: Vec<String> = told
-            .examples
-            .iter()
-            .zip(names)
-            .map(|(d, name)| if name.is_empty() { (d + 1).to_string() } else { visible(&name) })
-            .collect();
-        let more = if told.documents_unknown > some.len() as u64 { ", ..." } else { "" };
-        ui.say(&format!(
-            "{} documents have no word that the model knows, and get the prior's proportions: {}{more}",
-            grouped(told.documents_unknown),
-            some.join(", ")
-        ));
-    }
+    say_unknown(&input.corpus, unknown, &told, ui)?;
     if to_stdout {
         return Ok(());
     }
@@ -95,6 +75,34 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
         model.topics()
     );
     print(a.json, &value, &line)
+}
+
+/// Says which words and documents the model does not know.
+fn say_unknown(corpus: &Corpus, unknown: Unknown, told: &Inferred, ui: Ui) -> anyhow::Result<()> {
+    if unknown.words > 0 {
+        ui.say(&format!(
+            "{} words ({} tokens of {}) are not in the model: left out",
+            grouped(unknown.words),
+            grouped(unknown.tokens),
+            grouped(corpus.shape().tokens)
+        ));
+    }
+    if told.documents_unknown > 0 {
+        let names = names_of(corpus, &told.examples)?;
+        let some: Vec<String> = told
+            .examples
+            .iter()
+            .zip(names)
+            .map(|(d, name)| if name.is_empty() { (d + 1).to_string() } else { visible(&name) })
+            .collect();
+        let more = if told.documents_unknown > some.len() as u64 { ", ..." } else { "" };
+        ui.say(&format!(
+            "{} documents have no word that the model knows, and get the prior's proportions: {}{more}",
+            grouped(told.documents_unknown),
+            some.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// As asked for, or by the ending of the file's name.

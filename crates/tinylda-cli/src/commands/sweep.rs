@@ -119,8 +119,9 @@ fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
         Corpus::open(&opened.path)?
     };
     ui.say(&format!("{}: {}", a.corpus.display(), shape_line(corpus.shape())));
-    let files = (&*parts.join("train.tlc"), &*parts.join("test.tlc"));
-    let (train, test) = experiment::parts(&corpus, a.test, a.seed, files, true, ui)?;
+    let (train_file, test_file) = (parts.join("train.tlc"), parts.join("test.tlc"));
+    let split = experiment::Split { share: a.test, seed: a.seed, train: &train_file, test: &test_file };
+    let (train, test) = experiment::parts(&corpus, &split, true, ui)?;
     let train = train.context("the training part is gone")?;
     Ok(Setup { a, out, settings, threads: how::threads(&a.training), memory, corpus, train, test })
 }

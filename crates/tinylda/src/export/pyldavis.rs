@@ -8,6 +8,7 @@ use crate::corpus::Block;
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::infer::Mixtures;
+use crate::model::Model;
 use crate::numbers::push_number;
 
 /// Writes `topic_term_dists` (K rows), `doc_topic_dists` (D rows), `doc_lengths`, `vocab` and `term_frequency`: the model's words, and
@@ -21,7 +22,15 @@ pub fn save_pyldavis(
 ) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
     let mut out = Sink { out: &mut file, path };
-    let (model, corpus, known) = (mixtures.model(), mixtures.corpus(), mixtures.known());
+    put_topics(&mut out, mixtures.model())?;
+    put_documents(&mut out, mixtures, progress)?;
+    put_lengths(&mut out, mixtures)?;
+    put_words(&mut out, mixtures)?;
+    file.commit()
+}
+
+/// Writes one row of word probabilities per topic.
+fn put_topics(out: &mut Sink<'_>, model: &Model) -> Result<()> {
     let mut text = b"{\"topic_term_dists\":[".to_vec();
     for k in 0..model.topics() {
         text.extend_from_slice(if k == 0 { b"[" } else { b",\n[" });
@@ -34,8 +43,16 @@ pub fn save_pyldavis(
         }
         text.push(b']');
     }
-    text.extend_from_slice(b"],\n\"doc_topic_dists\":[");
-    out.put(&text)?;
+    out.put(&text)
+}
+
+/// Writes one row of topic proportions per document that has a known word.
+fn put_documents(
+    out: &mut Sink<'_>,
+    mixtures: &Mixtures<'_>,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<()> {
+    out.put(b"],\n\"doc_topic_dists\":[")?;
     let mut first = true;
     mixtures.each(
         |mixture, rows: &mut Vec<u8>| {
@@ -54,10 +71,14 @@ pub fn save_pyldavis(
             out.put(&rows[skip..])
         },
         progress,
-    )?;
-    // A pass of its own for the lengths, rather than a list that grows with the documents.
-    text.clear();
-    text.extend_from_slice(b"],\n\"doc_lengths\":[");
+    )
+}
+
+/// Writes the known tokens of every document that has any. This reads the corpus once more, rather than keeping a list that
+/// grows with the documents.
+fn put_lengths(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
+    let (corpus, known) = (mixtures.corpus(), mixtures.known());
+    let mut text = b"],\n\"doc_lengths\":[".to_vec();
     let (mut reader, mut block) = (corpus.reader(), Block::default());
     let mut begun = false;
     for i in 0..corpus.blocks() {
@@ -85,7 +106,13 @@ pub fn save_pyldavis(
             remedy: "use the corpus that the model was trained on, or one with the same vocabulary".into(),
         });
     }
-    text.extend_from_slice(b"],\n\"vocab\":[");
+    out.put(&text)
+}
+
+/// Writes the model's words and how often the corpus has them.
+fn put_words(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
+    let (model, corpus, known) = (mixtures.model(), mixtures.corpus(), mixtures.known());
+    let mut text = b"],\n\"vocab\":[".to_vec();
     for w in 0..model.words() {
         if w > 0 {
             text.push(b',');
@@ -108,6 +135,5 @@ pub fn save_pyldavis(
         out.drain(&mut text)?;
     }
     text.extend_from_slice(b"]}\n");
-    out.put(&text)?;
-    file.commit()
+    out.put(&text)
 }

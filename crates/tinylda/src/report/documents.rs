@@ -126,6 +126,74 @@ fn labels_of(corpus: &Corpus) -> Result<Option<Vec<(String, u64)>>> {
     Ok((!labels.is_empty()).then_some(labels))
 }
 
+/// What the chunks read so far have given.
+struct Found {
+    /// Tokens of each topic.
+    tokens: Vec<f64>,
+    /// Candidates of each topic, more of them than are shown.
+    best: Vec<Vec<Candidate>>,
+    shown: Vec<Shown>,
+    /// Sums of the proportions of each label's documents.
+    label_sums: Vec<Vec<f64>>,
+}
+
+impl Found {
+    /// Adds what a chunk of documents gives, and raises `least` to the proportion that a candidate has to exceed from now on.
+    fn add(&mut self, part: Part, each: usize, least: &[AtomicU32]) {
+        self.tokens.iter_mut().zip(&part.tokens).for_each(|(sum, n)| *sum += n);
+        for (k, candidate) in part.candidates {
+            let best = &mut self.best[k];
+            best.push(candidate);
+            if best.len() >= 2 * each + 16 {
+                cut(best, each);
+                least[k].store(best[each - 1].0.to_bits(), Ordering::Relaxed);
+            }
+        }
+        self.shown.extend(part.sample);
+        for (label, sums) in part.labels {
+            self.label_sums[label as usize].iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
+        }
+    }
+
+    fn finish(
+        self,
+        corpus: &Corpus,
+        each: usize,
+        named: Option<&[(String, u64)]>,
+        ids: &HashMap<&str, u32>,
+    ) -> Result<Documents> {
+        let Found { tokens, mut best, mut shown, label_sums } = self;
+        for list in &mut best {
+            cut(list, each);
+        }
+        shown.extend(best.iter().flatten().map(|(_, document)| document.clone()));
+        shown.sort_by_key(|document| document.number);
+        shown.dedup_by_key(|document| document.number);
+        let place = |number: u64| shown.partition_point(|document| document.number < number) as u32;
+        let typical = best.iter().map(|list| list.iter().map(|(_, d)| place(d.number)).collect()).collect();
+        let total: f64 = tokens.iter().sum();
+        let even = 1.0 / tokens.len() as f64;
+        let prevalence = tokens.iter().map(|n| if total > 0.0 { n / total } else { even }).collect();
+        let labels = match named {
+            None => None,
+            Some(named) => {
+                let numbers: Vec<u64> = shown.iter().map(|document| document.number).collect();
+                let own = crate::infer::labels_of(corpus, &numbers)?;
+                let mean = |(sums, (_, count)): (Vec<f64>, &(String, u64))| {
+                    sums.into_iter().map(|sum| sum / *count as f64).collect()
+                };
+                Some(Labels {
+                    names: named.iter().map(|(name, _)| name.clone()).collect(),
+                    documents: named.iter().map(|(_, count)| *count).collect(),
+                    shares: label_sums.into_iter().zip(named).map(mean).collect(),
+                    of_shown: own.iter().map(|label| ids.get(label.as_str()).copied()).collect(),
+                })
+            }
+        };
+        Ok(Documents { prevalence, shown, typical, labels })
+    }
+}
+
 /// Goes through all documents.
 pub(super) fn documents(
     mixtures: &Mixtures<'_>,
@@ -141,10 +209,12 @@ pub(super) fn documents(
     let named = labels_of(corpus)?;
     let ids: HashMap<&str, u32> = named.iter().flatten().map(|(name, _)| name.as_str()).zip(0..).collect();
 
-    let mut tokens = vec![0.0; topics];
-    let mut best: Vec<Vec<Candidate>> = vec![Vec::new(); topics];
-    let mut shown: Vec<Shown> = Vec::new();
-    let mut means = vec![vec![0.0; topics]; ids.len()];
+    let mut found = Found {
+        tokens: vec![0.0; topics],
+        best: vec![Vec::new(); topics],
+        shown: Vec::new(),
+        label_sums: vec![vec![0.0; topics]; ids.len()],
+    };
     // What is below these cannot be among the best any more; threads need not know the newest.
     let least: Vec<AtomicU32> = (0..topics).map(|_| AtomicU32::new(0)).collect();
     mixtures.each(
@@ -173,51 +243,10 @@ pub(super) fn documents(
             Ok(())
         },
         |part| {
-            tokens.iter_mut().zip(&part.tokens).for_each(|(sum, n)| *sum += n);
-            for (k, candidate) in part.candidates {
-                best[k].push(candidate);
-                if best[k].len() >= 2 * each + 16 {
-                    cut(&mut best[k], each);
-                    least[k].store(best[k][each - 1].0.to_bits(), Ordering::Relaxed);
-                }
-            }
-            shown.extend(part.sample);
-            for (label, sums) in part.labels {
-                means[label as usize].iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
-            }
+            found.add(part, each, &least);
             Ok(())
         },
         progress,
     )?;
-
-    for list in &mut best {
-        cut(list, each);
-    }
-    shown.extend(best.iter().flatten().map(|(_, document)| document.clone()));
-    shown.sort_by_key(|document| document.number);
-    shown.dedup_by_key(|document| document.number);
-    let place = |number: u64| shown.partition_point(|document| document.number < number) as u32;
-    let typical = best.iter().map(|list| list.iter().map(|(_, d)| place(d.number)).collect()).collect();
-    let total: f64 = tokens.iter().sum();
-    let prevalence =
-        tokens.iter().map(|n| if total > 0.0 { n / total } else { 1.0 / topics as f64 }).collect();
-    let labels = match &named {
-        None => None,
-        Some(named) => {
-            for (mean, (_, count)) in means.iter_mut().zip(named) {
-                for sum in mean {
-                    *sum /= *count as f64;
-                }
-            }
-            let numbers: Vec<u64> = shown.iter().map(|document| document.number).collect();
-            let own = crate::infer::labels_of(corpus, &numbers)?;
-            Some(Labels {
-                names: named.iter().map(|(name, _)| name.clone()).collect(),
-                documents: named.iter().map(|(_, count)| *count).collect(),
-                shares: means,
-                of_shown: own.iter().map(|label| ids.get(label.as_str()).copied()).collect(),
-            })
-        }
-    };
-    Ok(Documents { prevalence, shown, typical, labels })
+    found.finish(corpus, each, named.as_deref(), &ids)
 }

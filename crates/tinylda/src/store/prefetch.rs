@@ -131,14 +131,7 @@ impl Store<'_> {
                 self.end = None;
             }
         }
-        let mut seen = BTreeSet::new();
-        let wanted: Vec<_> = (from..visits)
-            .map(|visit| selection.piece(visit))
-            .filter(|&i| {
-                self.held[i].piece.is_none() && (matches!(selection, Selection::Every(_)) || seen.insert(i))
-            })
-            .map(|i| (i, self.held[i].at))
-            .collect();
+        let wanted = self.not_resident(selection, from);
         let (corpus, specs) = (self.corpus, std::mem::take(&mut self.specs));
         let reader = Reader {
             corpus,
@@ -153,10 +146,7 @@ impl Store<'_> {
             let (full, from_reader) = sync_channel(self.depth);
             let (written, from_writer) = channel();
             let reading = (!wanted.is_empty()).then(|| {
-                let keep = self.keep;
-                let spares = std::mem::take(&mut self.spares);
-                let more = std::iter::repeat_with(|| Piece::new(keep));
-                for piece in spares.into_iter().chain(more).take(self.depth) {
+                for piece in self.empty_pieces() {
                     // The receiver is still here.
                     let _ = to_reader.send(piece);
                 }
@@ -174,21 +164,13 @@ impl Store<'_> {
                 writer: None,
                 stayed: Vec::new(),
             };
-            let mut stopped = Ok(None);
-            for visit in from..visits {
-                let now = flow.one(scope, selection, visit, &specs, &from_reader, &mut each);
-                match now {
-                    Ok(ControlFlow::Continue(())) => {}
-                    Ok(ControlFlow::Break(())) => {
-                        stopped = Ok((visit + 1 < visits).then_some(visit + 1));
-                        break;
-                    }
-                    Err(e) => {
-                        stopped = Err(e);
-                        break;
-                    }
-                }
-            }
+            let stopped = (from..visits)
+                .find_map(|visit| match flow.one(scope, selection, visit, &specs, &from_reader, &mut each) {
+                    Ok(ControlFlow::Continue(())) => None,
+                    Ok(ControlFlow::Break(())) => Some(Ok((visit + 1 < visits).then_some(visit + 1))),
+                    Err(e) => Some(Err(e)),
+                })
+                .unwrap_or(Ok(None));
             drop(from_reader);
             let Prefetcher { store, to_reader, written, from_writer, writer, .. } = flow;
             if let Some(Writer { full, thread }) = writer {
@@ -212,6 +194,25 @@ impl Store<'_> {
             self.tidy();
         }
         Ok(stopped)
+    }
+
+    /// Returns the pieces of the visits from the `from`-th on that the reader has to provide, in the order of the visits.
+    fn not_resident(&self, selection: Selection<'_>, from: usize) -> Vec<(usize, Option<Location>)> {
+        let mut seen = BTreeSet::new();
+        (from..selection.visits(self.specs.len()))
+            .map(|visit| selection.piece(visit))
+            .filter(|&i| {
+                self.held[i].piece.is_none() && (matches!(selection, Selection::Every(_)) || seen.insert(i))
+            })
+            .map(|i| (i, self.held[i].at))
+            .collect()
+    }
+
+    /// Returns the pieces that the reader fills, and fills again: spare ones first.
+    fn empty_pieces(&mut self) -> Vec<Piece> {
+        let (keep, depth) = (self.keep, self.depth);
+        let spares = std::mem::take(&mut self.spares).into_iter();
+        spares.chain(std::iter::repeat_with(|| Piece::new(keep))).take(depth).collect()
     }
 
     /// Takes down what was written.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tinylda::{Corpus, Shape};
 
-use super::super::experiment::parts;
+use super::super::experiment::{Split, parts};
 use super::super::usage;
 use super::Setup;
 use crate::args;
@@ -80,7 +80,8 @@ fn open(path: &Path, setup: &Setup, ui: Ui) -> anyhow::Result<Corpus> {
     let file = folder.join(format!("{}-part.tlc", name(path)));
     let rest = tempfile::tempdir_in(&folder).context("cannot make a temporary folder")?;
     let share = QUICK as f64 / documents as f64;
-    let (_, part) = parts(&corpus, share, setup.seed, (&rest.path().join("rest.tlc"), &file), false, ui)?;
+    let split = Split { share, seed: setup.seed, train: &rest.path().join("rest.tlc"), test: &file };
+    let (_, part) = parts(&corpus, &split, false, ui)?;
     Ok(part)
 }
 
@@ -89,7 +90,8 @@ fn divide(corpus: &Corpus, name: &str, share: f64, setup: &Setup, ui: Ui) -> any
     let folder = setup.out.join("corpora");
     let file = |which: &str| folder.join(format!("{name}-{which}.tlc"));
     let (train_file, test_file) = (file("train"), file("test"));
-    let (train, test) = parts(corpus, share, setup.seed, (&train_file, &test_file), true, ui)?;
+    let split = Split { share, seed: setup.seed, train: &train_file, test: &test_file };
+    let (train, test) = parts(corpus, &split, true, ui)?;
     let train = train.with_context(|| format!("cannot divide {name}"))?;
     let part =
         |corpus: &Corpus, path| Part { path, shape: corpus.shape(), fingerprint: corpus.fingerprint() };

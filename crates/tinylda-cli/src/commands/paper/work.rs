@@ -34,7 +34,16 @@ pub(super) fn all(all: &mut Everything, costs: &[Cost], ui: Ui) -> anyhow::Resul
             order.sort_by(|&a, &b| costs[b].all().total_cmp(&costs[a].all()));
         }
         let Everything { setup, runs, records, .. } = &mut *all;
-        phase(kind, &order, setup, runs, records, costs, &mut board, &bar)?;
+        let queue = Queue {
+            kind,
+            order,
+            setup,
+            runs,
+            costs,
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        };
+        queue.run(records, &mut board, &bar)?;
     }
     bar.done();
     Ok(())
@@ -66,81 +75,79 @@ impl Board {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "parts of one whole, some of which change")]
-fn phase(
+/// Runs of one kind that wait for a worker.
+struct Queue<'a> {
     kind: Kind,
-    order: &[usize],
-    setup: &Setup,
-    runs: &[Run],
-    records: &mut [Option<Record>],
-    costs: &[Cost],
-    board: &mut Board,
-    bar: &Bar,
-) -> anyhow::Result<()> {
-    let workers = if kind == Kind::Train { setup.jobs.min(order.len()) } else { 1 };
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (news, inbox) = channel();
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            let (next, stop, news) = (&next, &stop, news.clone());
-            scope.spawn(move || worker(kind, order, setup, runs, costs, next, stop, &news));
-        }
-        drop(news);
-        let mut failed = None;
-        loop {
-            match inbox.recv_timeout(Duration::from_millis(100)) {
-                Ok(News::At(run, share)) => board.at(run, share),
-                Ok(News::Over(run, record)) => {
-                    board.at(run, 1.0);
-                    board.under_way.retain(|&other| other != run);
-                    if let Some(record) = record {
-                        bar.say(&told(&runs[run], &record));
-                        if let Err(error) = runs[run].keep(&record) {
-                            // Where one cannot be kept the others cannot.
-                            stop.store(true, Ordering::Relaxed);
-                            failed = Some(error);
-                        }
-                        records[run] = Some(*record);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            let done = records.iter().flatten().count();
-            let now: Vec<String> = board.under_way.iter().map(|&i| runs[i].title()).collect();
-            let first = format!("{done} of {} runs done", runs.len());
-            // Workers look for themselves whether to stop.
-            let _ = bar.share(board.share(), &first, &now.join("; "));
-        }
-        failed.map_or(Ok(()), Err)
-    })
+    /// Numbers of the runs that are left, in the order in which they are taken.
+    order: Vec<usize>,
+    setup: &'a Setup,
+    runs: &'a [Run],
+    costs: &'a [Cost],
+    /// The position in `order` of the run that the next free worker takes.
+    next: AtomicUsize,
+    stop: AtomicBool,
 }
 
-#[allow(clippy::too_many_arguments, reason = "what the workers share")]
-fn worker(
-    kind: Kind,
-    order: &[usize],
-    setup: &Setup,
-    runs: &[Run],
-    costs: &[Cost],
-    next: &AtomicUsize,
-    stop: &AtomicBool,
-    news: &Sender<News>,
-) {
-    let asked = || INTERRUPTED.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
-    let jobs = if kind == Kind::Train { setup.jobs as u64 } else { 1 };
-    while !asked() {
-        let Some(&run) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-        let (cost, all) = (costs[run], costs[run].all().max(f64::MIN_POSITIVE));
-        // One who does not listen any more has stopped.
-        let _ = news.send(News::At(run, 0.0));
-        let mut tell = |trained: f64, measured: f64| {
-            let _ = news.send(News::At(run, (cost.train * trained + cost.measure * measured) / all));
-            if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let memory = setup.memory.map(|bytes| bytes / jobs);
-        let record = runs[run].go(setup.threads_of(kind), memory, &mut tell);
-        let _ = news.send(News::Over(run, record.map(Box::new)));
+impl Queue<'_> {
+    /// Runs everything in the queue and keeps the records as they arrive.
+    fn run(&self, records: &mut [Option<Record>], board: &mut Board, bar: &Bar) -> anyhow::Result<()> {
+        let Queue { kind, setup, runs, stop, .. } = self;
+        let workers = if *kind == Kind::Train { setup.jobs.min(self.order.len()) } else { 1 };
+        let (news, inbox) = channel();
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                let news = news.clone();
+                scope.spawn(move || self.work(&news));
+            }
+            drop(news);
+            let mut failed = None;
+            loop {
+                match inbox.recv_timeout(Duration::from_millis(100)) {
+                    Ok(News::At(run, share)) => board.at(run, share),
+                    Ok(News::Over(run, record)) => {
+                        board.at(run, 1.0);
+                        board.under_way.retain(|&other| other != run);
+                        if let Some(record) = record {
+                            bar.say(&told(&runs[run], &record));
+                            if let Err(error) = runs[run].keep(&record) {
+                                // Where one cannot be kept the others cannot.
+                                stop.store(true, Ordering::Relaxed);
+                                failed = Some(error);
+                            }
+                            records[run] = Some(*record);
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                let done = records.iter().flatten().count();
+                let now: Vec<String> = board.under_way.iter().map(|&i| runs[i].title()).collect();
+                let first = format!("{done} of {} runs done", runs.len());
+                // Workers look for themselves whether to stop.
+                let _ = bar.share(board.share(), &first, &now.join("; "));
+            }
+            failed.map_or(Ok(()), Err)
+        })
+    }
+
+    /// Takes runs from the queue until it is empty or the user asks to stop.
+    fn work(&self, news: &Sender<News>) {
+        let &Queue { kind, ref order, setup, runs, costs, ref next, ref stop } = self;
+        let asked = || INTERRUPTED.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
+        let jobs = if kind == Kind::Train { setup.jobs as u64 } else { 1 };
+        while !asked() {
+            let Some(&run) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let (cost, all) = (costs[run], costs[run].all().max(f64::MIN_POSITIVE));
+            // One who does not listen any more has stopped.
+            let _ = news.send(News::At(run, 0.0));
+            let mut tell = |trained: f64, measured: f64| {
+                let _ = news.send(News::At(run, (cost.train * trained + cost.measure * measured) / all));
+                if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let memory = setup.memory.map(|bytes| bytes / jobs);
+            let record = runs[run].go(setup.threads_of(kind), memory, &mut tell);
+            let _ = news.send(News::Over(run, record.map(Box::new)));
+        }
     }
 }
 
