@@ -177,4 +177,4 @@ pub use settings::{Active, Algorithm, Settings};
 pub use simd::Instructions;
 pub use train::checkpoint::has_checkpoint;
 pub use train::plan::Plan;
-pub use train::{Event, PassReport, Progress, Resume, Stop, Summary, Trained, Trainer};
+pub use train::{Event, PassReport, PlannedTraining, Progress, Resume, Stop, Summary, Trained, Trainer};

@@ -126,7 +126,7 @@ fn report(a: &args::Demo, learned: &Learned, ui: Ui) -> Option<PathBuf> {
         texts: false,
         threads: super::infer::threads(None),
     };
-    match making.write(&learned.model, Some(&learned.corpus), &page, ui) {
+    match making.write(&learned.model, Some(&learned.corpus), None, &page, ui) {
         Ok(_) => Some(page),
         Err(error) => {
             ui.say(&format!("no report: {}", crate::message(&error)));

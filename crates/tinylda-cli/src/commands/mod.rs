@@ -102,6 +102,26 @@ fn ceiling(memory: Option<args::Size>) -> anyhow::Result<Option<u64>> {
 /// Bytes of the program itself: its code and what it has allocated before any work.
 const PROGRAM_BYTES: u64 = 13 << 20;
 
+/// Refuses memory that is too little for one of the steps of a command: `planned` is the step that plans for itself, `need` what
+/// the others need. The refusal states what is enough for all of them; `steps` names those that need `need`.
+fn enough_for_all<T>(
+    planned: tinylda::Result<T>,
+    need: u64,
+    have: Option<u64>,
+    steps: &str,
+) -> tinylda::Result<T> {
+    let too_little = |have| tinylda::Error::Memory {
+        need,
+        have,
+        remedy: format!("it would fit with {{memory={}MiB}} ({steps})", need.div_ceil(1 << 20)).into(),
+    };
+    match (planned, have) {
+        (Err(tinylda::Error::Memory { need: other, have, .. }), _) if other < need => Err(too_little(have)),
+        (Ok(_), Some(have)) if have < need => Err(too_little(have)),
+        (planned, _) => planned,
+    }
+}
+
 /// A trainer that keeps the whole process within so many bytes.
 fn within(trainer: tinylda::Trainer, bytes: u64) -> tinylda::Trainer {
     trainer.memory(bytes).memory_in_use(PROGRAM_BYTES).guard_process(true)

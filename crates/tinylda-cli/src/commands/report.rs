@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tinylda::report::{ModelSize, Pass, Report, Run};
-use tinylda::{Corpus, Error, Model, human_bytes};
+use tinylda::report::{ModelSize, Pass, Report, Run, TrainedDocuments};
+use tinylda::{Corpus, Model, human_bytes};
 
 use super::{PROGRAM_BYTES, ceiling, check_output, infer, print, shown};
 use crate::args;
@@ -20,7 +20,8 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
     let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
     let threads = infer::threads(a.threads);
     if let Some(most) = most {
-        fits(need(ModelSize::of_file(&a.model)?, corpus.as_ref(), threads)?, most)?;
+        let need = need(ModelSize::of_file(&a.model)?, corpus.as_ref(), threads)?;
+        super::enough_for_all(Ok(()), need, Some(most), "the model and its report are in memory")?;
     }
     let model = Model::load(&a.model)?;
     let (log, asked) = match &a.log {
@@ -43,7 +44,7 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
         texts: !a.no_text,
         threads,
     };
-    let bytes = making.write(&model, corpus.as_ref(), &a.output, ui)?;
+    let bytes = making.write(&model, corpus.as_ref(), None, &a.output, ui)?;
     let seconds = began.elapsed().as_secs_f64();
     let value = json!({
         "file": shown(&a.output),
@@ -57,22 +58,31 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &line)
 }
 
-/// What a report of such a model takes.
-pub(super) fn need(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
+/// Returns the memory that the report of a model takes, if the topics of documents have to be inferred.
+fn need(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
     let report = Report { threads, texts: true, run: Run::default() };
-    let bytes = PROGRAM_BYTES + report.memory_bytes(model, corpus)?;
-    Ok(bytes + bytes / 32)
+    Ok(with_program(report.memory_bytes(model, corpus)?))
 }
 
-/// Refuses memory that the model does not fit in.
-pub(super) fn fits(need: u64, have: u64) -> anyhow::Result<()> {
-    if need <= have {
-        return Ok(());
+/// Returns the memory that the report takes after a training, which hands over the topics of documents if `at_hand`.
+pub(super) fn need_after_training(
+    corpus: &Corpus,
+    topics: u32,
+    threads: usize,
+    at_hand: bool,
+) -> tinylda::Result<u64> {
+    let model = ModelSize::of_training(corpus, topics);
+    if !at_hand {
+        return need(model, Some(corpus), threads);
     }
-    let expected = format!("about {} or more for a report", human_bytes(need));
-    Err(Error::out_of_range("memory", human_bytes(have), expected)
-        .with_remedy("increase {memory}, or create the report on a larger machine")
-        .into())
+    let report = Report { threads, texts: true, run: Run::default() };
+    let documents = TrainedDocuments::memory_bytes(corpus, topics);
+    Ok(with_program(report.memory_bytes_after_training(model, corpus)? + documents))
+}
+
+fn with_program(bytes: u64) -> u64 {
+    let bytes = PROGRAM_BYTES + bytes;
+    bytes + bytes / 32
 }
 
 /// How a report is made, as `report`, `train` and `demo` have it.
@@ -91,6 +101,7 @@ impl Making {
         self,
         model: &Model,
         corpus: Option<&Corpus>,
+        documents: Option<TrainedDocuments<'_>>,
         output: &Path,
         ui: Ui,
     ) -> anyhow::Result<u64> {
@@ -106,7 +117,7 @@ impl Making {
             },
         };
         let mut bar: Option<(&'static str, Bar)> = None;
-        let data = report.data(model, corpus, &mut |what, done, total| {
+        let data = report.data_with(model, corpus, documents, &mut |what, done, total| {
             if bar.as_ref().is_none_or(|(before, _)| *before != what) {
                 bar = None;
             }

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use tinylda::corpus::ingest::DetectedInput;
 use tinylda::eval::Coherence;
 use tinylda::report::ModelSize;
-use tinylda::{Block, Corpus, Error, human_bytes};
+use tinylda::{Block, Corpus, Error};
 
 use super::train::how;
-use super::{ceiling, experiment, shape_line, usage};
+use super::{PROGRAM_BYTES, ceiling, experiment, shape_line, usage};
 use crate::args;
 use crate::progress::Ui;
 use choice::Row;
@@ -184,20 +184,23 @@ fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
             .with_remedy("hold out more documents, or use a larger corpus")
             .into());
     }
-    for &k in topics {
-        let plan = runs::trainer(setup, k, setup.a.seed).plan(&setup.train)?;
+    // With a ceiling a larger K needs no less: it decides.
+    let mut topics = topics.to_vec();
+    topics.sort_unstable_by(|a, b| b.cmp(a));
+    for k in topics {
+        let plan = runs::trainer(setup, k, setup.a.seed).plan(&setup.train);
         // A model is evaluated in memory; 1 MiB for lists that are not worth a formula.
         let model = ModelSize::of_training(&setup.train, k).memory_bytes();
         let how = Coherence { threads: setup.threads, ..Coherence::default() };
         let coherence = how.memory_bytes(&setup.corpus, k, setup.a.top);
-        let needed = plan.program + model + coherence + (1 << 20);
+        let needed = PROGRAM_BYTES + model + coherence + (1 << 20);
         let needed = needed + needed / 32;
-        if let Some(memory) = setup.memory.filter(|&memory| memory < needed) {
-            let expected = format!("at least {} for {k} topics", human_bytes(needed));
-            return Err(Error::out_of_range("memory", human_bytes(memory), expected)
-                .with_remedy("a model is evaluated in memory; increase {memory}, or omit the larger {topics}")
-                .into());
-        }
+        super::enough_for_all(
+            plan,
+            needed,
+            setup.memory,
+            &format!("a model of {k} topics is evaluated in memory"),
+        )?;
     }
     Ok(())
 }

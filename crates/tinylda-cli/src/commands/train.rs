@@ -11,10 +11,14 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
-use tinylda::report::{ModelSize, Pass};
-use tinylda::{Corpus, Event, Model, Plan, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes};
+use tinylda::report::{Pass, TrainedDocuments};
+use tinylda::{
+    Corpus, Event, Model, Plan, PlannedTraining, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes,
+};
 
-use super::{ceiling, check_output, grouped, print, quoted, shape_line, shown, within};
+use super::{
+    PROGRAM_BYTES, ceiling, check_output, enough_for_all, grouped, print, quoted, shape_line, shown, within,
+};
 use crate::progress::{Bar, Ui, Unit};
 use crate::{MAY_EXIT, args, machine, parameters};
 use log::Log;
@@ -65,15 +69,23 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     check_outputs(a)?;
     let corpus = Corpus::open(&a.corpus)?;
     let seeds = a.seeds.as_deref().map(Seeds::read).transpose()?;
-    let trainer = trainer(a, seeds.clone())?;
-    let plan = trainer.plan(&corpus)?;
+    let mut trainer = trainer(a, seeds.clone())?;
+    let at_hand = trainer.keeps_theta();
+    let mut report_need = 0;
+    if a.report.is_some() {
+        if at_hand {
+            trainer =
+                trainer.memory_in_use(PROGRAM_BYTES + TrainedDocuments::memory_bytes(&corpus, a.topics));
+        }
+        let threads = super::infer::threads(a.training.threads);
+        report_need = super::report::need_after_training(&corpus, a.topics, threads, at_hand)?;
+    }
+    let planned = trainer.prepare(&corpus);
+    let steps = "the model and its report are in memory after the training";
+    let planned = enough_for_all(planned, report_need, ceiling(a.training.memory)?, steps)?;
+    let plan = *planned.plan();
     if a.plan {
         return plan::show(a, &plan, trainer.threads_used());
-    }
-    if let Some(bytes) = plan.ceiling.filter(|_| a.report.is_some()) {
-        let model = ModelSize::of_training(&corpus, a.topics);
-        let threads = super::infer::threads(a.training.threads);
-        super::report::fits(super::report::need(model, Some(&corpus), threads)?, bytes)?;
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
     tinylda::check_writable(a.output())?;
@@ -92,9 +104,10 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     announce(a, &corpus, &plan, ui);
     warn_of_seeds(seeds.as_ref(), &corpus, ui)?;
     let mut log = Log::new(a)?;
-    let summary = train(a, &trainer, &corpus, &mut log, ui)?;
-    if let Some(output) = &a.report {
-        report(a, &corpus, &log, &plan, output, ui)?;
+    let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(&corpus, a.topics)).transpose()?;
+    let summary = train(a, planned, documents.as_mut(), &mut log, ui)?;
+    if let (Some(output), Some(documents)) = (&a.report, documents) {
+        report(a, &corpus, documents, &log, output, ui)?;
     }
     let ended = match summary.stop {
         Stop::Converged => format!("converged after {} passes", summary.passes),
@@ -129,12 +142,12 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &format!("{line}\n"))
 }
 
-/// The report, from the model as it was written.
+/// Writes the report, from the model as it was written and the topics of documents as training has left them.
 fn report(
     a: &args::Train,
     corpus: &Corpus,
+    documents: TrainedDocuments<'_>,
     log: &Log,
-    plan: &Plan,
     output: &Path,
     ui: Ui,
 ) -> anyhow::Result<()> {
@@ -152,12 +165,12 @@ fn report(
         title: super::report::title(&model),
         command: shell(&command),
         passes: model.training().history.iter().map(pass).collect(),
-        memory: plan.ceiling.filter(|_| a.training.memory.is_some()),
+        memory: ceiling(a.training.memory)?.filter(|_| a.training.memory.is_some()),
         texts: true,
         threads: super::infer::threads(a.training.threads),
     };
     making
-        .write(&model, Some(corpus), output, ui)
+        .write(&model, Some(corpus), Some(documents), output, ui)
         .with_context(|| format!("the model {} is written, but not its report", a.output().display()))?;
     ui.say(&format!("{}: the report; open it in a browser", output.display()));
     Ok(())
@@ -265,8 +278,8 @@ fn announce(a: &args::Train, corpus: &Corpus, plan: &Plan, ui: Ui) {
 
 fn train(
     a: &args::Train,
-    trainer: &Trainer,
-    corpus: &Corpus,
+    planned: PlannedTraining<'_>,
+    documents: Option<&mut TrainedDocuments<'_>>,
     log: &mut Log,
     ui: Ui,
 ) -> anyhow::Result<Summary> {
@@ -274,7 +287,7 @@ fn train(
     let (mut failed, mut saved) = (None, false);
     let mut perplexity = String::new();
     MAY_EXIT.store(true, Ordering::Relaxed);
-    let summary = trainer.train_to(corpus, a.output(), |event| {
+    let callback = |event: Event<'_>| {
         let (line, flow) = match event {
             Event::Progress(progress) => {
                 log.progress = Some(*progress);
@@ -315,7 +328,14 @@ fn train(
             bar.say(&format!("a line for every pass goes to {name}"));
         }
         if failed.is_some() { ControlFlow::Break(()) } else { flow }
-    });
+    };
+    let summary = match documents {
+        None => planned.train_to(a.output(), callback),
+        Some(documents) => planned.train_to_with_documents(a.output(), callback, |document| {
+            documents.add(document);
+            Ok(())
+        }),
+    };
     MAY_EXIT.store(false, Ordering::Relaxed);
     bar.done();
     if let Some(error) = failed {

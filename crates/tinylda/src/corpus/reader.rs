@@ -160,6 +160,11 @@ impl Corpus {
     pub(crate) fn block_start(&self, i: usize) -> u64 {
         self.directory.entries[i].first_document
     }
+    /// Returns the numbers of block `i`'s documents.
+    pub(crate) fn block_documents(&self, i: usize) -> std::ops::Range<u64> {
+        let first = self.directory.entries[i].first_document;
+        first..first + u64::from(self.directory.entries[i].documents)
+    }
     /// The block that document `d` (from 0) is in.
     pub(crate) fn block_of(&self, d: u64) -> Option<usize> {
         let after = self.directory.entries.partition_point(|e| e.first_document <= d);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::corpus::Corpus;
 use crate::error::Result;
-use crate::infer::Mixtures;
+use crate::infer::{Mixture, Mixtures};
 
 /// The most typical documents of a topic, and all documents of a report, about.
 const TYPICAL: usize = 5;
@@ -23,6 +23,12 @@ const LABELS: usize = 200;
 const MOST_CANDIDATES: usize = 64;
 /// Shorter documents show nothing of a topic; in a corpus of short ones they have the mean length.
 const LEAST_TOKENS: u64 = 20;
+
+/// Documents of a chunk that a training hands over.
+const CHUNK: u64 = 1024;
+
+/// Bytes that the allocator adds to a list.
+const ALLOCATION: usize = 16;
 
 /// A document and its largest topics.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,8 +132,78 @@ fn labels_of(corpus: &Corpus) -> Result<Option<Vec<(String, u64)>>> {
     Ok((!labels.is_empty()).then_some(labels))
 }
 
+/// What is looked for in the documents of a corpus.
+#[derive(Debug)]
+struct Criteria {
+    topics: usize,
+    /// Documents of the corpus.
+    count: u64,
+    /// Most typical documents of each topic.
+    each: usize,
+    /// About how many documents the even sample has.
+    sample: u64,
+    least_tokens: u64,
+    /// Labels in the order of their bytes, with the number of their documents.
+    labels: Option<Vec<(String, u64)>>,
+    /// What is below these cannot be among the best any more; threads need not know the newest.
+    least: Vec<AtomicU32>,
+}
+
+impl Criteria {
+    fn new(corpus: &Corpus, topics: usize) -> Result<Criteria> {
+        let count = corpus.shape().documents;
+        let each = (DOCUMENTS / topics).clamp(2, TYPICAL);
+        Ok(Criteria {
+            topics,
+            count,
+            each,
+            sample: DOCUMENTS.saturating_sub(each * topics).max(SAMPLE) as u64,
+            least_tokens: LEAST_TOKENS.min(corpus.shape().tokens / count.max(1)).max(1),
+            labels: labels_of(corpus)?,
+            least: (0..topics).map(|_| AtomicU32::new(0)).collect(),
+        })
+    }
+
+    fn is_sampled(&self, number: u64) -> bool {
+        let (count, sample) = (self.count, self.sample);
+        count <= sample || (number + 1) * sample / count > number * sample / count
+    }
+
+    /// The number of a label.
+    fn label(&self, name: &str) -> Option<u32> {
+        let labels = self.labels.as_ref()?;
+        labels.binary_search_by(|(other, _)| other.as_str().cmp(name)).ok().map(|at| at as u32)
+    }
+
+    /// Adds a document to what its chunk gives.
+    fn look_at(&self, mixture: &Mixture<'_>, part: &mut Part) {
+        part.tokens.resize(self.topics, 0.0);
+        for (sum, &p) in part.tokens.iter_mut().zip(mixture.proportions) {
+            *sum += f64::from(p) * mixture.tokens as f64;
+        }
+        let mut own = None;
+        let mut own = || own.get_or_insert_with(|| largest(mixture.proportions)).clone();
+        let number = mixture.number;
+        if mixture.tokens >= self.least_tokens {
+            for (k, &p) in mixture.proportions.iter().enumerate() {
+                if p >= LEAST_SHARE && p > f32::from_bits(self.least[k].load(Ordering::Relaxed)) {
+                    part.add(k, (p, Shown { number, topics: own() }), self.each);
+                }
+            }
+        }
+        if self.is_sampled(number) {
+            part.sample.push(Shown { number, topics: own() });
+        }
+        if let Some(label) = self.label(mixture.label) {
+            let sums = part.labels.entry(label).or_insert_with(|| vec![0.0; self.topics]);
+            sums.iter_mut().zip(mixture.proportions).for_each(|(sum, &p)| *sum += f64::from(p));
+        }
+    }
+}
+
 /// What the chunks read so far have given.
-struct Found {
+#[derive(Debug)]
+struct DocumentSums {
     /// Tokens of each topic.
     tokens: Vec<f64>,
     /// Candidates of each topic, more of them than are shown.
@@ -137,16 +213,27 @@ struct Found {
     label_sums: Vec<Vec<f64>>,
 }
 
-impl Found {
-    /// Adds what a chunk of documents gives, and raises `least` to the proportion that a candidate has to exceed from now on.
-    fn add(&mut self, part: Part, each: usize, least: &[AtomicU32]) {
+impl DocumentSums {
+    fn new(criteria: &Criteria) -> DocumentSums {
+        let labels = criteria.labels.as_ref().map_or(0, Vec::len);
+        DocumentSums {
+            tokens: vec![0.0; criteria.topics],
+            best: vec![Vec::new(); criteria.topics],
+            shown: Vec::new(),
+            label_sums: vec![vec![0.0; criteria.topics]; labels],
+        }
+    }
+
+    /// Adds what a chunk of documents gives, and raises the proportion that a candidate has to exceed from now on.
+    fn add(&mut self, part: Part, criteria: &Criteria) {
+        let each = criteria.each;
         self.tokens.iter_mut().zip(&part.tokens).for_each(|(sum, n)| *sum += n);
         for (k, candidate) in part.candidates {
             let best = &mut self.best[k];
             best.push(candidate);
             if best.len() >= 2 * each + 16 {
                 cut(best, each);
-                least[k].store(best[each - 1].0.to_bits(), Ordering::Relaxed);
+                criteria.least[k].store(best[each - 1].0.to_bits(), Ordering::Relaxed);
             }
         }
         self.shown.extend(part.sample);
@@ -155,16 +242,10 @@ impl Found {
         }
     }
 
-    fn finish(
-        self,
-        corpus: &Corpus,
-        each: usize,
-        named: Option<&[(String, u64)]>,
-        ids: &HashMap<&str, u32>,
-    ) -> Result<Documents> {
-        let Found { tokens, mut best, mut shown, label_sums } = self;
+    fn finish(self, corpus: &Corpus, criteria: &Criteria) -> Result<Documents> {
+        let DocumentSums { tokens, mut best, mut shown, label_sums } = self;
         for list in &mut best {
-            cut(list, each);
+            cut(list, criteria.each);
         }
         shown.extend(best.iter().flatten().map(|(_, document)| document.clone()));
         shown.sort_by_key(|document| document.number);
@@ -174,7 +255,7 @@ impl Found {
         let total: f64 = tokens.iter().sum();
         let even = 1.0 / tokens.len() as f64;
         let prevalence = tokens.iter().map(|n| if total > 0.0 { n / total } else { even }).collect();
-        let labels = match named {
+        let labels = match &criteria.labels {
             None => None,
             Some(named) => {
                 let numbers: Vec<u64> = shown.iter().map(|document| document.number).collect();
@@ -186,7 +267,7 @@ impl Found {
                     names: named.iter().map(|(name, _)| name.clone()).collect(),
                     documents: named.iter().map(|(_, count)| *count).collect(),
                     shares: label_sums.into_iter().zip(named).map(mean).collect(),
-                    of_shown: own.iter().map(|label| ids.get(label.as_str()).copied()).collect(),
+                    of_shown: own.iter().map(|label| criteria.label(label)).collect(),
                 })
             }
         };
@@ -194,59 +275,81 @@ impl Found {
     }
 }
 
-/// Goes through all documents.
+/// Infers the topics of all documents, and looks at them.
 pub(super) fn documents(
     mixtures: &Mixtures<'_>,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Documents> {
     let corpus = mixtures.corpus();
-    let topics = mixtures.model().topics() as usize;
-    let count = corpus.shape().documents;
-    let each = (DOCUMENTS / topics).clamp(2, TYPICAL);
-    let wanted = DOCUMENTS.saturating_sub(each * topics).max(SAMPLE) as u64;
-    let sampled = |number: u64| count <= wanted || (number + 1) * wanted / count > number * wanted / count;
-    let least_tokens = LEAST_TOKENS.min(corpus.shape().tokens / count.max(1)).max(1);
-    let named = labels_of(corpus)?;
-    let ids: HashMap<&str, u32> = named.iter().flatten().map(|(name, _)| name.as_str()).zip(0..).collect();
-
-    let mut found = Found {
-        tokens: vec![0.0; topics],
-        best: vec![Vec::new(); topics],
-        shown: Vec::new(),
-        label_sums: vec![vec![0.0; topics]; ids.len()],
-    };
-    // What is below these cannot be among the best any more; threads need not know the newest.
-    let least: Vec<AtomicU32> = (0..topics).map(|_| AtomicU32::new(0)).collect();
+    let criteria = Criteria::new(corpus, mixtures.model().topics() as usize)?;
+    let mut found = DocumentSums::new(&criteria);
     mixtures.each(
         |mixture, part: &mut Part| {
-            part.tokens.resize(topics, 0.0);
-            for (sum, &p) in part.tokens.iter_mut().zip(mixture.proportions) {
-                *sum += f64::from(p) * mixture.tokens as f64;
-            }
-            let mut own = None;
-            let mut own = || own.get_or_insert_with(|| largest(mixture.proportions)).clone();
-            let number = mixture.number;
-            if mixture.tokens >= least_tokens {
-                for (k, &p) in mixture.proportions.iter().enumerate() {
-                    if p >= LEAST_SHARE && p > f32::from_bits(least[k].load(Ordering::Relaxed)) {
-                        part.add(k, (p, Shown { number, topics: own() }), each);
-                    }
-                }
-            }
-            if sampled(number) {
-                part.sample.push(Shown { number, topics: own() });
-            }
-            if let Some(&label) = ids.get(mixture.label) {
-                let sums = part.labels.entry(label).or_insert_with(|| vec![0.0; topics]);
-                sums.iter_mut().zip(mixture.proportions).for_each(|(sum, &p)| *sum += f64::from(p));
-            }
+            criteria.look_at(mixture, part);
             Ok(())
         },
         |part| {
-            found.add(part, each, &least);
+            found.add(part, &criteria);
             Ok(())
         },
         progress,
     )?;
-    found.finish(corpus, each, named.as_deref(), &ids)
+    found.finish(corpus, &criteria)
+}
+
+/// What a report shows of the documents, collected while a training hands them over
+/// ([`PlannedTraining::train_to_with_documents`](crate::PlannedTraining::train_to_with_documents)).
+#[derive(Debug)]
+pub struct TrainedDocuments<'a> {
+    corpus: &'a Corpus,
+    criteria: Criteria,
+    found: DocumentSums,
+    /// The documents since the last chunk ended, and how many they are.
+    part: Part,
+    in_part: u64,
+    seen: u64,
+}
+
+impl<'a> TrainedDocuments<'a> {
+    /// Prepares for the documents of a corpus and a number of topics.
+    pub fn new(corpus: &'a Corpus, topics: u32) -> Result<TrainedDocuments<'a>> {
+        let criteria = Criteria::new(corpus, topics as usize)?;
+        let found = DocumentSums::new(&criteria);
+        Ok(TrainedDocuments { corpus, criteria, found, part: Part::default(), in_part: 0, seen: 0 })
+    }
+
+    /// Bytes of memory that it takes, at most.
+    pub fn memory_bytes(corpus: &Corpus, topics: u32) -> u64 {
+        let (documents, topics) = (corpus.shape().documents, u64::from(topics));
+        let each = (DOCUMENTS as u64 / topics.max(1)).clamp(2, TYPICAL as u64);
+        let one = (size_of::<(usize, Candidate)>() + TOPICS * size_of::<(u32, f32)>() + ALLOCATION) as u64;
+        let of_topics = topics.saturating_mul(4 * each + 16).saturating_add(MOST_CANDIDATES as u64);
+        let of_documents = documents.saturating_mul((1.0 / LEAST_SHARE) as u64);
+        // Lists double when they grow.
+        let candidates = 2 * one * of_topics.min(of_documents);
+        let labels = if corpus.has_labels() { 2 * LABELS as u64 * topics * 8 } else { 0 };
+        let sample = (2 * DOCUMENTS as u64).min(documents) * one;
+        candidates + labels + sample + topics * 64
+    }
+
+    /// Adds a document.
+    pub fn add(&mut self, mixture: &Mixture<'_>) {
+        self.criteria.look_at(mixture, &mut self.part);
+        self.in_part += 1;
+        self.seen += 1;
+        if self.in_part == CHUNK {
+            self.found.add(std::mem::take(&mut self.part), &self.criteria);
+            self.in_part = 0;
+        }
+    }
+
+    /// Returns whether documents were added.
+    pub fn is_empty(&self) -> bool {
+        self.seen == 0
+    }
+
+    pub(super) fn finish(mut self) -> Result<Documents> {
+        self.found.add(self.part, &self.criteria);
+        self.found.finish(self.corpus, &self.criteria)
+    }
 }

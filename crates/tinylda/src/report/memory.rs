@@ -22,6 +22,16 @@ const OF_WORD: u64 = 32;
 impl Report {
     /// Bytes of memory that the report of a model takes, the model included, but not the program itself.
     pub fn memory_bytes(&self, model: ModelSize, corpus: Option<&Corpus>) -> Result<u64> {
+        self.needs(model, corpus, true)
+    }
+
+    /// Bytes of memory that the report of a model takes, the model included, if a training hands over the topics of documents.
+    /// What [`TrainedDocuments`](super::TrainedDocuments) holds comes in addition.
+    pub fn memory_bytes_after_training(&self, model: ModelSize, corpus: &Corpus) -> Result<u64> {
+        self.needs(model, Some(corpus), false)
+    }
+
+    fn needs(&self, model: ModelSize, corpus: Option<&Corpus>, infer: bool) -> Result<u64> {
         let (words, topics) = (u64::from(model.words), u64::from(model.topics));
         let threads = self.threads.max(1) as u64;
         let row = stride(model.topics) as u64 * LANES as u64 * 4;
@@ -30,11 +40,17 @@ impl Report {
             Some(corpus) => {
                 let how = Coherence { threads: self.threads, ..Coherence::default() };
                 let coherence = how.memory_bytes(corpus, model.topics, TOP as u32);
-                // Two blocks, one of them read ahead.
-                let blocks = corpus.block_buffer_bytes().saturating_mul(2);
-                let long = corpus.longest_document()?.saturating_mul(OF_WORD);
-                let own = row.saturating_mul(ROWS_PER_THREAD).saturating_add(long).saturating_mul(threads);
-                coherence.max(blocks.saturating_add(own)).saturating_add(other_words(model, corpus))
+                let inference = if infer {
+                    // Two blocks, one of them read ahead.
+                    let blocks = corpus.block_buffer_bytes().saturating_mul(2);
+                    let long = corpus.longest_document()?.saturating_mul(OF_WORD);
+                    let own =
+                        row.saturating_mul(ROWS_PER_THREAD).saturating_add(long).saturating_mul(threads);
+                    blocks.saturating_add(own)
+                } else {
+                    0
+                };
+                coherence.max(inference).saturating_add(other_words(model, corpus))
             }
         };
         let distances = relevance::CHUNK_BYTES.min(words.saturating_mul(topics).saturating_mul(24));

@@ -22,6 +22,7 @@ mod texts;
 
 pub use crate::model::ModelSize;
 pub use distance::Distances;
+pub use documents::TrainedDocuments;
 
 use std::ops::ControlFlow;
 
@@ -148,21 +149,37 @@ struct Findings<'a> {
 }
 
 impl Report {
-    /// The data of a report as JSON that can stand in a page, on all of a model and, where there is one, its corpus.
+    /// Returns the data of a report as JSON that can stand in a page, on a model and, if there is one, its corpus.
     pub fn data(&self, model: &Model, corpus: Option<&Corpus>, progress: Progress<'_>) -> Result<String> {
+        self.data_with(model, corpus, None, progress)
+    }
+
+    /// Does the same with the topics of documents that a training has handed over. Without them, they are inferred.
+    pub fn data_with(
+        &self,
+        model: &Model,
+        corpus: Option<&Corpus>,
+        trained: Option<TrainedDocuments<'_>>,
+        progress: Progress<'_>,
+    ) -> Result<String> {
         let own = model.top_words(TOP);
         let own: Vec<Vec<u32>> = own.iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
         let mut coherence = None;
         let mut found = None;
         let mut texts = None;
         if let Some(corpus) = corpus {
-            let mixtures = Mixtures::new(model, corpus)?.threads(self.threads).with_labels();
             let how =
                 Coherence { measures: vec![Measure::CNpmi], threads: self.threads, ..Coherence::default() };
             let step = &mut |done, total| progress("coherence", done, total);
             coherence =
                 how.of_corpus(model, &own, corpus, step)?.measures.pop().map(|measured| measured.topics);
-            let all = documents(&mixtures, &mut |done, total| progress("documents", done, total))?;
+            let all = match trained.filter(|documents| !documents.is_empty()) {
+                Some(documents) => documents.finish()?,
+                None => {
+                    let mixtures = Mixtures::new(model, corpus)?.threads(self.threads).with_labels();
+                    documents(&mixtures, &mut |done, total| progress("documents", done, total))?
+                }
+            };
             if self.texts {
                 let numbers: Vec<u64> = all.shown.iter().map(|document| document.number).collect();
                 let names = names_of(corpus, &numbers)?;

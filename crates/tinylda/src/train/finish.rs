@@ -1,17 +1,19 @@
 //! After the last pass, and for snapshots between two: the model, in memory or in a file.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::run::Training;
 use super::verdict::Referee;
 use crate::algorithms::tbp::seed_words::Seeds;
-use crate::corpus::Corpus;
+use crate::corpus::{BlockReader, Corpus, Document, Vocabulary};
 use crate::error::{Error, Result};
+use crate::infer::Mixture;
 use crate::model::{CorpusName, Frame, Model, TrainingRecord};
 use crate::simd::flat_mut;
 use crate::store::Store;
 use crate::topics::{Matrix, Topics};
-use crate::train::{Event, Summary, Trained};
+use crate::train::{EachMixture, Event, Summary, Trained};
 
 impl Training<'_> {
     /// What is known of the training at its end.
@@ -81,13 +83,26 @@ impl Training<'_> {
         Ok(Trained { model, theta, summary })
     }
 
-    /// Writes the model to a file. Where that fails the training is kept in a checkpoint.
-    pub(super) fn into_file(mut self, path: &Path, referee: &mut Referee<'_>) -> Result<Summary> {
+    /// Writes the model to a file, after every document was handed to `each`. If writing fails, the training is kept in a
+    /// checkpoint.
+    pub(super) fn into_file(
+        mut self,
+        path: &Path,
+        referee: &mut Referee<'_>,
+        each: Option<&mut EachMixture<'_>>,
+    ) -> Result<Summary> {
         let (training, summary) = self.end(referee.seconds())?;
-        self.updater.finish();
-        self.store.free_buffers();
-        let _ = referee.report(Event::Writing(path));
-        if let Err(error) = self.write(path, &training) {
+        let handed_over = match each.filter(|_| self.trainer.keeps_theta()) {
+            Some(each) => self.each_document(each),
+            None => Ok(()),
+        };
+        let written = handed_over.and_then(|()| {
+            self.updater.finish();
+            self.store.free_buffers();
+            let _ = referee.report(Event::Writing(path));
+            self.write(path, &training)
+        });
+        if let Err(error) = written {
             // There may be no room for that either; why the model could not be written is what counts.
             let _ = self.save(referee);
             return Err(error);
@@ -97,6 +112,17 @@ impl Training<'_> {
             folder.remove();
         }
         Ok(summary)
+    }
+
+    /// Calls `each` with the topics of every document, as the last pass has left them.
+    fn each_document(&mut self, each: &mut EachMixture<'_>) -> Result<()> {
+        let alpha = self.priors().alpha;
+        let mut documents = DocumentTopics::new(self.corpus, &alpha);
+        self.store.for_each(false, |d, document, theta| {
+            documents.without_words_until(d, each)?;
+            documents.one(d, document, theta, each)
+        })?;
+        documents.without_words_until(self.corpus.shape().documents, each)
     }
 
     /// Writes the model as it is after this pass, where that was asked for. The time is not counted.
@@ -133,6 +159,79 @@ impl Training<'_> {
         };
         let Training { updater, topics, .. } = self;
         frame.save(path, |w, row| updater.topic_row(topics, w, row))
+    }
+}
+
+/// Hands over documents in the order of the corpus, with their names and labels.
+struct DocumentTopics<'a> {
+    reader: BlockReader<'a>,
+    corpus: &'a Corpus,
+    alpha: &'a [f32],
+    alpha_sum: f64,
+    /// The document that is next.
+    next: u64,
+    /// Documents of the block whose names and labels are at hand.
+    block: Range<u64>,
+    names: Vocabulary,
+    labels: Vocabulary,
+    proportions: Vec<f32>,
+}
+
+impl<'a> DocumentTopics<'a> {
+    fn new(corpus: &'a Corpus, alpha: &'a [f32]) -> DocumentTopics<'a> {
+        DocumentTopics {
+            reader: corpus.reader(),
+            corpus,
+            alpha,
+            alpha_sum: alpha.iter().map(|&a| f64::from(a)).sum(),
+            next: 0,
+            block: 0..0,
+            names: Vocabulary::new(),
+            labels: Vocabulary::new(),
+            proportions: Vec::new(),
+        }
+    }
+
+    /// Hands over the documents before number `end` that were not handed over yet: they have no words.
+    fn without_words_until(&mut self, end: u64, each: &mut EachMixture<'_>) -> Result<()> {
+        let theta = vec![0.0; self.alpha.len()];
+        while self.next < end {
+            self.one(self.next, Document { words: &[], counts: &[] }, &theta, each)?;
+        }
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        number: u64,
+        document: Document<'_>,
+        theta: &[f32],
+        each: &mut EachMixture<'_>,
+    ) -> Result<()> {
+        if !self.block.contains(&number)
+            && let Some(block) = self.corpus.block_of(number)
+        {
+            self.names = self.reader.read_names(block)?;
+            self.labels = self.reader.read_labels(block)?;
+            self.block = self.corpus.block_documents(block);
+        }
+        let at = (number - self.block.start) as u32;
+        let tokens = document.tokens();
+        let total = tokens as f64 + self.alpha_sum;
+        self.proportions.clear();
+        let counts = theta.iter().zip(self.alpha);
+        self.proportions.extend(counts.map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
+        self.next = number + 1;
+        each(&Mixture {
+            number,
+            name: self.names.get(at).unwrap_or_default(),
+            label: self.labels.get(at).unwrap_or_default(),
+            document,
+            tokens,
+            tokens_unknown: 0,
+            theta,
+            proportions: &self.proportions,
+        })
     }
 }
 

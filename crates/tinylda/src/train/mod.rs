@@ -20,11 +20,13 @@ use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
 use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
+use crate::infer::Mixture;
 use crate::model::Model;
 use crate::settings::{Active, Algorithm, Digamma, DocumentState, Exclude, Settings, setting_methods};
 use crate::settings::{RELATIVE_TOLERANCE, TOLERANCE};
 use crate::simd::{Instructions, Kernel};
 use crate::threads::{self, Threads};
+use check::Checked;
 use comm::{Comm, Solo};
 use plan::Plan;
 use run::Training;
@@ -278,6 +280,12 @@ impl Trainer {
         Trainer { resume, ..self }
     }
 
+    /// Returns whether the training keeps the topics of every document between passes.
+    #[must_use]
+    pub fn keeps_theta(&self) -> bool {
+        self.state_kind(self.settings.chosen_algorithm()) != StateKind::Nothing
+    }
+
     fn kernel(&self) -> Result<Kernel> {
         let Some(wanted) = self.settings.instructions else { return Ok(Kernel::best()) };
         Kernel::of(wanted).ok_or_else(|| {
@@ -321,7 +329,7 @@ impl Trainer {
         corpus: &Corpus,
         mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Trained> {
-        if self.settings.chosen_algorithm().capabilities().state == StateKind::Nothing {
+        if !self.keeps_theta() {
             return Err(Error::unsupported_value(
                 "algorithm",
                 self.settings.chosen_algorithm().name(),
@@ -336,15 +344,10 @@ impl Trainer {
     pub fn train_to(
         &self,
         corpus: &Corpus,
-        file: &Path,
-        mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
+        file: impl AsRef<Path>,
+        callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Summary> {
-        let threads = Arc::new(Threads::new(self.threads_used())?);
-        let mut solo = Solo;
-        let mut referee = Referee::new(&mut callback, &mut solo, self.every);
-        let mut training = Training::new(self, corpus, false, &threads)?;
-        training.run(&mut referee)?;
-        training.into_file(file, &mut referee)
+        self.prepare(corpus)?.train_to(file, callback)
     }
 
     /// Trains to a model in memory, as one of several ranks.
@@ -357,16 +360,20 @@ impl Trainer {
     ) -> Result<Trained> {
         let threads = Arc::new(Threads::new(self.threads_used())?);
         let mut referee = Referee::new(callback, comm, self.every);
-        let mut training = Training::new(self, corpus, true, &threads)?;
+        let mut training = Training::new(PlannedTraining::new(self, corpus, true)?, &threads)?;
         training.run(&mut referee)?;
         training.into_model(keep_theta, &referee)
     }
 
-    /// What [`train_to`](Trainer::train_to) would take, without doing it.
+    /// Returns what [`train_to`](Trainer::train_to) would take, without doing it.
     pub fn plan(&self, corpus: &Corpus) -> Result<Plan> {
-        let checked = self.check_settings(corpus)?;
-        let needs = self.needs(corpus, &checked.word_tokens, self.result_kind(false))?;
-        Plan::new(&needs, self.settings.topic_count(), self.memory)
+        Ok(self.prepare(corpus)?.plan)
+    }
+
+    /// Checks the settings and plans the memory of a training to a file. Training itself starts with
+    /// [`PlannedTraining::train_to`].
+    pub fn prepare<'a>(&'a self, corpus: &'a Corpus) -> Result<PlannedTraining<'a>> {
+        PlannedTraining::new(self, corpus, false)
     }
 
     /// Number of pieces in a step.
@@ -386,6 +393,72 @@ impl Trainer {
         algorithm.capabilities().updates_per_piece.then(|| Trainer::small_size(shape))
     }
 }
+
+/// A training with checked settings and a memory plan. Nothing has been written yet.
+#[derive(Debug)]
+pub struct PlannedTraining<'a> {
+    trainer: &'a Trainer,
+    corpus: &'a Corpus,
+    checked: Checked,
+    pieces: usize,
+    plan: Plan,
+    /// Whether the model is wanted in memory.
+    model: bool,
+}
+
+impl<'a> PlannedTraining<'a> {
+    fn new(trainer: &'a Trainer, corpus: &'a Corpus, model: bool) -> Result<PlannedTraining<'a>> {
+        let checked = trainer.check_settings(corpus)?;
+        let needs = trainer.needs(corpus, &checked.word_tokens, trainer.result_kind(model))?;
+        let plan = Plan::new(&needs, trainer.settings.topic_count(), trainer.memory)?;
+        Ok(PlannedTraining { trainer, corpus, checked, pieces: needs.sizes.pieces as usize, plan, model })
+    }
+
+    /// Returns the memory and disk space that the training will take.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Trains and writes the model to a file.
+    pub fn train_to(
+        self,
+        file: impl AsRef<Path>,
+        mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Summary> {
+        self.into_file(file.as_ref(), &mut callback, None)
+    }
+
+    /// Trains, calls `each` with the topics of every document in the order of the corpus, and writes the model to a file. The
+    /// topics are those of the last pass; nothing is inferred again.
+    ///
+    /// Some algorithms keep nothing of a document ([`Trainer::keeps_theta`]); then `each` is not called.
+    pub fn train_to_with_documents(
+        self,
+        file: impl AsRef<Path>,
+        mut callback: impl FnMut(Event<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(&Mixture<'_>) -> Result<()>,
+    ) -> Result<Summary> {
+        self.into_file(file.as_ref(), &mut callback, Some(&mut each))
+    }
+
+    fn into_file<'b>(
+        self,
+        file: &Path,
+        callback: &'b mut Callback<'b>,
+        each: Option<&mut EachMixture<'_>>,
+    ) -> Result<Summary> {
+        let trainer = self.trainer;
+        let threads = Arc::new(Threads::new(trainer.threads_used())?);
+        let mut solo = Solo;
+        let mut referee = Referee::new(callback, &mut solo, trainer.every);
+        let mut training = Training::new(self, &threads)?;
+        training.run(&mut referee)?;
+        training.into_file(file, &mut referee, each)
+    }
+}
+
+/// Receives the topics of a document.
+type EachMixture<'a> = dyn FnMut(&Mixture<'_>) -> Result<()> + 'a;
 
 #[cfg(test)]
 mod tests {

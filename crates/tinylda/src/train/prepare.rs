@@ -11,7 +11,7 @@ use super::checkpoint::{self, Folder, Identity};
 use super::plan::Plan;
 use super::position::Position;
 use super::run::Training;
-use super::{Resume, Stop, Trainer};
+use super::{PlannedTraining, Resume, Stop, Trainer};
 use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::TbpConfig;
 use crate::algorithms::tbp::counts::RowStorage;
@@ -28,7 +28,7 @@ use crate::store::{self, BlockVisit, Order, Selection, Store, StoreBudget};
 use crate::threads::Threads;
 use crate::topics::{Topics, heavy_words};
 
-/// A training that is checked and planned, but has nothing in memory yet.
+/// A training whose folders are known, but that has nothing in memory yet.
 struct Prepared<'a> {
     trainer: &'a Trainer,
     corpus: &'a Corpus,
@@ -43,16 +43,10 @@ struct Prepared<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Checks, plans, and starts a training or resumes it from a checkpoint. `model`: it is wanted in memory.
-    pub(super) fn new(
-        trainer: &'a Trainer,
-        corpus: &'a Corpus,
-        model: bool,
-        threads: &Arc<Threads>,
-    ) -> Result<Training<'a>> {
-        let Checked { word_tokens, seeds } = trainer.check_settings(corpus)?;
-        let needs = trainer.needs(corpus, &word_tokens, trainer.result_kind(model))?;
-        let plan = Plan::new(&needs, trainer.settings.topic_count(), trainer.memory)?;
+    /// Starts a training or resumes it from a checkpoint.
+    pub(super) fn new(planned: PlannedTraining<'a>, threads: &Arc<Threads>) -> Result<Training<'a>> {
+        let PlannedTraining { trainer, corpus, checked, pieces, plan, model } = planned;
+        let Checked { word_tokens, seeds } = checked;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
         let mut prepared = Prepared {
@@ -60,7 +54,7 @@ impl<'a> Training<'a> {
             corpus,
             word_tokens,
             plan,
-            pieces: needs.sizes.pieces as usize,
+            pieces,
             folder,
             scratch: trainer.scratch_folder(),
             order: trainer.visits(corpus),
