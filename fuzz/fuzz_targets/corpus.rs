@@ -61,6 +61,6 @@ fuzz_target!(|data: &[u8]| {
     let mut bytes = data.to_vec();
     let _ = put_right(&mut bytes);
     if let Ok(corpus) = Corpus::from_bytes(bytes) {
-        let _ = Statistics::of(&corpus, &mut |_, _| ControlFlow::Continue(()));
+        let _ = Statistics::of(&corpus, &mut |_| ControlFlow::Continue(()));
     }
 });

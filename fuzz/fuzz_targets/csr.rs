@@ -9,7 +9,7 @@ use tinylda::corpus::{Csr, CsrIndex, CsrValue, Statistics};
 
 /// Reads the whole corpus, and its bytes once more as another corpus.
 fn read(corpus: &Corpus) {
-    let go_on = &mut |_, _| ControlFlow::Continue(());
+    let go_on = &mut |_| ControlFlow::Continue(());
     let first = Statistics::of(corpus, go_on).expect("what was built can be read");
     let bytes = corpus.to_bytes().expect("bytes in memory");
     let again = Corpus::from_bytes(bytes).expect("its own bytes");
@@ -26,7 +26,7 @@ fn matrix<P: CsrIndex, I: CsrIndex, V: CsrValue>(indptr: &[P], indices: &[I], da
 fuzz_target!(|data: &[u8]| {
     if let Ok(corpus) = Corpus::from_bytes(data) {
         // Blocks are not checked yet, so this may fail; it must not panic.
-        let _ = Statistics::of(&corpus, &mut |_, _| ControlFlow::Continue(()));
+        let _ = Statistics::of(&corpus, &mut |_| ControlFlow::Continue(()));
     }
     let Some((&[columns, rows], rest)) = data.split_first_chunk() else { return };
     let Some((indptr, rest)) = rest.split_at_checked(usize::from(rows) + 1) else { return };

@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     let topics = vec![vec![0, 1, 2], vec![3, 4, 0]];
     let of = |threads| {
         let how = Coherence { window: (window < 200).then_some(u32::from(window)), threads, ..Coherence::default() };
-        how.of_text_file(model(), &topics, &path, &mut |_, _| ControlFlow::Continue(())).map(|found| format!("{found:?}"))
+        how.of_text_file(model(), &topics, &path, &mut |_| ControlFlow::Continue(())).map(|found| format!("{found:?}"))
     };
     match (of(1), of(2)) {
         (Ok(one), Ok(two)) => assert_eq!(one, two),

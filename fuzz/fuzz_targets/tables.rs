@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     match import.run(&input, &output, &mut |_| ControlFlow::Continue(())) {
         Ok(imported) => {
             let corpus = Corpus::open(&output).expect("an imported corpus opens");
-            let statistics = Statistics::of(&corpus, &mut |_, _| ControlFlow::Continue(())).expect("and reads back");
+            let statistics = Statistics::of(&corpus, &mut |_| ControlFlow::Continue(())).expect("and reads back");
             assert_eq!(statistics.shape, imported.shape);
         }
         Err(error) => {

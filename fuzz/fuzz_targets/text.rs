@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     match import.run_on_bytes(bytes.to_vec(), "input", &output) {
         Ok(imported) => {
             let corpus = Corpus::open(&output).expect("an imported corpus opens");
-            let statistics = Statistics::of(&corpus, &mut |_, _| ControlFlow::Continue(())).expect("and reads back");
+            let statistics = Statistics::of(&corpus, &mut |_| ControlFlow::Continue(())).expect("and reads back");
             assert_eq!(statistics.shape, imported.shape);
         }
         Err(error) => {

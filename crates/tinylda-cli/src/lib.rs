@@ -33,11 +33,11 @@ static MAY_EXIT: AtomicBool = AtomicBool::new(false);
 /// It belongs to the process: it sets the panic hook and the handler of Ctrl-C, limits the allocator to one arena, and ends
 /// the process where the arguments are wrong.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    tinylda::one_heap();
+    machine::share_one_heap();
     // What the library catches becomes an error with a message of its own.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !tinylda::panic_is_caught() {
+        if !tinylda::error::panic_is_caught() {
             usual(panic);
         }
     }));

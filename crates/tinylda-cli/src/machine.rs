@@ -3,6 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Makes all threads share one heap: what one thread frees another can use then, and less memory is reserved. Has to be called
+/// before the first thread starts.
+#[allow(unsafe_code, reason = "one call of the C library")]
+pub(crate) fn share_one_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets a number that the allocator looks at when a thread first asks for memory.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// A line such as `VmHWM:  1234 kB`, in bytes.
 fn kilobytes(file: &str, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;

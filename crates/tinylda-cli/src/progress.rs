@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use tinylda::Progress;
 
 /// How often a line is printed where there is no terminal.
 const EVERY: Duration = Duration::from_secs(10);
@@ -92,6 +93,11 @@ pub(crate) fn clock(seconds: f64) -> String {
 }
 
 impl Bar {
+    /// Shows how far an operation of the library is; says whether the user has asked to stop.
+    pub(crate) fn step(&self, progress: Progress) -> ControlFlow<()> {
+        self.at(progress.done, progress.total.unwrap_or(0), "")
+    }
+
     /// Shows how far the work is; says whether the user has asked to stop.
     pub(crate) fn at(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
         self.show(done, total, || self.text(done, total, message))
@@ -164,7 +170,8 @@ impl Bar {
     }
 
     fn text(&self, done: u64, total: u64, message: &str) -> String {
-        let amount = |n: u64| if self.unit == Unit::Bytes { tinylda::human_bytes(n) } else { n.to_string() };
+        let amount =
+            |n: u64| if self.unit == Unit::Bytes { tinylda::format::human_bytes(n) } else { n.to_string() };
         let gone = self.began.elapsed().as_secs_f64();
         let mut text = format!("{} {}", self.what, amount(done));
         // Writing to a string cannot fail.

@@ -12,7 +12,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use tinylda::{Block, Corpus};
+use tinylda::Corpus;
+use tinylda::corpus::Block;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();

@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use tinylda::corpus::Synth;
-use tinylda::{Algorithm, Corpus, Mixtures, Trainer};
+use tinylda::infer::Mixtures;
+use tinylda::{Algorithm, Corpus, Trainer};
 
 fn main() {
     let folder = tempfile::tempdir().unwrap();
@@ -19,8 +20,8 @@ fn main() {
         || {
             let settings = Synth { documents: 5_000, words: 5_000, topics: 50, ..Synth::default() };
             let file = folder.path().join("synth.tlc");
-            let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-            synthetic.write(&file, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+            let mut synthetic = settings.prepare(&mut |_| ControlFlow::Continue(())).unwrap();
+            synthetic.write(&file, &settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap();
             file
         },
         PathBuf::from,
@@ -62,7 +63,7 @@ fn main() {
                     }
                     Ok(())
                 },
-                &mut |_, _| ControlFlow::Continue(()),
+                &mut |_| ControlFlow::Continue(()),
             )
             .unwrap();
         away.sort_by(f64::total_cmp);

@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use reference::Reference;
+use tinylda::corpus::Block;
 use tinylda::corpus::Synth;
-use tinylda::{Algorithm, Block, Corpus, Event, Trainer};
+use tinylda::{Algorithm, Corpus, Event, Trainer};
 
 const ROUNDS: usize = 5;
 const PASSES: u32 = 4;
@@ -32,9 +33,9 @@ fn main() {
             };
             let file = folder.path().join("synth.tlc");
             settings
-                .prepare(&mut |_, _| ControlFlow::Continue(()))
+                .prepare(&mut |_| ControlFlow::Continue(()))
                 .unwrap()
-                .write(&file, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(()))
+                .write(&file, &settings.vocabulary(), &mut |_| ControlFlow::Continue(()))
                 .unwrap();
             file
         },

@@ -325,19 +325,23 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<(
 }
 
 /// Whether a file of this name could be written, found out by making one and taking it away again.
-pub fn check_writable(path: &Path) -> Result<()> {
+pub fn check_writable(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
     AtomicFile::create(path).map(drop)
 }
 
 /// Writes a file that appears when it is whole.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    let path = path.as_ref();
     let mut file = AtomicFile::create(path)?;
     file.put(bytes)?;
     file.commit()
 }
 
 /// Whether two names mean the same file, which need not be there yet.
-pub fn same_file(a: &Path, b: &Path) -> bool {
+pub fn same_file(a: impl AsRef<Path>, b: impl AsRef<Path>) -> bool {
+    let a = a.as_ref();
+    let b = b.as_ref();
     let real = |path: &Path| {
         let path = follow_link(path);
         let folder = folder_of(&path).canonicalize().ok()?;

@@ -143,14 +143,15 @@ pub mod error;
 pub mod eval;
 pub mod export;
 mod features;
-mod files;
-mod format;
-mod infer;
+pub mod files;
+pub mod format;
+pub mod infer;
 mod memory;
 pub mod model;
 mod npy;
 mod numbers;
 mod priors;
+pub mod progress;
 mod random;
 pub mod report;
 mod sections;
@@ -160,21 +161,13 @@ mod store;
 pub mod table;
 mod threads;
 mod topics;
-mod train;
+pub mod train;
 
 pub use algorithms::tbp::seed_words::Seeds;
-pub use corpus::{Block, Corpus, CorpusBuilder, CorpusWriter, Document, Shape, Vocabulary};
-pub use error::{Error, Position, Result, panic_is_caught};
-pub use files::{check_writable, same_file, write_file};
-pub use format::{grouped, human_bytes};
-pub use infer::{
-    Found, Inference, Inferencer, Inferred, Known, Mixture, Mixtures, Proportions, ProportionsFormat,
-    Similar, Typical, Unknown, find_document, names_of,
-};
-pub use memory::one_heap;
+pub use corpus::{Corpus, CorpusBuilder, Document, Vocabulary};
+pub use error::{Error, Result};
+pub use infer::{Inference, Inferencer};
 pub use model::Model;
-pub use settings::{Active, Algorithm, Settings};
-pub use simd::Instructions;
-pub use train::checkpoint::has_checkpoint;
-pub use train::plan::Plan;
-pub use train::{Event, PassReport, PlannedTraining, Progress, Resume, Stop, Summary, Trained, Trainer};
+pub use progress::Progress;
+pub use settings::{Algorithm, Settings};
+pub use train::{Event, Plan, PlannedTraining, Resume, Stop, Trained, Trainer};

@@ -37,17 +37,6 @@ pub(crate) fn give_back() {
     }
 }
 
-/// For programs, before they start threads: one heap for all of them, where the system's allocator would give each its own.
-/// What one thread gives back another can have then, and less memory is reserved.
-#[allow(unsafe_code, reason = "one call of the C library")]
-pub fn one_heap() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: sets a number that the allocator looks at when a thread first asks for memory.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
-    }
-}
-
 /// What this process has resident now, where the system tells.
 pub(crate) fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;

@@ -187,7 +187,8 @@ enum Body {
 
 impl Table {
     /// Begins a table in a file.
-    pub fn create(path: &Path, format: TableFormat, columns: &[Column]) -> Result<Table> {
+    pub fn create(path: impl AsRef<Path>, format: TableFormat, columns: &[Column]) -> Result<Table> {
+        let path = path.as_ref();
         check(format, columns)?;
         Table::begin(Sink::File(AtomicFile::create(path)?), path, format, columns)
     }

@@ -41,7 +41,7 @@ impl Fixture {
     }
 }
 
-fn quietly(_: u64, _: u64) -> ControlFlow<()> {
+fn quietly(_: tinylda::Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -146,7 +146,7 @@ fn corpus_text_file_and_ids_agree() {
     let narrow = Coherence { window: Some(5), ..Coherence::default() };
     let error = narrow.of_corpus(&model, &f.topics, &corpus, &mut quietly).unwrap_err().to_string();
     assert!(error.contains("window=5") && error.contains("`reference`"), "{error}");
-    let stop = &mut |_, _| ControlFlow::Break(());
+    let stop = &mut |_| ControlFlow::Break(());
     assert!(matches!(how.of_corpus(&model, &f.topics, &corpus, stop), Err(tinylda::Error::Interrupted)));
     assert!(matches!(how.of_text_file(&model, &f.topics, &text, stop), Err(tinylda::Error::Interrupted)));
 }

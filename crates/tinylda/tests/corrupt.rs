@@ -53,7 +53,7 @@ fn damaged_bytes(name: &str, read: impl Fn(&[u8]) -> Result<(), Error>) {
 }
 
 fn verify_bytes(bytes: &[u8]) -> Result<(), Error> {
-    Statistics::of(&Corpus::from_bytes(bytes)?, &mut |_, _| ControlFlow::Continue(())).map(drop)
+    Statistics::of(&Corpus::from_bytes(bytes)?, &mut |_| ControlFlow::Continue(())).map(drop)
 }
 
 #[test]

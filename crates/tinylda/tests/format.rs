@@ -6,8 +6,9 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{fixture, go_on, synthetic, verify, write_small, write_small_with_details};
+use tinylda::corpus::Block;
 use tinylda::corpus::{Statistics, Synth};
-use tinylda::{Algorithm, Block, Corpus, Model, Trainer};
+use tinylda::{Algorithm, Corpus, Model, Trainer};
 
 #[test]
 fn the_corpus_of_version_1_opens() {
@@ -95,7 +96,7 @@ fn bytes_in_memory_are_those_of_files() {
         assert_eq!(memory.about().unwrap(), file.about().unwrap());
         assert_eq!(memory.word_totals().unwrap(), file.word_totals().unwrap());
         for corpus in [&file, &memory] {
-            Statistics::of(corpus, &mut |_, _| ControlFlow::Continue(())).unwrap();
+            Statistics::of(corpus, &mut |_| ControlFlow::Continue(())).unwrap();
             assert!(corpus.to_bytes().unwrap() == bytes);
             let path = folder.path().join(name);
             corpus.save(&path).unwrap();
@@ -173,7 +174,7 @@ fn splits_and_models_keep_what_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let (train, test) = (folder.path().join("train.tlc"), folder.path().join("test.tlc"));
     let whole = Corpus::open(fixture("v2.tlc")).unwrap();
-    let go = &mut |_, _| ControlFlow::Continue(());
+    let go = &mut |_| ControlFlow::Continue(());
     tinylda::corpus::split(&whole, 0.5, 1, &train, &test, go).unwrap();
     for path in [&train, &test] {
         verify(path).unwrap();

@@ -7,13 +7,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use common::go_on;
+use tinylda::corpus::CorpusWriter;
 use tinylda::corpus::Synth;
-use tinylda::{
-    Algorithm, Corpus, CorpusBuilder, CorpusWriter, Inference, Mixtures, Model, Proportions,
-    ProportionsFormat, Similar, Trainer, Typical, find_document, names_of,
-};
+use tinylda::infer::{Mixtures, Proportions, ProportionsFormat, Similar, Typical, find_document, names_of};
+use tinylda::{Algorithm, Corpus, CorpusBuilder, Inference, Model, Trainer};
 
-fn on(_: u64, _: u64) -> ControlFlow<()> {
+fn on(_: tinylda::Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -191,7 +190,7 @@ fn the_nearest_document_is_the_one_with_the_same_words() {
     let corpus = synthetic();
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
     let mut writer = CorpusWriter::in_memory(true).unwrap();
-    let (mut reader, mut block) = (corpus.reader(), tinylda::Block::default());
+    let (mut reader, mut block) = (corpus.reader(), tinylda::corpus::Block::default());
     reader.read(0, &mut block).unwrap();
     for (name, d) in [("a", 3), ("b", 5), ("7", 9), ("twin of b", 5)] {
         let document = block.document(d);

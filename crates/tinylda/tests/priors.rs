@@ -22,7 +22,7 @@ fn seeds(text: &str) -> Seeds {
 
 fn perplexity(model: &Model, corpus: &Corpus) -> f64 {
     let evaluation =
-        predictive_perplexity(model, corpus, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()));
+        predictive_perplexity(model, corpus, 1, Inference::Same, &mut |_| ControlFlow::Continue(()));
     evaluation.unwrap().predictive_perplexity
 }
 

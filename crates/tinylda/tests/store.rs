@@ -17,8 +17,8 @@ fn corpus(folder: &Path, seed: u64) -> Corpus {
     let path = folder.join(format!("synth-{seed}.tlc"));
     let settings =
         Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, seed, ..Synth::default() };
-    let mut drawn = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-    let corpus = drawn.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+    let mut drawn = settings.prepare(&mut |_| ControlFlow::Continue(())).unwrap();
+    let corpus = drawn.write(&path, &settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap();
     assert!(corpus.blocks() > 1);
     corpus
 }

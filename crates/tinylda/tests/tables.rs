@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tinylda::corpus::ingest::words::StopWords;
 use tinylda::corpus::ingest::{Compression, Format, Import, Imported, Parts, TableColumns, TextPipeline};
+use tinylda::corpus::{Block, CorpusWriter};
 use tinylda::corpus::{CorpusFormat, convert, save_names, save_vocabulary};
 use tinylda::table::{Cell, Column, Table, TableFormat};
-use tinylda::{Block, Corpus, CorpusWriter, Error, Vocabulary};
+use tinylda::{Corpus, Error, Vocabulary};
 
 type Entries = Vec<(u64, u32, u32)>;
 
@@ -507,7 +508,7 @@ proptest! {
         }
         for format in CorpusFormat::ALL {
             let path = at(&format!("b.{}", format.name()));
-            convert(&corpus, &path, format, &mut |_, _| ControlFlow::Continue(())).unwrap();
+            convert(&corpus, &path, format, &mut |_| ControlFlow::Continue(())).unwrap();
             let table = format == CorpusFormat::Parquet;
             let options = Import {
                 vocabulary: (named && !table).then(|| at("words")),

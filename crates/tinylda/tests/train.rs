@@ -6,10 +6,11 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{corpus_of, go_on, synthetic};
+use tinylda::corpus::Block;
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
 use tinylda::settings::Digamma;
-use tinylda::{Algorithm, Block, Corpus, Event, Inference, Inferencer, Model, Stop, Trained, Trainer};
+use tinylda::{Algorithm, Corpus, Event, Inference, Inferencer, Model, Stop, Trained, Trainer};
 
 /// p(w|k) of a model, a row per topic.
 fn distributions(model: &Model) -> Vec<Vec<f64>> {
@@ -59,7 +60,7 @@ fn known_topics_are_recovered() {
             .min_by(|a, b| away(a).total_cmp(&away(b)))
             .unwrap();
         assert!(away(&trained) < 0.15, "{algorithm:?}: a topic is {} away", away(&trained));
-        let perplexity = predictive_perplexity(&trained.model, &corpus, 1, Inference::Same, &mut |_, _| {
+        let perplexity = predictive_perplexity(&trained.model, &corpus, 1, Inference::Same, &mut |_| {
             ControlFlow::Continue(())
         })
         .unwrap();
@@ -165,7 +166,7 @@ fn new_documents_in_every_way() {
             assert!((sum - tokens).abs() <= 1e-3 * tokens, "{algorithm:?}, document {d}: {sum} of {tokens}");
         }
         let perplexity = |inference| {
-            predictive_perplexity(&model, &corpus, 1, inference, &mut |_, _| ControlFlow::Continue(()))
+            predictive_perplexity(&model, &corpus, 1, inference, &mut |_| ControlFlow::Continue(()))
                 .unwrap()
                 .predictive_perplexity
         };
@@ -352,22 +353,21 @@ fn words_are_matched_by_name() {
     let model = Trainer::new(2).passes(20).train(&train, go_on).unwrap().model;
     let test =
         import("test.tlc", "sun zebra moon star zebra sun sun moon\ncat dog cat dog yak cat cat\nsun\n");
-    let e = predictive_perplexity(&model, &test, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()))
-        .unwrap();
+    let e =
+        predictive_perplexity(&model, &test, 1, Inference::Same, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((e.words_unknown, e.tokens_unknown, e.documents, e.documents_skipped), (2, 3, 2, 1));
     assert_eq!(e.tokens_observed + e.tokens_scored, 12);
     assert!(e.predictive_perplexity < 6.0, "{e:?}");
     let strange = import("strange.tlc", "alpha beta gamma delta\n");
     let text =
-        predictive_perplexity(&model, &strange, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()))
+        predictive_perplexity(&model, &strange, 1, Inference::Same, &mut |_| ControlFlow::Continue(()))
             .unwrap_err()
             .to_string();
     assert!(text.contains("no document with three or more tokens"), "{text}");
     let bare = corpus_of(3, &[vec![(0, 5)]]);
-    let text =
-        predictive_perplexity(&model, &bare, 1, Inference::Same, &mut |_, _| ControlFlow::Continue(()))
-            .unwrap_err()
-            .to_string();
+    let text = predictive_perplexity(&model, &bare, 1, Inference::Same, &mut |_| ControlFlow::Continue(()))
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("`vocab`"), "{text}");
 }
 

@@ -72,7 +72,7 @@ fn measured(
     };
     if let Some(corpus) = opened.as_ref().or(corpus.filter(|_| reference.is_none())) {
         let bar = ui.bar("blocks read", Unit::Plain);
-        let found = how.of_corpus(model, topics, corpus, &mut |done, total| bar.at(done, total, ""))?;
+        let found = how.of_corpus(model, topics, corpus, &mut |p| bar.step(p))?;
         bar.done();
         return Ok((found, corpus.path().map(shown).unwrap_or_default(), false));
     }
@@ -82,7 +82,7 @@ fn measured(
     };
     let path = a.reference.as_deref().unwrap_or(Path::new("-"));
     let bar = ui.bar("reading", Unit::Bytes);
-    let found = how.of_text(model, topics, texts, &mut |done, total| bar.at(done, total, ""))?;
+    let found = how.of_text(model, topics, texts, &mut |p| bar.step(p))?;
     bar.done();
     Ok((found, shown(path), true))
 }

@@ -38,9 +38,7 @@ pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
     if stream {
         let mut out = std::io::stdout().lock();
         let written =
-            write_text(&corpus, &mut out, Path::new("standard output"), format, &mut |done, all| {
-                bar.at(done, all, "")
-            });
+            write_text(&corpus, &mut out, Path::new("standard output"), format, &mut |p| bar.step(p));
         bar.done();
         return match written {
             // A reader that has gone away (`| head`) has what it wanted.
@@ -50,7 +48,7 @@ pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
             other => Ok(other?),
         };
     }
-    convert(&corpus, &a.output, format, &mut |done, all| bar.at(done, all, ""))?;
+    convert(&corpus, &a.output, format, &mut |p| bar.step(p))?;
     bar.done();
     if let Some(path) = &a.vocab {
         save_vocabulary(&corpus, path)?;
@@ -65,7 +63,8 @@ pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
     json.insert("bytes".into(), bytes.into());
     json.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
     json.insert("peak_rss_bytes".into(), machine::peak_rss_bytes().into());
-    let line = format!("{}: {}, {}\n", a.output.display(), format.name(), tinylda::human_bytes(bytes));
+    let line =
+        format!("{}: {}, {}\n", a.output.display(), format.name(), tinylda::format::human_bytes(bytes));
     print(a.json, &json.into(), &line)
 }
 

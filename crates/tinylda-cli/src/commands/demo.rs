@@ -8,7 +8,8 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Event, Inference, Model, Summary, Trainer, Vocabulary};
+use tinylda::train::Summary;
+use tinylda::{Algorithm, Corpus, Event, Inference, Model, Trainer, Vocabulary};
 
 use super::themes::{COMMON, THEMES};
 use super::{print, shape_line};
@@ -95,7 +96,7 @@ struct Learned {
 /// Trains on four fifths of the documents and measures the model on the others.
 fn learn(drawn: &Corpus, folder: &Path, seed: u64, ui: Ui) -> anyhow::Result<Learned> {
     let (train, test) = (folder.join("train.tlc"), folder.join("test.tlc"));
-    tinylda::corpus::split(drawn, 0.2, seed, &train, &test, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+    tinylda::corpus::split(drawn, 0.2, seed, &train, &test, &mut |_| std::ops::ControlFlow::Continue(()))?;
     let corpus = Corpus::open(&train)?;
     let bar = ui.bar("pass", Unit::Plain);
     let trainer = Trainer::new(TOPICS).algorithm(Algorithm::Atbp).passes(100).tolerance(0.05).seed(seed);
@@ -106,10 +107,9 @@ fn learn(drawn: &Corpus, folder: &Path, seed: u64, ui: Ui) -> anyhow::Result<Lea
     bar.done();
     trained.model.save(folder.join("demo.model"))?;
     let model = Model::load(folder.join("demo.model"))?;
-    let heldout =
-        predictive_perplexity(&model, &Corpus::open(&test)?, seed, Inference::Same, &mut |_, _| {
-            std::ops::ControlFlow::Continue(())
-        })?;
+    let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, seed, Inference::Same, &mut |_| {
+        std::ops::ControlFlow::Continue(())
+    })?;
     let perplexity = heldout.predictive_perplexity;
     Ok(Learned { corpus, model, summary: trained.summary, perplexity })
 }
@@ -165,7 +165,7 @@ fn draw(path: &Path, seed: u64) -> anyhow::Result<Corpus> {
         ..Synth::default()
     };
     let mut synthetic = settings.with_topics(&common, &themes)?;
-    Ok(synthetic.write(path, &vocabulary, &mut |_, _| std::ops::ControlFlow::Continue(()))?)
+    Ok(synthetic.write(path, &vocabulary, &mut |_| std::ops::ControlFlow::Continue(()))?)
 }
 
 /// For every topic the theme that most of its weight belongs to, and how much that is.

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tinylda::{Corpus, Found, Mixtures, Model, Similar, Typical, find_document, names_of};
+use tinylda::infer::{Found, Mixtures, Similar, Typical, find_document, names_of};
+use tinylda::{Corpus, Model};
 
 use super::{grouped, print, shown, to_stdout, visible};
 use crate::args;
@@ -16,7 +17,7 @@ pub(crate) fn run(a: &args::Documents, ui: Ui) -> anyhow::Result<()> {
     let corpus = &input.corpus;
     let mixtures = Mixtures::new(&model, corpus)?.threads(threads);
     let bar = ui.bar("documents", Unit::Plain);
-    let progress = &mut |done, total| bar.at(done, total, "");
+    let progress = &mut |p| bar.step(p);
     let (top, min_tokens) = (a.top as usize, a.min_tokens);
     if let Some(asked) = &a.similar_to {
         let to = find_document(corpus, asked)?;

@@ -36,8 +36,7 @@ fn perplexity(a: &args::Eval, model: &Model, corpus: &Corpus, ui: Ui) -> anyhow:
         args::Inference::Same => Inference::Same,
         args::Inference::Own => Inference::Own,
     };
-    let e =
-        predictive_perplexity(model, corpus, a.seed, inference, &mut |done, total| bar.at(done, total, ""))?;
+    let e = predictive_perplexity(model, corpus, a.seed, inference, &mut |p| bar.step(p))?;
     bar.done();
     let definition = match inference {
         Inference::Same => DEFINITION.to_owned(),

@@ -1,6 +1,5 @@
 //! What the experiments share (`paper`, `sweep`): results that are kept one by one, corpora in parts, the files of a figure.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
@@ -8,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tinylda::Corpus;
 use tinylda::corpus::split;
+use tinylda::files::write_file;
 
 use crate::plot::{Drawing, png, svg};
 use crate::progress::{Ui, Unit};
@@ -24,29 +24,12 @@ struct Origin {
     test: String,
 }
 
-/// Writes a file that appears when it is whole.
-pub(super) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let attempt = || -> std::io::Result<()> {
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        // Narrowed by the user's umask, as for any file a program makes.
-        #[cfg(unix)]
-        builder.permissions(mode);
-        let mut file = builder.tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    attempt().with_context(|| format!("cannot write {}", path.display()))
-}
-
 /// Keeps a result, in a file of its own.
 pub(super) fn keep<T: Serialize>(file: &Path, result: &T) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(result).context("cannot write a result as JSON")?;
     text.push(b'\n');
-    put(file, &text)
+    write_file(file, &text)?;
+    Ok(())
 }
 
 /// A result that an earlier command has kept; one that cannot be read is no reason to stop.
@@ -92,7 +75,7 @@ pub(super) fn parts(
         }
     }
     let bar = ui.bar("blocks split", Unit::Plain);
-    split(corpus, share, seed, train, test, &mut |done, total| bar.at(done, total, ""))?;
+    split(corpus, share, seed, train, test, &mut |p| bar.step(p))?;
     bar.done();
     let (first, second) = (Corpus::open(train)?, Corpus::open(test)?);
     let origin = Origin {
@@ -102,15 +85,16 @@ pub(super) fn parts(
         train: first.fingerprint(),
         test: second.fingerprint(),
     };
-    put(&note, &serde_json::to_vec(&origin)?)?;
+    write_file(&note, &serde_json::to_vec(&origin)?)?;
     Ok((Some(first), second))
 }
 
 /// A figure's files: NAME.svg, NAME.png and NAME.csv.
 pub(super) fn save(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
-    put(&folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
-    put(&folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
-    put(&folder.join(format!("{name}.csv")), table.as_bytes())
+    write_file(&folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
+    write_file(&folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
+    write_file(&folder.join(format!("{name}.csv")), table.as_bytes())?;
+    Ok(())
 }
 
 /// A value of a CSV file.

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 use tinylda::corpus::write_uci;
-use tinylda::{Corpus, Model, human_bytes};
+use tinylda::format::human_bytes;
+use tinylda::{Corpus, Model};
 
 use super::{check_output, print, shown, usage};
 use crate::args;
@@ -43,7 +44,7 @@ pub(super) fn both_to_stdout(other: &str) -> anyhow::Error {
 /// Writes UCI text to a file or to standard output.
 pub(super) fn uci(corpus: &Corpus, path: &Path, ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("blocks written", Unit::Plain);
-    let progress = &mut |done, total| bar.at(done, total, "");
+    let progress = &mut |p| bar.step(p);
     if path == Path::new("-") {
         let mut out = BufWriter::new(std::io::stdout().lock());
         match write_uci(corpus, &mut out, Path::new("standard output"), progress) {

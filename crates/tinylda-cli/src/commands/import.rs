@@ -43,7 +43,11 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
     json.insert("bytes".into(), bytes.into());
     json.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
     json.insert("peak_rss_bytes".into(), machine::peak_rss_bytes().into());
-    let line =
-        format!("{}: {}, {}\n", a.output.display(), shape_line(done.shape), tinylda::human_bytes(bytes));
+    let line = format!(
+        "{}: {}, {}\n",
+        a.output.display(),
+        shape_line(done.shape),
+        tinylda::format::human_bytes(bytes)
+    );
     print(a.json, &json.into(), &line)
 }

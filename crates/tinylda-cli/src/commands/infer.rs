@@ -5,9 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use tinylda::{
-    Corpus, Error, Inference, Inferred, Mixtures, Model, Proportions, ProportionsFormat, Unknown, names_of,
-};
+use tinylda::infer::{Inferred, Mixtures, Proportions, ProportionsFormat, Unknown, names_of};
+use tinylda::{Corpus, Error, Inference, Model};
 
 use super::input::Documents;
 use super::{check_output, grouped, print, shown, visible};
@@ -25,7 +24,7 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
         let inputs =
             [Some(a.model.as_path()), Some(&a.input), a.data.vocab.as_deref(), a.data.names.as_deref()];
         check_output("-o", &a.output, &inputs)?;
-        tinylda::check_writable(&a.output)?;
+        tinylda::files::check_writable(&a.output)?;
     }
     let model = Model::load(&a.model)?;
     let threads = threads(a.threads);
@@ -38,7 +37,7 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
     let mixtures = Mixtures::new(&model, &input.corpus)?.inference(inference).threads(threads);
     let unknown = mixtures.unknown()?;
     let bar = ui.bar("documents", Unit::Plain);
-    let progress = &mut |done, total| bar.at(done, total, "");
+    let progress = &mut |p| bar.step(p);
     let told = if to_stdout {
         let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
         match proportions.write(&mixtures, &mut out, Path::new("standard output"), progress) {

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tinylda::corpus::Statistics;
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
-use tinylda::{Corpus, Model, human_bytes};
+use tinylda::format::human_bytes;
+use tinylda::{Corpus, Model};
 
 use super::{grouped, plain, print, shape_json, shown, table};
 use crate::args;
@@ -30,7 +31,7 @@ pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
 fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
     let corpus = Corpus::open(path)?;
     let bar = ui.bar("blocks checked", Unit::Plain);
-    let s = Statistics::of(&corpus, &mut |done, total| bar.at(done, total, ""))?;
+    let s = Statistics::of(&corpus, &mut |p| bar.step(p))?;
     bar.done();
     let per_nonzero = corpus.bytes_without_strings() as f64 / s.shape.nonzeros.max(1) as f64;
     let mut value = shape_json(s.shape);

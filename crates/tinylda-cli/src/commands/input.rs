@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::words::Dropped;
-use tinylda::corpus::ingest::{
-    Compression, DetectedInput, Format, Import, ImportProgress, Imported, InputKind,
-};
+use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
+use tinylda::progress::Step;
 use tinylda::{Corpus, Model};
 
 use super::{check_output, grouped, usage};
@@ -85,12 +84,12 @@ pub(crate) fn import(words: &args::Words, model: Option<&Model>) -> anyhow::Resu
 pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) -> anyhow::Result<Imported> {
     let reading = ui.bar("reading", Unit::Bytes);
     let sorting = ui.bar("sorting", Unit::Plain);
-    let done = import.run_detected(input, output, &mut |progress| match progress {
-        ImportProgress::Reading { bytes, total } => reading.at(bytes, total.unwrap_or(0), ""),
-        ImportProgress::Sorting { entries, total } => {
-            reading.done();
-            sorting.at(entries, total, "")
+    let done = import.run_detected(input, output, &mut |progress| {
+        if progress.step != Step::Sorting {
+            return reading.step(progress);
         }
+        reading.done();
+        sorting.step(progress)
     })?;
     reading.done();
     sorting.done();

@@ -27,7 +27,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
-use tinylda::grouped;
+use tinylda::format::grouped;
 
 use crate::{args, machine};
 
@@ -77,7 +77,7 @@ fn check_output(option: &str, output: &Path, inputs: &[Option<&Path>]) -> anyhow
             folder.display()
         );
     }
-    match inputs.iter().flatten().find(|input| tinylda::same_file(input, output)) {
+    match inputs.iter().flatten().find(|input| tinylda::files::same_file(input, output)) {
         Some(input) => Err(usage(format!(
             "{option} must be another file than {}, which is read or written too",
             input.display()
@@ -162,7 +162,7 @@ fn table(rows: &[(&str, String)]) -> String {
 }
 
 /// The numbers of a corpus's size, for JSON.
-fn shape_json(shape: tinylda::Shape) -> serde_json::Map<String, Value> {
+fn shape_json(shape: tinylda::corpus::Shape) -> serde_json::Map<String, Value> {
     let mut map = serde_json::Map::new();
     map.insert("documents".into(), shape.documents.into());
     map.insert("words".into(), shape.words.into());
@@ -172,7 +172,7 @@ fn shape_json(shape: tinylda::Shape) -> serde_json::Map<String, Value> {
 }
 
 /// The same in a sentence.
-fn shape_line(shape: tinylda::Shape) -> String {
+fn shape_line(shape: tinylda::corpus::Shape) -> String {
     format!(
         "{} documents, {} words, {} non-zeros, {} tokens",
         grouped(shape.documents),

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::json;
-use tinylda::{Error, Model, human_bytes};
+use tinylda::format::human_bytes;
+use tinylda::{Error, Model};
 
 use super::report::title;
 use super::{check_output, infer, print, shown};
@@ -30,7 +31,7 @@ pub(crate) fn run(a: &args::Plot, ui: Ui) -> anyhow::Result<()> {
     if !a.topics.is_empty() && a.what != What::Topics {
         return Err(Error::only_with("topics", ["{what=topics}"]).into());
     }
-    tinylda::check_writable(&a.output)?;
+    tinylda::files::check_writable(&a.output)?;
     let model = Model::load(&a.model)?;
     let heading = a.title.clone().unwrap_or_else(|| title(&model));
     let drawing = match a.what {
@@ -39,7 +40,7 @@ pub(crate) fn run(a: &args::Plot, ui: Ui) -> anyhow::Result<()> {
         What::Map => map(&model, &heading, ui)?,
     };
     let bytes = if as_png { png(&drawing, SHARP)? } else { svg(&drawing).into_bytes() };
-    tinylda::write_file(&a.output, &bytes)?;
+    tinylda::files::write_file(&a.output, &bytes)?;
     let value = json!({ "file": shown(&a.output), "bytes": bytes.len() });
     print(a.json, &value, &format!("{}: {}\n", a.output.display(), human_bytes(bytes.len() as u64)))
 }
@@ -129,9 +130,7 @@ fn map(model: &Model, heading: &str, ui: Ui) -> anyhow::Result<Drawing> {
     const EDGE: f64 = 60.0;
     const TOP: f64 = 44.0;
     let bar = ui.bar("map of topics", Unit::Plain);
-    let found = tinylda::report::topic_map(model, infer::threads(None), &mut |_, done, total| {
-        bar.at(done, total, "")
-    })?;
+    let found = tinylda::report::topic_map(model, infer::threads(None), &mut |p| bar.step(p))?;
     bar.done();
     let ends = |axis: &[f64]| {
         let low = axis.iter().copied().fold(f64::INFINITY, f64::min);

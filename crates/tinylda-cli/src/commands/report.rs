@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use tinylda::format::human_bytes;
+use tinylda::progress::Step;
 use tinylda::report::{ModelSize, Pass, Report, Run, TrainedDocuments};
-use tinylda::{Corpus, Model, human_bytes};
+use tinylda::{Corpus, Model};
 
 use super::{PROGRAM_BYTES, ceiling, check_output, infer, print, shown};
 use crate::args;
@@ -15,7 +17,7 @@ use crate::progress::{Bar, Ui, Unit};
 pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
     let began = Instant::now();
     check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
-    tinylda::check_writable(&a.output)?;
+    tinylda::files::check_writable(&a.output)?;
     let most = a.memory.and_then(|size| ceiling(Some(size)).transpose()).transpose()?;
     let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
     let threads = infer::threads(a.threads);
@@ -116,17 +118,17 @@ impl Making {
                 memory: self.memory,
             },
         };
-        let mut bar: Option<(&'static str, Bar)> = None;
-        let data = report.data_with(model, corpus, documents, &mut |what, done, total| {
-            if bar.as_ref().is_none_or(|(before, _)| *before != what) {
+        let mut bar: Option<(Step, Bar)> = None;
+        let data = report.data_with(model, corpus, documents, &mut |p| {
+            if bar.as_ref().is_none_or(|(before, _)| *before != p.step) {
                 bar = None;
             }
-            let (_, bar) = bar.get_or_insert_with(|| (what, ui.bar(what, Unit::Plain)));
-            bar.at(done, total, "")
+            let (_, bar) = bar.get_or_insert_with(|| (p.step, ui.bar(p.step.name(), Unit::Plain)));
+            bar.step(p)
         })?;
         drop(bar);
         let page = crate::page::page(&data);
-        tinylda::write_file(output, page.as_bytes())?;
+        tinylda::files::write_file(output, page.as_bytes())?;
         Ok(page.len() as u64)
     }
 }

@@ -13,9 +13,7 @@ pub(crate) fn run(a: &args::Split, ui: Ui) -> anyhow::Result<()> {
     check_output("-o", test, &[Some(&a.corpus)])?;
     let corpus = Corpus::open(&a.corpus)?;
     let bar = ui.bar("blocks split", Unit::Plain);
-    let parts = tinylda::corpus::split(&corpus, a.test, a.seed, train, test, &mut |done, total| {
-        bar.at(done, total, "")
-    })?;
+    let parts = tinylda::corpus::split(&corpus, a.test, a.seed, train, test, &mut |p| bar.step(p))?;
     bar.done();
     let part = |path, shape| {
         let mut map = shape_json(shape);

@@ -14,10 +14,11 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use tinylda::corpus::Block;
 use tinylda::corpus::ingest::DetectedInput;
 use tinylda::eval::Coherence;
 use tinylda::report::ModelSize;
-use tinylda::{Block, Corpus, Error};
+use tinylda::{Corpus, Error};
 
 use super::train::how;
 use super::{PROGRAM_BYTES, ceiling, experiment, shape_line, usage};

@@ -45,11 +45,11 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
         return Err(super::export::both_to_stdout("-o -"));
     }
     let topics = ui.bar("topics drawn", Unit::Plain);
-    let mut synthetic = settings.prepare(&mut |done, total| topics.at(done, total, ""))?;
+    let mut synthetic = settings.prepare(&mut |p| topics.step(p))?;
     topics.done();
     let mut draw = |path: &Path| {
         let bar = ui.bar("documents drawn", Unit::Plain);
-        synthetic.write(path, &settings.vocabulary(), &mut |done, total| bar.at(done, total, ""))
+        synthetic.write(path, &settings.vocabulary(), &mut |p| bar.step(p))
     };
     let shape = if uci {
         // UCI text begins with the number of entries, which is known at the end: by way of a corpus file.

@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
+use tinylda::format::human_bytes;
 use tinylda::report::{Pass, TrainedDocuments};
-use tinylda::{
-    Corpus, Event, Model, Plan, PlannedTraining, Progress, Resume, Seeds, Stop, Summary, Trainer, human_bytes,
-};
+use tinylda::train::{Summary, TrainingProgress};
+use tinylda::{Corpus, Event, Model, Plan, PlannedTraining, Resume, Seeds, Stop, Trainer};
 
 use super::{
     PROGRAM_BYTES, ceiling, check_output, enough_for_all, grouped, print, quoted, shape_line, shown, within,
@@ -59,7 +59,7 @@ fn check_outputs(a: &args::Train) -> anyhow::Result<()> {
     }
     if let Some(report) = a.report.as_deref().filter(|_| !a.plan) {
         check_output("--report", report, &[&inputs[..], &[Some(a.output()), a.log.as_deref()]].concat())?;
-        tinylda::check_writable(report)?;
+        tinylda::files::check_writable(report)?;
     }
     Ok(())
 }
@@ -88,8 +88,8 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         return plan::show(a, &plan, trainer.threads_used());
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
-    tinylda::check_writable(a.output())?;
-    let finished = a.output().exists() && !tinylda::has_checkpoint(&checkpoint_folder(a));
+    tinylda::files::check_writable(a.output())?;
+    let finished = a.output().exists() && !tinylda::train::has_checkpoint(&checkpoint_folder(a));
     if a.resume && finished {
         let output = a.output().display();
         ui.say(&format!(
@@ -97,7 +97,7 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    if a.resume && !tinylda::has_checkpoint(&checkpoint_folder(a)) {
+    if a.resume && !tinylda::train::has_checkpoint(&checkpoint_folder(a)) {
         let folder = checkpoint_folder(a);
         ui.say(&format!("no checkpoint in {}: beginning with the first pass", folder.display()));
     }
@@ -221,7 +221,7 @@ fn from_data(a: &args::Train, input: DetectedInput, ui: Ui) -> anyhow::Result<()
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path.clone(), None, None);
     own.words = args::Words::default();
     let result = on_corpus(&own, ui);
-    let stopped = result.is_err() && tinylda::has_checkpoint(&checkpoint_folder(a));
+    let stopped = result.is_err() && tinylda::train::has_checkpoint(&checkpoint_folder(a));
     if !stopped {
         opened.done();
     }
@@ -319,6 +319,7 @@ fn train(
                 let line = json!({ "event": "checkpoint", "folder": shown(folder), "seconds": seconds });
                 (Some(line), ControlFlow::Continue(()))
             }
+            _ => (None, ControlFlow::Continue(())),
         };
         if let Err(e) = line.map_or(Ok(()), |line| log.line(&line)) {
             let what = format!("cannot write the log {}", shown(&log.path));
@@ -338,6 +339,17 @@ fn train(
     };
     MAY_EXIT.store(false, Ordering::Relaxed);
     bar.done();
+    explained(a, summary, failed, saved)
+}
+
+/// Adds to the error of a training what is left of it and how to continue. `failed`: why its log could not be written; `saved`:
+/// there is a checkpoint.
+fn explained(
+    a: &args::Train,
+    summary: tinylda::Result<Summary>,
+    failed: Option<anyhow::Error>,
+    saved: bool,
+) -> anyhow::Result<Summary> {
     if let Some(error) = failed {
         return Err(match &summary {
             Ok(_) => error.context(format!("the model {} is written, but", a.output().display())),
@@ -442,7 +454,7 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
 }
 
 /// One line on how far it is: documents of the pass, the disk's part where it has one, memory against the ceiling.
-fn show(bar: &Bar, p: &Progress, perplexity: &str) -> ControlFlow<()> {
+fn show(bar: &Bar, p: &TrainingProgress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
     let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_total))];
     if p.disk > 0 {

@@ -4,13 +4,13 @@
 mod npz;
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Block, Corpus, Document, Vocabulary, write_uci};
 use crate::error::{Error, Result};
 use crate::files::{AtomicFile, same_file};
 use crate::numbers::push_number;
+use crate::progress::{ProgressCallback, Step};
 use crate::table::{Cell, Column, Table, TableFormat};
 
 /// What a corpus can be turned into.
@@ -73,10 +73,14 @@ impl CorpusFormat {
     }
 }
 
-type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
-
 /// Writes the corpus in another format to a file, which appears when it is whole.
-pub fn convert(corpus: &Corpus, path: &Path, format: CorpusFormat, progress: Progress<'_>) -> Result<()> {
+pub fn convert(
+    corpus: &Corpus,
+    path: impl AsRef<Path>,
+    format: CorpusFormat,
+    progress: ProgressCallback<'_>,
+) -> Result<()> {
+    let path = path.as_ref();
     if corpus.path().is_some_and(|input| same_file(input, path)) {
         return Err(Error::out_of_range("output", path.display(), "another file than the corpus"));
     }
@@ -100,7 +104,7 @@ pub fn write_text(
     out: &mut dyn Write,
     path: &Path,
     format: CorpusFormat,
-    progress: Progress<'_>,
+    progress: ProgressCallback<'_>,
 ) -> Result<()> {
     let shape = corpus.shape();
     let mut text = Vec::new();
@@ -156,7 +160,7 @@ fn pairs(text: &mut Vec<u8>, document: Document<'_>, first_id: u64) {
 /// All blocks in order, with their documents' names.
 fn blocks(
     corpus: &Corpus,
-    progress: Progress<'_>,
+    progress: ProgressCallback<'_>,
     each: &mut dyn FnMut(&Block, &Vocabulary) -> Result<()>,
 ) -> Result<()> {
     let (mut reader, mut block) = (corpus.reader(), Block::default());
@@ -164,14 +168,14 @@ fn blocks(
         reader.read(i, &mut block)?;
         let names = reader.read_names(i)?;
         each(&block, &names)?;
-        if progress(i as u64 + 1, corpus.blocks() as u64).is_break() {
+        if progress(Step::Blocks.at(i as u64 + 1, corpus.blocks() as u64)).is_break() {
             return Err(Error::Interrupted);
         }
     }
     Ok(())
 }
 
-fn write_parquet(corpus: &Corpus, path: &Path, progress: Progress<'_>) -> Result<()> {
+fn write_parquet(corpus: &Corpus, path: &Path, progress: ProgressCallback<'_>) -> Result<()> {
     let vocabulary = corpus.vocabulary()?;
     let named = corpus.has_names();
     let columns = [
@@ -210,7 +214,8 @@ fn put_lines<'a>(out: &mut AtomicFile, lines: impl Iterator<Item = &'a str>) -> 
 }
 
 /// Writes the words, one per line, as the import reads a vocabulary. False where the corpus has none.
-pub fn save_vocabulary(corpus: &Corpus, path: &Path) -> Result<bool> {
+pub fn save_vocabulary(corpus: &Corpus, path: impl AsRef<Path>) -> Result<bool> {
+    let path = path.as_ref();
     let Some(vocabulary) = corpus.vocabulary()? else { return Ok(false) };
     let mut out = AtomicFile::create(path)?;
     put_lines(&mut out, vocabulary.iter())?;
@@ -219,7 +224,8 @@ pub fn save_vocabulary(corpus: &Corpus, path: &Path) -> Result<bool> {
 }
 
 /// Writes the documents' names, one per line, as the import reads names. False where the corpus has none.
-pub fn save_names(corpus: &Corpus, path: &Path) -> Result<bool> {
+pub fn save_names(corpus: &Corpus, path: impl AsRef<Path>) -> Result<bool> {
+    let path = path.as_ref();
     if !corpus.has_names() {
         return Ok(false);
     }

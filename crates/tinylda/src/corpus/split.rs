@@ -1,11 +1,11 @@
 //! A corpus in two parts, by document.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Block, Corpus, CorpusWriter, Details, DocumentFields, Shape};
 use crate::error::{Error, Result};
 use crate::files::same_file;
+use crate::progress::{ProgressCallback, Step};
 use crate::random::{Purpose, Random};
 
 /// The sizes of the two parts.
@@ -25,7 +25,7 @@ pub fn split(
     seed: u64,
     train: impl AsRef<Path>,
     test: impl AsRef<Path>,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<Split> {
     let (train, test) = (train.as_ref(), test.as_ref());
     if !(share > 0.0 && share < 1.0) {
@@ -72,7 +72,7 @@ pub fn split(
             };
             parts[usize::from(chosen)].push_with(document.words, document.counts, details)?;
         }
-        if progress(i as u64 + 1, corpus.blocks() as u64).is_break() {
+        if progress(Step::Blocks.at(i as u64 + 1, corpus.blocks() as u64)).is_break() {
             return Err(Error::Interrupted);
         }
     }

@@ -1,10 +1,10 @@
 //! What a corpus looks like, with every checksum of its file compared on the way.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use super::{Block, Corpus, Shape, WordTotals};
 use crate::error::{Error, Position, Result};
+use crate::progress::{ProgressCallback, Step};
 
 /// Lengths of documents, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,6 +21,7 @@ pub struct Lengths {
 
 /// A corpus in numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Its size.
     pub shape: Shape,
@@ -34,7 +35,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Reads the whole corpus once; `progress` is told the blocks done and may ask to stop.
-    pub fn of(corpus: &Corpus, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<Statistics> {
+    pub fn of(corpus: &Corpus, progress: ProgressCallback<'_>) -> Result<Statistics> {
         let shape = corpus.shape();
         let (mut reader, mut block) = (corpus.reader(), Block::default());
         let mut found =
@@ -53,7 +54,7 @@ impl Statistics {
                     found.documents[w as usize] += 1;
                 }
             }
-            if progress(i as u64 + 1, corpus.blocks() as u64).is_break() {
+            if progress(Step::Blocks.at(i as u64 + 1, corpus.blocks() as u64)).is_break() {
                 return Err(Error::Interrupted);
             }
         }

@@ -11,11 +11,11 @@
 //! ```
 //! Document d depends on (seed, d) and the settings alone. Logarithms come from `libm`, so every machine draws the same.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Corpus, CorpusWriter, Vocabulary};
 use crate::error::{Error, Result};
+use crate::progress::{ProgressCallback, Step};
 use crate::random::{Purpose, Random};
 
 /// What to draw. The defaults make abstracts of the sort that PubMed has.
@@ -207,7 +207,7 @@ impl Synth {
     }
 
     /// Draws the topics. `progress` is told the topics done and may ask to stop.
-    pub fn prepare(&self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<Synthetic> {
+    pub fn prepare(&self, progress: ProgressCallback<'_>) -> Result<Synthetic> {
         self.check()?;
         let base = self.base();
         let pairs: Vec<(u32, f64)> = (0..).zip(base.iter().copied()).collect();
@@ -216,7 +216,7 @@ impl Synth {
             base: Alias::new(&pairs),
             topics: (0..self.topics)
                 .map(|k| {
-                    if progress(u64::from(k), u64::from(self.topics)).is_break() {
+                    if progress(Step::Topics.at(u64::from(k), u64::from(self.topics))).is_break() {
                         return Err(Error::Interrupted);
                     }
                     Ok(Alias::new(&self.topic(&base, k)))
@@ -318,17 +318,13 @@ impl Synthetic {
         &mut self,
         path: impl AsRef<Path>,
         vocabulary: &Vocabulary,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Corpus> {
         self.fill(CorpusWriter::create(path, false)?, vocabulary, progress)
     }
 
     /// Draws all documents into a corpus in memory, like [`write`](Synthetic::write).
-    pub fn corpus(
-        &mut self,
-        vocabulary: &Vocabulary,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Corpus> {
+    pub fn corpus(&mut self, vocabulary: &Vocabulary, progress: ProgressCallback<'_>) -> Result<Corpus> {
         self.fill(CorpusWriter::in_memory(false)?, vocabulary, progress)
     }
 
@@ -336,14 +332,14 @@ impl Synthetic {
         &mut self,
         mut writer: CorpusWriter,
         vocabulary: &Vocabulary,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Corpus> {
         let (mut words, mut counts) = (Vec::new(), Vec::new());
         let total = self.settings.documents;
         for d in 0..total {
             self.document(d, &mut words, &mut counts);
             writer.push(&words, &counts, None)?;
-            if d % 4096 == 4095 && progress(d + 1, total).is_break() {
+            if d % 4096 == 4095 && progress(Step::Documents.at(d + 1, total)).is_break() {
                 return Err(Error::Interrupted);
             }
         }
@@ -354,6 +350,7 @@ impl Synthetic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::ControlFlow;
 
     #[test]
     fn alias_draws_by_weight() {
@@ -379,7 +376,7 @@ mod tests {
     fn lengths_and_words_are_as_asked() {
         let settings =
             Synth { documents: 2000, words: 500, topics: 5, mean_length: 40.0, ..Synth::default() };
-        let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+        let mut synthetic = settings.prepare(&mut |_| ControlFlow::Continue(())).unwrap();
         let (mut words, mut counts, mut tokens) = (Vec::new(), Vec::new(), 0u64);
         for d in 0..2000 {
             synthetic.document(d, &mut words, &mut counts);

@@ -1,20 +1,20 @@
 //! A corpus as UCI bag-of-words text.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Block, Corpus};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::numbers::push_number;
+use crate::progress::{ProgressCallback, Step};
 
 /// Writes the corpus as UCI text; errors of `out` name `path`. `progress` is told the blocks done and may ask to stop.
 pub fn write_uci(
     corpus: &Corpus,
     out: &mut dyn Write,
     path: &Path,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<()> {
     let shape = corpus.shape();
     let mut text = format!("{}\n{}\n{}\n", shape.documents, shape.words, shape.nonzeros).into_bytes();
@@ -37,7 +37,7 @@ pub fn write_uci(
         }
         out.write_all(&text).map_err(Error::io("write", path))?;
         text.clear();
-        if progress(i as u64 + 1, corpus.blocks() as u64).is_break() {
+        if progress(Step::Blocks.at(i as u64 + 1, corpus.blocks() as u64)).is_break() {
             return Err(Error::Interrupted);
         }
     }
@@ -45,11 +45,8 @@ pub fn write_uci(
 }
 
 /// Writes the corpus as UCI text to a file, which appears when it is whole.
-pub fn save_uci(
-    corpus: &Corpus,
-    path: &Path,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<()> {
+pub fn save_uci(corpus: &Corpus, path: impl AsRef<Path>, progress: ProgressCallback<'_>) -> Result<()> {
+    let path = path.as_ref();
     let mut out = AtomicFile::create(path)?;
     write_uci(corpus, &mut out, path, progress)?;
     out.commit()

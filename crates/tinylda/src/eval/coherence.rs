@@ -15,7 +15,6 @@
 
 #[cfg(feature = "text")]
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,6 +30,7 @@ use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Position, Result};
 use crate::infer::Known;
 use crate::model::Model;
+use crate::progress::{ProgressCallback, Step};
 use crate::threads::pool;
 
 /// Keeps logarithms finite where two words never stand together; gensim's value.
@@ -135,9 +135,6 @@ pub struct Coherences {
     pub missing: Vec<Vec<u32>>,
 }
 
-/// Tells how much is done, and of how much; may ask to stop.
-type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
-
 impl Coherence {
     /// Bytes of memory that [`of_corpus`](Coherence::of_corpus) takes besides the model, for so many words of every topic.
     pub fn memory_bytes(&self, corpus: &Corpus, topics: u32, top: u32) -> u64 {
@@ -155,7 +152,7 @@ impl Coherence {
         model: &Model,
         topics: &[Vec<u32>],
         corpus: &Corpus,
-        progress: Progress<'_>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Coherences> {
         if let Some(window) = self.window.filter(|&window| window > 0) {
             return Err(Error::unsupported_value(
@@ -174,7 +171,7 @@ impl Coherence {
         let blocks = corpus.blocks() as u64;
         let mut next = 0;
         let job = || {
-            if progress(next, blocks).is_break() {
+            if progress(Step::Coherence.at(next, blocks)).is_break() {
                 return Err(Error::Interrupted);
             }
             next += 1;
@@ -202,9 +199,10 @@ impl Coherence {
         &self,
         model: &Model,
         topics: &[Vec<u32>],
-        path: &Path,
-        progress: Progress<'_>,
+        path: impl AsRef<Path>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Coherences> {
+        let path = path.as_ref();
         self.of_text(model, topics, DetectedInput::open(path)?, progress)
     }
 
@@ -215,7 +213,7 @@ impl Coherence {
         model: &Model,
         topics: &[Vec<u32>],
         input: DetectedInput,
-        progress: Progress<'_>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Coherences> {
         let path = input.path().to_path_buf();
         let Some(vocabulary) = model.vocabulary() else {
@@ -231,7 +229,7 @@ impl Coherence {
             .zip(0..)
             .filter_map(|(&w, slot)| Some((vocabulary.get(w)?.as_bytes(), slot)))
             .collect();
-        let mut reading = |bytes, total: Option<u64>| progress(bytes, total.unwrap_or(0));
+        let mut reading = |bytes, total: Option<u64>| progress(Step::Coherence.at(bytes, total));
         let mut batches = Batches::new(input.into_input()?, &mut reading);
         let plain = Pipeline::default();
         let tokenizer = Tokenizer::new(model.pipeline().unwrap_or(&plain))?;

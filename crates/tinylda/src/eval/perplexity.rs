@@ -1,11 +1,10 @@
 //! Predictive perplexity by the paper's protocol.
 
-use std::ops::ControlFlow;
-
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::{Error, Result};
 use crate::infer::{Inference, Inferencer, Known, Parts};
 use crate::model::Model;
+use crate::progress::{ProgressCallback, Step};
 use crate::random::{Purpose, Random};
 
 /// What the number means, in the words that are printed with it.
@@ -16,6 +15,7 @@ not know are left out. Lower is better.";
 
 /// A model's predictive perplexity on a test corpus.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// See [`DEFINITION`].
     pub predictive_perplexity: f64,
@@ -39,7 +39,7 @@ pub fn predictive_perplexity(
     corpus: &Corpus,
     seed: u64,
     inference: Inference,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<Evaluation> {
     let known = Known::new(model, corpus)?;
     let unknown = known.unknown(corpus)?;
@@ -61,7 +61,7 @@ pub fn predictive_perplexity(
         reader.read(i, &mut block)?;
         for (within, document) in block.iter().enumerate() {
             let d = block.first_document() + within as u64;
-            if within % 64 == 0 && progress(d, corpus.shape().documents).is_break() {
+            if within % 64 == 0 && progress(Step::Documents.at(d, corpus.shape().documents)).is_break() {
                 return Err(Error::Interrupted);
             }
             known.part(document, &mut part);

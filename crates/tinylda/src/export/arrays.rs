@@ -37,7 +37,8 @@ fn topic_rows(
 
 /// Writes what gensim's `LdaModel` has: `topics` float32 \[K, W\] as of `get_topics()`, rows that add up to 1; `alpha` \[K\], `eta` \[W\] and
 /// `id2word` \[W\].
-pub fn save_gensim(model: &Model, path: &Path) -> Result<()> {
+pub fn save_gensim(model: &Model, path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
     Npz::save(path, |npz| {
         topic_rows(npz, "topics", model, |w, k| model.probability(w, k) as f32)?;
         npz.begin("alpha", "<f4", &format!("({},)", model.topics()))?;
@@ -50,7 +51,8 @@ pub fn save_gensim(model: &Model, path: &Path) -> Result<()> {
 
 /// Writes what scikit-learn's `LatentDirichletAllocation` has: `components_` float32 \[K, W\], counts with the prior in them, not normalised;
 /// `doc_topic_prior` (a number, or \[K\] where topics differ), `topic_word_prior` and `feature_names` \[W\].
-pub fn save_sklearn(model: &Model, path: &Path) -> Result<()> {
+pub fn save_sklearn(model: &Model, path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
     Npz::save(path, |npz| {
         topic_rows(npz, "components_", model, |w, k| model.phi(w)[k as usize] + model.beta())?;
         let alpha = model.alpha();

@@ -12,7 +12,6 @@
 //! `algo::document`, by the random numbers of (seed, document): a state as one more round of Gibbs sampling would leave it. Tokens of
 //! a document stand in the order of their words, since a corpus has no other.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -23,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::infer::{Mixture, Mixtures, push_cell};
 use crate::model::Model;
 use crate::numbers::{push_number, push_share};
+use crate::progress::ProgressCallback;
 use crate::random::{Purpose, Random};
 
 /// What is to be written.
@@ -38,10 +38,11 @@ pub struct Mallet {
 pub fn save_mallet(
     model: &Model,
     mixtures: Option<&Mixtures<'_>>,
-    to: &Path,
+    to: impl AsRef<Path>,
     settings: &Mallet,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<Vec<PathBuf>> {
+    let to = to.as_ref();
     folder(to)?;
     let mut files = vec![
         file(to, "topic-keys.txt", |out| topic_keys(model, settings.words, out))?,
@@ -137,11 +138,7 @@ fn push_name(out: &mut Vec<u8>, mixture: &Mixture<'_>) {
     }
 }
 
-fn doc_topics(
-    mixtures: &Mixtures<'_>,
-    out: &mut Sink<'_>,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<()> {
+fn doc_topics(mixtures: &Mixtures<'_>, out: &mut Sink<'_>, progress: ProgressCallback<'_>) -> Result<()> {
     mixtures.each(
         |mixture, lines: &mut Vec<u8>| {
             push_number(lines, mixture.number);
@@ -163,7 +160,7 @@ fn state(
     mixtures: &Mixtures<'_>,
     seed: u64,
     out: &mut Sink<'_>,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<()> {
     let model = mixtures.model();
     let path = out.path;

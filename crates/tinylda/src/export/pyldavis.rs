@@ -1,6 +1,5 @@
 //! pyLDAvis's five inputs as one JSON object, so that `pyLDAvis.prepare(**json.load(file))` takes them as they are.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Sink, push_float};
@@ -10,6 +9,7 @@ use crate::files::AtomicFile;
 use crate::infer::Mixtures;
 use crate::model::Model;
 use crate::numbers::push_number;
+use crate::progress::ProgressCallback;
 
 /// Writes `topic_term_dists` (K rows), `doc_topic_dists` (D rows), `doc_lengths`, `vocab` and `term_frequency`: the model's words, and
 /// how often the corpus has them.
@@ -17,9 +17,10 @@ use crate::numbers::push_number;
 /// Rows add up to 1 within 1e-6. Documents with no word that the model knows are left out: they have no length.
 pub fn save_pyldavis(
     mixtures: &Mixtures<'_>,
-    path: &Path,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    path: impl AsRef<Path>,
+    progress: ProgressCallback<'_>,
 ) -> Result<()> {
+    let path = path.as_ref();
     let mut file = AtomicFile::create(path)?;
     let mut out = Sink { out: &mut file, path };
     put_topics(&mut out, mixtures.model())?;
@@ -47,11 +48,7 @@ fn put_topics(out: &mut Sink<'_>, model: &Model) -> Result<()> {
 }
 
 /// Writes one row of topic proportions per document that has a known word.
-fn put_documents(
-    out: &mut Sink<'_>,
-    mixtures: &Mixtures<'_>,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<()> {
+fn put_documents(out: &mut Sink<'_>, mixtures: &Mixtures<'_>, progress: ProgressCallback<'_>) -> Result<()> {
     out.put(b"],\n\"doc_topic_dists\":[")?;
     let mut first = true;
     mixtures.each(

@@ -1,12 +1,12 @@
 //! The two tables of a model: words by topics, and documents by topics.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::folder;
 use crate::error::Result;
 use crate::infer::Mixtures;
 use crate::model::Model;
+use crate::progress::ProgressCallback;
 use crate::table::{Cell, Column, Table, TableFormat};
 
 /// Writes `topic-word` (a row per word: p(w|k) of every topic) into a folder, and `doc-topic` (a row per document: number from 1, name, tokens
@@ -14,10 +14,11 @@ use crate::table::{Cell, Column, Table, TableFormat};
 pub fn save_tables(
     model: &Model,
     mixtures: Option<&Mixtures<'_>>,
-    to: &Path,
+    to: impl AsRef<Path>,
     format: TableFormat,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<Vec<PathBuf>> {
+    let to = to.as_ref();
     folder(to)?;
     let topics = || (0..model.topics()).map(|k| Column::float(format!("topic_{k}")));
     let path = to.join(format!("topic-word.{}", format.name()));

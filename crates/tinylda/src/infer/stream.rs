@@ -4,7 +4,7 @@
 //! handed over in order. A document's topics depend on the document and the model alone. What is held: a block of the corpus, the
 //! next one, and the results of [`CHUNKS`] chunks with at most [`NUMBERS`] proportions each (or one document).
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
@@ -13,6 +13,7 @@ use super::{Inference, Inferencer, Known, Parts, Unknown};
 use crate::corpus::{Block, BlockReader, Corpus, Document, Vocabulary};
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::progress::{ProgressCallback, Step};
 use crate::threads::pool;
 
 /// Chunks whose results are held at once,
@@ -22,6 +23,7 @@ const NUMBERS: usize = 8192;
 
 /// The topics of one document.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Mixture<'a> {
     /// Its number in the corpus, from 0.
     pub number: u64,
@@ -127,7 +129,7 @@ impl<'a> Mixtures<'a> {
         &self,
         work: impl Fn(&Mixture<'_>, &mut R) -> Result<()> + Sync,
         mut take: impl FnMut(R) -> Result<()>,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<()> {
         let pool = pool(self.threads)?;
         let first = Inferencer::new(self.model, self.inference)?;
@@ -177,7 +179,7 @@ impl<'a> Mixtures<'a> {
                     take(result)?;
                 }
                 let done = some.last().map_or(0, |chunk| block.first_document() + chunk.end as u64);
-                if progress(done, total).is_break() {
+                if progress(Step::Documents.at(done, total)).is_break() {
                     return Err(Error::Interrupted);
                 }
             }

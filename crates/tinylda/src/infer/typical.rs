@@ -2,12 +2,12 @@
 //!
 //! Each list is cut back while documents go by, so what is held does not grow with them.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mixture, Mixtures};
 use crate::corpus::{BlockReader, Corpus, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result};
+use crate::progress::ProgressCallback;
 
 /// A document that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +72,7 @@ impl Typical {
     pub fn find(
         &self,
         mixtures: &Mixtures<'_>,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Vec<(u32, Vec<Found>)>> {
         let count = mixtures.model().topics();
         let topics = if self.topics.is_empty() { (0..count).collect() } else { self.topics.clone() };
@@ -126,7 +126,7 @@ impl Similar {
         &self,
         mixtures: &Mixtures<'_>,
         to: u64,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Vec<Found>> {
         let roots =
             |mixture: &Mixture<'_>| mixture.proportions.iter().map(|p| p.sqrt()).collect::<Vec<f32>>();

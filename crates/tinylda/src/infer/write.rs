@@ -3,7 +3,6 @@
 //! Text is made on the threads that find the proportions: it takes about as long as finding them.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Mixture, Mixtures};
@@ -11,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::npy::npy_header;
 use crate::numbers::{push_number, push_share};
+use crate::progress::ProgressCallback;
 use crate::table::{Cell, Column, Table, TableFormat};
 
 /// How proportions are written.
@@ -39,6 +39,7 @@ pub struct Proportions {
 
 /// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Inferred {
     /// Documents.
     pub documents: u64,
@@ -94,7 +95,7 @@ impl Proportions {
         mixtures: &Mixtures<'_>,
         out: &mut dyn Write,
         path: &Path,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Inferred> {
         let topics = mixtures.model().topics() as usize;
         let (columns, least) = self.columns(topics);
@@ -149,9 +150,10 @@ impl Proportions {
     pub fn save(
         &self,
         mixtures: &Mixtures<'_>,
-        path: &Path,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        path: impl AsRef<Path>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Inferred> {
+        let path = path.as_ref();
         if self.format == ProportionsFormat::Parquet {
             return self.save_parquet(mixtures, path, progress);
         }
@@ -165,7 +167,7 @@ impl Proportions {
         &self,
         mixtures: &Mixtures<'_>,
         path: &Path,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Inferred> {
         let topics = mixtures.model().topics();
         let (pairs, least) = self.columns(topics as usize);

@@ -21,12 +21,11 @@
 //! Words go by in chunks, in order, and each pair of topics belongs to one thread: sums have one order on any number of threads. What
 //! is held beside the model: K*K numbers and a chunk.
 
-use std::ops::ControlFlow;
-
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::progress::{ProgressCallback, Step};
 
 /// Points at which A is computed.
 const NODES: usize = 40;
@@ -118,7 +117,7 @@ struct Sums {
 pub(super) fn distances(
     model: &Model,
     pool: &rayon::ThreadPool,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<Distances> {
     let topics = model.topics() as usize;
     let words = model.words();
@@ -147,7 +146,7 @@ pub(super) fn distances(
         }
     };
     for first in (0..words).step_by(chunk as usize) {
-        if progress(u64::from(first), u64::from(words)).is_break() {
+        if progress(Step::TopicMap.at(u64::from(first), u64::from(words))).is_break() {
             return Err(Error::Interrupted);
         }
         let some = first..first.saturating_add(chunk).min(words);
@@ -283,6 +282,7 @@ mod tests {
     use super::super::tests::model;
     use super::*;
     use proptest::prelude::*;
+    use std::ops::ControlFlow;
 
     /// The definition.
     fn plain(model: &Model, k: u32, l: u32) -> f64 {
@@ -296,8 +296,7 @@ mod tests {
 
     fn agree(model: &Model) {
         let found =
-            distances(model, &crate::threads::pool(2).unwrap(), &mut |_, _| ControlFlow::Continue(()))
-                .unwrap();
+            distances(model, &crate::threads::pool(2).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap();
         for k in 0..model.topics() {
             for l in 0..model.topics() {
                 let (one, other) = (found.get(k, l).unwrap(), plain(model, k, l));

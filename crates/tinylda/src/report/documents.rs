@@ -2,12 +2,12 @@
 //! an even sample of all, and the mean topics of every label.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::corpus::Corpus;
 use crate::error::Result;
 use crate::infer::{Mixture, Mixtures};
+use crate::progress::ProgressCallback;
 
 /// The most typical documents of a topic, and all documents of a report, about.
 const TYPICAL: usize = 5;
@@ -276,10 +276,7 @@ impl DocumentSums {
 }
 
 /// Infers the topics of all documents, and looks at them.
-pub(super) fn documents(
-    mixtures: &Mixtures<'_>,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<Documents> {
+pub(super) fn documents(mixtures: &Mixtures<'_>, progress: ProgressCallback<'_>) -> Result<Documents> {
     let corpus = mixtures.corpus();
     let criteria = Criteria::new(corpus, mixtures.model().topics() as usize)?;
     let mut found = DocumentSums::new(&criteria);

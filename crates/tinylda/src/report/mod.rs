@@ -24,14 +24,13 @@ pub use crate::model::ModelSize;
 pub use distance::Distances;
 pub use documents::TrainedDocuments;
 
-use std::ops::ControlFlow;
-
 use crate::corpus::Corpus;
 use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
 use crate::format::grouped;
 use crate::infer::{Mixtures, names_of};
 use crate::model::{Model, Probabilities};
+use crate::progress::{ProgressCallback, Step};
 use crate::threads::pool;
 use documents::{Documents, documents};
 use json::Json;
@@ -47,9 +46,6 @@ const LIVES: usize = 10;
 const LEAST_LIFE: f64 = 0.01;
 /// Characters of a word, a name or a label.
 const LONGEST: usize = 200;
-
-/// Tells what is done, how much of it, and of how much; may ask to stop.
-pub type Progress<'p> = &'p mut dyn FnMut(&'static str, u64, u64) -> ControlFlow<()>;
 
 /// A pass of the training.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,10 +99,9 @@ pub struct TopicMap {
 
 /// The map of a model's topics: principal coordinates of their Jensen-Shannon divergences, as pyLDAvis has them. An axis has its
 /// farthest topic on the positive side.
-pub fn topic_map(model: &Model, threads: usize, progress: Progress<'_>) -> Result<TopicMap> {
+pub fn topic_map(model: &Model, threads: usize, progress: ProgressCallback<'_>) -> Result<TopicMap> {
     let pool = pool(threads)?;
-    let step = &mut |done, total| progress("map of topics", done, total);
-    let distances = distance::distances(model, &pool, step)?;
+    let distances = distance::distances(model, &pool, progress)?;
     let (x, y) = pool.install(|| map::places(&distances));
     Ok(TopicMap { x, y, distances })
 }
@@ -150,7 +145,12 @@ struct Findings<'a> {
 
 impl Report {
     /// Returns the data of a report as JSON that can stand in a page, on a model and, if there is one, its corpus.
-    pub fn data(&self, model: &Model, corpus: Option<&Corpus>, progress: Progress<'_>) -> Result<String> {
+    pub fn data(
+        &self,
+        model: &Model,
+        corpus: Option<&Corpus>,
+        progress: ProgressCallback<'_>,
+    ) -> Result<String> {
         self.data_with(model, corpus, None, progress)
     }
 
@@ -160,7 +160,7 @@ impl Report {
         model: &Model,
         corpus: Option<&Corpus>,
         trained: Option<TrainedDocuments<'_>>,
-        progress: Progress<'_>,
+        progress: ProgressCallback<'_>,
     ) -> Result<String> {
         let own = model.top_words(TOP);
         let own: Vec<Vec<u32>> = own.iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
@@ -170,20 +170,18 @@ impl Report {
         if let Some(corpus) = corpus {
             let how =
                 Coherence { measures: vec![Measure::CNpmi], threads: self.threads, ..Coherence::default() };
-            let step = &mut |done, total| progress("coherence", done, total);
             coherence =
-                how.of_corpus(model, &own, corpus, step)?.measures.pop().map(|measured| measured.topics);
-            let all = match trained.filter(|documents| !documents.is_empty()) {
-                Some(documents) => documents.finish()?,
-                None => {
-                    let mixtures = Mixtures::new(model, corpus)?.threads(self.threads).with_labels();
-                    documents(&mixtures, &mut |done, total| progress("documents", done, total))?
-                }
+                how.of_corpus(model, &own, corpus, progress)?.measures.pop().map(|measured| measured.topics);
+            let all = if let Some(documents) = trained.filter(|documents| !documents.is_empty()) {
+                documents.finish()?
+            } else {
+                let mixtures = Mixtures::new(model, corpus)?.threads(self.threads).with_labels();
+                documents(&mixtures, progress)?
             };
             if self.texts {
                 let numbers: Vec<u64> = all.shown.iter().map(|document| document.number).collect();
                 let names = names_of(corpus, &numbers)?;
-                let stop = &mut || progress("first lines", 0, 0).is_break();
+                let stop = &mut || progress(Step::FirstLines.at(0, None)).is_break();
                 texts = first_lines(corpus, &numbers, &names, stop)?;
             }
             found = Some(all);
@@ -459,6 +457,7 @@ mod tests {
     use crate::model::{CorpusName, Order, TrainingRecord};
     use crate::settings::Settings;
     use crate::topics::Topics;
+    use std::ops::ControlFlow;
 
     /// A model with these counts.
     pub(super) fn model(topics: u32, words: u32, beta: f32, phi: impl Fn(u32, u32) -> f32) -> Model {
@@ -578,7 +577,7 @@ mod tests {
                 43, 45, 46, 47, 49, 50, 54, 55,
             ],
         ];
-        let map = topic_map(&model, 2, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        let map = topic_map(&model, 2, &mut |_| ControlFlow::Continue(())).unwrap();
         let pairs = (0..5).flat_map(|k| (k + 1..5).map(move |l| (k, l)));
         for ((k, l), right) in pairs.zip(distances) {
             let found = map.distances.get(k, l).unwrap();

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::simd::Instructions;
+pub use crate::simd::Instructions;
 pub(crate) use value::SettingValue;
 pub use value::{Active, Algorithm, Choice, Digamma, DocumentState, Exclude};
 

@@ -127,7 +127,8 @@ impl Drop for Folder {
 }
 
 /// Whether a folder has a checkpoint of a training that has not ended.
-pub fn has_checkpoint(folder: &Path) -> bool {
+pub fn has_checkpoint(folder: impl AsRef<Path>) -> bool {
+    let folder = folder.as_ref();
     exists(folder).unwrap_or(true)
 }
 

@@ -27,8 +27,9 @@ use crate::settings::{RELATIVE_TOLERANCE, TOLERANCE};
 use crate::simd::{Instructions, Kernel};
 use crate::threads::{self, Threads};
 use check::Checked;
+pub use checkpoint::has_checkpoint;
 use comm::{Comm, Solo};
-use plan::Plan;
+pub use plan::Plan;
 use run::Training;
 use verdict::{Callback, Referee};
 
@@ -64,10 +65,11 @@ pub enum Resume {
 
 /// What training tells while it works.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// Work goes on. Asked to stop here, training writes a checkpoint where it has a folder for it, and ends with an error that
     /// says so.
-    Progress(&'a Progress),
+    Progress(&'a TrainingProgress),
     /// A pass is done. Asked to stop here, training to a model in memory ends with the topics that it has; training to a file
     /// stops as above.
     Pass(&'a PassReport),
@@ -90,7 +92,8 @@ pub enum Event<'a> {
 
 /// How far training is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
+#[non_exhaustive]
+pub struct TrainingProgress {
     /// The pass under way, from 1; 0 at the start, when parts of the corpus are gone through.
     pub pass: u32,
     /// How many may be done at the most.
@@ -117,6 +120,7 @@ pub struct Progress {
 
 /// The state after a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct PassReport {
     /// How many passes are done.
     pub pass: u32,
@@ -135,6 +139,7 @@ pub struct PassReport {
 
 /// Why training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stop {
     /// The perplexity changed by less than the tolerance.
     Converged,
@@ -146,6 +151,7 @@ pub enum Stop {
 
 /// What training gives.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Trained {
     /// The topics.
     pub model: Model,
@@ -157,6 +163,7 @@ pub struct Trained {
 
 /// How training went.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Passes done.
     pub passes: u32,
@@ -467,10 +474,10 @@ mod tests {
 
     fn corpus() -> Corpus {
         let settings = Synth { documents: 400, words: 200, topics: 5, mean_length: 30.0, ..Synth::default() };
-        let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+        let mut synthetic = settings.prepare(&mut |_| ControlFlow::Continue(())).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("synth.tlc");
-        synthetic.write(&path, &settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+        synthetic.write(&path, &settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap();
         Corpus::open(&path).unwrap()
     }
 
@@ -513,8 +520,8 @@ mod tests {
     #[test]
     fn instruction_sets_do_not_change_a_bit() {
         let settings = Synth { documents: 800, words: 300, topics: 5, mean_length: 30.0, ..Synth::default() };
-        let mut synthetic = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-        let corpus = synthetic.corpus(&settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let mut synthetic = settings.prepare(&mut |_| ControlFlow::Continue(())).unwrap();
+        let corpus = synthetic.corpus(&settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap();
         for (algorithm, topics) in Algorithm::ALL.into_iter().map(|a| (a, 37)).chain([(Algorithm::Tbp, 200)])
         {
             let trainer = Trainer::new(topics).algorithm(algorithm).passes(25);

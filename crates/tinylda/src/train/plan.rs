@@ -70,6 +70,7 @@ pub(crate) enum ResultKind {
 
 /// What a training takes, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Plan {
     /// Largest resident size of the process. No limit was set where it is none.
     pub ceiling: Option<u64>,

@@ -12,7 +12,7 @@ use super::checkpoint::Folder;
 use super::plan::Plan;
 use super::position::{PassTiming, Position};
 use super::verdict::{PieceSum, Referee, Verdict};
-use super::{Event, PassReport, Progress, Stop, Trainer};
+use super::{Event, PassReport, Stop, Trainer, TrainingProgress};
 use crate::algorithms::{PassKind, Schedule, Updater, WarmUpStage};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
@@ -132,7 +132,7 @@ impl Training<'_> {
             if !ends_step {
                 return Ok(ControlFlow::Continue(()));
             }
-            let own = referee.own(|referee| Progress {
+            let own = referee.own(|referee| TrainingProgress {
                 pass: if stage.is_some() { 0 } else { position.pass + 1 },
                 passes: trainer.settings.max_passes(),
                 documents: position.documents,
@@ -326,7 +326,8 @@ impl Training<'_> {
             if referee.progress_due() {
                 let (pass, passes) = (position.pass, trainer.settings.max_passes());
                 let now = referee.progress(&traffic, plan);
-                let progress = Progress { pass, passes, documents, documents_total, done: 1.0, ..now };
+                let progress =
+                    TrainingProgress { pass, passes, documents, documents_total, done: 1.0, ..now };
                 // A caller who has asked before waits for this already.
                 asked = referee.report(Event::Progress(&progress)) && *stop != Stop::Asked;
             }

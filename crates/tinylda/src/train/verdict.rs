@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::comm::Comm;
 use super::plan::Plan;
-use super::{Event, Progress};
+use super::{Event, TrainingProgress};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::store::Traffic;
@@ -116,8 +116,8 @@ impl<'a> Referee<'a> {
     }
 
     /// The part of a progress event that is the same everywhere.
-    pub(super) fn progress(&self, traffic: &Traffic, plan: &Plan) -> Progress {
-        Progress {
+    pub(super) fn progress(&self, traffic: &Traffic, plan: &Plan) -> TrainingProgress {
+        TrainingProgress {
             pass: 0,
             passes: 0,
             documents: 0,
@@ -133,7 +133,7 @@ impl<'a> Referee<'a> {
     }
 
     /// This rank's verdict at the end of a step; `progress` is reported where it is time for that.
-    pub(super) fn own(&mut self, progress: impl FnOnce(&Self) -> Progress) -> Verdict {
+    pub(super) fn own(&mut self, progress: impl FnOnce(&Self) -> TrainingProgress) -> Verdict {
         if !self.progress_due() {
             return Verdict::Continue;
         }

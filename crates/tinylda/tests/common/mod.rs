@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use tinylda::corpus::CorpusWriter;
 use tinylda::corpus::ingest::words::Pipeline;
 use tinylda::corpus::{About, Details, DocumentFields, Source, Statistics, Synth, TextPlace};
-use tinylda::{Corpus, CorpusBuilder, CorpusWriter, Event, Vocabulary};
+use tinylda::{Corpus, CorpusBuilder, Event, Vocabulary};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -27,8 +28,8 @@ pub(crate) fn corpus_of(words: u32, documents: &[Vec<(u32, u32)>]) -> Corpus {
 
 /// Draws a synthetic corpus in memory.
 pub(crate) fn synthetic(settings: &Synth) -> Corpus {
-    let mut drawn = settings.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
-    drawn.corpus(&settings.vocabulary(), &mut |_, _| ControlFlow::Continue(())).unwrap()
+    let mut drawn = settings.prepare(&mut |_| ControlFlow::Continue(())).unwrap();
+    drawn.corpus(&settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// The corpus of the format tests: names, a vocabulary, an empty document, counts and ids of every size.
@@ -72,5 +73,5 @@ pub(crate) fn write_small_with_details(path: &Path) {
 
 /// Reads a corpus file to its last byte.
 pub(crate) fn verify(path: &Path) -> tinylda::Result<Statistics> {
-    Statistics::of(&Corpus::open(path)?, &mut |_, _| ControlFlow::Continue(()))
+    Statistics::of(&Corpus::open(path)?, &mut |_| ControlFlow::Continue(()))
 }

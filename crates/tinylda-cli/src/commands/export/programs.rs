@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tinylda::export::{Mallet, save_gensim, save_mallet, save_pyldavis, save_sklearn, save_tables};
+use tinylda::format::human_bytes;
+use tinylda::infer::Mixtures;
 use tinylda::table::TableFormat;
-use tinylda::{Corpus, Mixtures, Model, human_bytes};
+use tinylda::{Corpus, Model};
 
 use super::super::{check_output, grouped, infer, print, shown, usage};
 use crate::args::{self, Target};
@@ -33,7 +35,7 @@ pub(super) fn run(a: &args::Export, target: Target, path: &Path, ui: Ui) -> anyh
     };
     let mixtures = mixtures.as_ref();
     let bar = ui.bar("documents", Unit::Plain);
-    let progress = &mut |done, total| bar.at(done, total, "");
+    let progress = &mut |p| bar.step(p);
     let one = |()| vec![path.to_path_buf()];
     let files: Vec<PathBuf> = match (target, mixtures) {
         (Target::Mallet, _) => {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use tinylda::{Corpus, Shape};
+use tinylda::Corpus;
+use tinylda::corpus::Shape;
 
 use super::super::experiment::{Split, parts};
 use super::super::usage;

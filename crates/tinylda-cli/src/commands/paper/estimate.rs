@@ -110,7 +110,7 @@ fn trial(all: &Everything, wanted: &[(Algorithm, usize)]) -> anyhow::Result<(Vec
     let folder = tempfile::tempdir_in(&all.setup.out).context("cannot make a temporary folder")?;
     let (rest, part) = (folder.path().join("rest.tlc"), folder.path().join("part.tlc"));
     let corpus = Corpus::open(&smallest.train.path)?;
-    let go_on = &mut |_, _| ControlFlow::Continue(());
+    let go_on = &mut |_| ControlFlow::Continue(());
     // A corpus of one document or two is tried whole.
     let part = match split(&corpus, share, all.setup.seed, &rest, &part, go_on) {
         Ok(_) => Corpus::open(&part)?,
@@ -146,7 +146,7 @@ fn trial(all: &Everything, wanted: &[(Algorithm, usize)]) -> anyhow::Result<(Vec
         if let (Ok(trained), None) = (trained, measure) {
             let began = Instant::now();
             let done =
-                predictive_perplexity(&trained.model, &part, all.setup.seed, Inference::Same, &mut |_, _| {
+                predictive_perplexity(&trained.model, &part, all.setup.seed, Inference::Same, &mut |_| {
                     ControlFlow::Continue(())
                 });
             measure = done.is_ok().then(|| began.elapsed().as_secs_f64() / size);

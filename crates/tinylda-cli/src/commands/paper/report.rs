@@ -3,14 +3,16 @@
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tinylda::{Algorithm, human_bytes};
+use tinylda::Algorithm;
+use tinylda::format::human_bytes;
 
-use super::super::experiment::{cell, put};
+use super::super::experiment::cell;
 use super::super::{grouped, visible};
 use super::corpora::Part;
 use super::runs::{DESKTOP, FEW, Kind, Record};
 use super::{Everything, figures, words};
 use crate::machine;
+use tinylda::files::write_file;
 
 /// The paper's threshold, and the first pass at which it is asked.
 const THRESHOLD: f64 = 1.0;
@@ -25,7 +27,7 @@ macro_rules! put_line {
 /// Writes figures, tables and the report.
 pub(super) fn write(all: &Everything) -> anyhow::Result<()> {
     figures::all(all)?;
-    put(&all.setup.out.join("runs.csv"), runs_table(all).as_bytes())?;
+    write_file(&all.setup.out.join("runs.csv"), runs_table(all).as_bytes())?;
     let memory = memory_section(all)?;
     let mut out = head(all);
     out.push_str(&memory);
@@ -35,7 +37,8 @@ pub(super) fn write(all: &Everything) -> anyhow::Result<()> {
     out.push_str(&words_section(all));
     out.push_str(&online_section(all));
     out.push_str(&failures(all));
-    put(&all.setup.out.join("README.md"), out.as_bytes())
+    write_file(&all.setup.out.join("README.md"), out.as_bytes())?;
+    Ok(())
 }
 
 /// A text that cannot be taken for a part of a table or a tag.
@@ -206,7 +209,7 @@ fn memory_section(all: &Everything) -> anyhow::Result<String> {
         }
         rows.push(cells);
     }
-    put(&all.setup.out.join("memory.csv"), csv.as_bytes())?;
+    write_file(&all.setup.out.join("memory.csv"), csv.as_bytes())?;
     out.push_str(&table(&head, 2, &rows));
     put_line!(out, "([numbers](memory.csv))\n");
     Ok(out)

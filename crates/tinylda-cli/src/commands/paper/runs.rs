@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tinylda::eval::predictive_perplexity;
-use tinylda::{Algorithm, Corpus, Error, Event, Inference, Model, PassReport, Stop, Trainer};
+use tinylda::train::PassReport;
+use tinylda::{Algorithm, Corpus, Error, Event, Inference, Model, Stop, Trainer};
 
 use super::super::{experiment, within};
 use super::Setup;
@@ -319,9 +320,7 @@ fn measure(
 ) -> Result<f64, Error> {
     let test = Corpus::open(test)?;
     let evaluation =
-        predictive_perplexity(model, &test, run.settings.seed, inference, &mut |done, total| {
-            tell(1.0, done as f64 / total.max(1) as f64)
-        })?;
+        predictive_perplexity(model, &test, run.settings.seed, inference, &mut |p| tell(1.0, p.share()))?;
     Ok(evaluation.predictive_perplexity)
 }
 

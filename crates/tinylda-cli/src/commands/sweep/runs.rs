@@ -234,18 +234,19 @@ fn train(
 fn measure(setup: &Setup<'_>, model: &Model, first: &str, bar: &Bar, pace: &Pace) -> Result<Measures, Error> {
     let began = Instant::now();
     // The same words of the same documents are predicted in all runs, so that they differ in the topics alone.
-    let evaluation =
-        predictive_perplexity(model, &setup.test, setup.a.seed, Inference::Same, &mut |done, total| {
-            pace.tell(bar, first, None, &format!("predicting {done} of {total} documents"))
-        })?;
+    let evaluation = predictive_perplexity(model, &setup.test, setup.a.seed, Inference::Same, &mut |p| {
+        let total = p.total.unwrap_or(0);
+        pace.tell(bar, first, None, &format!("predicting {} of {total} documents", p.done))
+    })?;
     let words: Vec<Vec<u32>> = model
         .top_words(setup.a.top as usize)
         .iter()
         .map(|words| words.iter().map(|w| w.word).collect())
         .collect();
     let how = Coherence { threads: setup.threads, ..Coherence::default() };
-    let found = how.of_corpus(model, &words, &setup.corpus, &mut |done, total| {
-        pace.tell(bar, first, None, &format!("coherence, {done} of {total} blocks"))
+    let found = how.of_corpus(model, &words, &setup.corpus, &mut |p| {
+        let total = p.total.unwrap_or(0);
+        pace.tell(bar, first, None, &format!("coherence, {} of {total} blocks", p.done))
     })?;
     let coherence = found
         .measures

@@ -6,13 +6,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tinylda::eval::Measure;
 
-use super::super::experiment::{put, save};
+use super::super::experiment::save;
 use super::super::{grouped, print, quoted, shown, to_stdout};
 use super::Setup;
 use super::choice::{Choice, Row, Values};
 use super::runs::Record;
 use crate::plot::{Axis, Figure, Panel, Series};
 use crate::progress::clock;
+use tinylda::files::write_file;
 
 /// Writing to a string cannot fail, so what these calls return is dropped.
 macro_rules! put_line {
@@ -33,7 +34,8 @@ pub(super) fn files(
 ) -> anyhow::Result<()> {
     let figure = figure(setup, rows, choice);
     save(&setup.out, "sweep", &figure.draw(), &csv(records, rows))?;
-    put(&setup.out.join("report.md"), report(setup, rows, choice).as_bytes())
+    write_file(&setup.out.join("report.md"), report(setup, rows, choice).as_bytes())?;
+    Ok(())
 }
 
 /// A row for every run.

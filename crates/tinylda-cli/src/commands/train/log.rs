@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tinylda::report::Pass;
-use tinylda::{PassReport, Progress};
+use tinylda::train::{PassReport, TrainingProgress};
 
 use crate::{args, machine};
 
@@ -32,7 +32,7 @@ pub(super) struct Log {
     /// The passes so far.
     pub(super) passes: Vec<Pass>,
     /// What was told last.
-    pub(super) progress: Option<Progress>,
+    pub(super) progress: Option<TrainingProgress>,
 }
 
 impl Log {

@@ -1,7 +1,8 @@
 //! What memory and disk would be used for.
 
 use serde_json::json;
-use tinylda::{Plan, human_bytes};
+use tinylda::Plan;
+use tinylda::format::human_bytes;
 
 use crate::args;
 use crate::commands::{print, table};

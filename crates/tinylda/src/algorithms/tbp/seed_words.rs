@@ -41,7 +41,8 @@ pub(crate) struct SeedWord {
 
 impl Seeds {
     /// Reads a file of seeds, compressed or not.
-    pub fn read(path: &Path) -> Result<Seeds> {
+    pub fn read(path: impl AsRef<Path>) -> Result<Seeds> {
+        let path = path.as_ref();
         Seeds::of_lines(Lines::new(Input::open(path)?), path)
     }
 

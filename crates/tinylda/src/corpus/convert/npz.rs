@@ -7,14 +7,15 @@ use zip::CompressionMethod;
 use zip::result::ZipResult;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use super::{Progress, blocks};
+use super::blocks;
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::npy::npy_header;
+use crate::progress::{Progress, ProgressCallback, Step};
 
 /// Three passes over the corpus, one for each array, so that none is held in memory.
-pub(super) fn write_npz(corpus: &Corpus, path: &Path, progress: Progress<'_>) -> Result<()> {
+pub(super) fn write_npz(corpus: &Corpus, path: &Path, progress: ProgressCallback<'_>) -> Result<()> {
     let shape = corpus.shape();
     let mut file = AtomicFile::create(path)?;
     let mut zip = ZipWriter::new(&mut file);
@@ -33,9 +34,9 @@ pub(super) fn write_npz(corpus: &Corpus, path: &Path, progress: Progress<'_>) ->
             let (mut end, mut largest) = (0u64, 0u32);
             let total = 3 * corpus.blocks() as u64;
             let mut done = 0u64;
-            let mut step = |_, _| {
+            let mut step = |_: Progress| {
                 done += 1;
-                progress(done, total)
+                progress(Step::Blocks.at(done, total))
             };
             let put = |bytes: &mut Vec<u8>, n: u64, wide: bool| {
                 bytes.extend_from_slice(&n.to_le_bytes()[..if wide { 8 } else { 4 }]);

@@ -10,10 +10,11 @@ use std::path::Path;
 use super::detect::detect_binary;
 use super::shared_file::SharedFile;
 use super::sorter::SortLimits;
-use super::{Format, Import, ImportProgress, Imported, bad};
+use super::{Format, Import, Imported, bad};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
 use crate::features::missing;
+use crate::progress::{ProgressCallback, Step};
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
 use {super::Expect, super::input::Compression, super::sorter::DocumentSorter};
 
@@ -73,14 +74,11 @@ struct Entries {
 
 /// Turns a share of the work into bytes of the file, which is what a user knows.
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
-fn in_bytes(
-    bytes: u64,
-    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
-) -> impl FnMut(u64, u64) -> ControlFlow<()> {
+fn in_bytes(bytes: u64, progress: ProgressCallback<'_>) -> impl FnMut(u64, u64) -> ControlFlow<()> {
     move |done, all| {
         let share = done as f64 / all.max(1) as f64;
         let read = (share.min(1.0) * bytes as f64) as u64;
-        progress(ImportProgress::Reading { bytes: read, total: Some(bytes) })
+        progress(Step::Reading.at(read, bytes))
     }
 }
 
@@ -170,7 +168,7 @@ impl Import {
         input: BinaryInput<'_>,
         output: &Path,
         limits: SortLimits,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         self.check_table_options(input.format)?;
         match input.format {
@@ -193,7 +191,7 @@ impl Import {
         input: BinaryInput<'_>,
         output: &Path,
         limits: SortLimits,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         use super::parquet::{Form, ParquetFile};
 
@@ -229,7 +227,7 @@ impl Import {
         input: &BinaryInput<'_>,
         output: &Path,
         limits: SortLimits,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         self.check_binary_options(input.format, false)?;
         let names = NamesFile::new(output)?;
@@ -253,7 +251,7 @@ impl Import {
         input: BinaryInput<'_>,
         output: &Path,
         limits: SortLimits,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         let BinaryInput { format, file, path, given } = input;
         self.check_binary_options(format, false)?;
@@ -275,7 +273,7 @@ fn finish_binary(
     entries: Entries,
     format: Format,
     path: &Path,
-    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<Imported> {
     let Entries { sorter, words, vocabulary } = entries;
     if sorter.entries() == 0 {
@@ -287,7 +285,7 @@ fn finish_binary(
         ));
     }
     let sorted = sorter.sorted();
-    let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
+    let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
     let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
     Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted, dropped: None })
 }

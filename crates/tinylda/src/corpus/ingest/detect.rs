@@ -65,7 +65,8 @@ impl DetectedInput {
     ///
     /// Corpora and models are read by position, so that those in a stream or in a compressed file
     /// are refused.
-    pub fn open(path: &Path) -> Result<DetectedInput> {
+    pub fn open(path: impl AsRef<Path>) -> Result<DetectedInput> {
+        let path = path.as_ref();
         if path != Path::new("-") && path.is_dir() {
             let kind = InputKind::Data(Format::Folder);
             return Ok(DetectedInput { path: path.to_path_buf(), kind, delimiter: None, input: None });

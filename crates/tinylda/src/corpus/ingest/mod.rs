@@ -67,6 +67,7 @@ use self::words::Dropped;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result, Template};
 use crate::files::{folder_of, same_file};
+use crate::progress::{ProgressCallback, Step};
 
 const ZERO_REMEDY: &str = "remove the entry, or skip zeros with {skip_zeros}";
 
@@ -199,27 +200,9 @@ pub struct Import {
     pub memory: Option<u64>,
 }
 
-/// What an import is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImportProgress {
-    /// Bytes of the input file read, and how many there are.
-    Reading {
-        /// So far.
-        bytes: u64,
-        /// In all, where it is known.
-        total: Option<u64>,
-    },
-    /// Entries brought in order.
-    Sorting {
-        /// So far.
-        entries: u64,
-        /// In all.
-        total: u64,
-    },
-}
-
 /// What an import did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Imported {
     /// The corpus's size.
     pub shape: Shape,
@@ -285,10 +268,12 @@ impl Import {
     /// Imports `input` (`-`: standard input) into the corpus file `output`.
     pub fn run(
         &self,
-        input: &Path,
-        output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        input: impl AsRef<Path>,
+        output: impl AsRef<Path>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
+        let input = input.as_ref();
+        let output = output.as_ref();
         self.run_detected(DetectedInput::open(input)?, output, progress)
     }
 
@@ -296,14 +281,16 @@ impl Import {
     pub fn run_detected(
         &self,
         input: DetectedInput,
-        output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        output: impl AsRef<Path>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
+        let output = output.as_ref();
         self.run_with(input, output, SortLimits::default(), progress)
     }
 
     /// Imports bytes in memory, which errors call `name`.
-    pub fn run_on_bytes(&self, bytes: Vec<u8>, name: &str, output: &Path) -> Result<Imported> {
+    pub fn run_on_bytes(&self, bytes: Vec<u8>, name: &str, output: impl AsRef<Path>) -> Result<Imported> {
+        let output = output.as_ref();
         let total = bytes.len() as u64;
         let input = Input::new(Box::new(std::io::Cursor::new(bytes)), Path::new(name), Some(total))?;
         self.run_with(DetectedInput::new(input)?, output, SortLimits::default(), &mut |_| {
@@ -327,7 +314,7 @@ impl Import {
         detected: DetectedInput,
         output: &Path,
         limits: SortLimits,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         if detected.kind() == InputKind::Data(Format::Folder) {
             return self.run_on_folder(detected.path(), output, progress);
@@ -371,7 +358,7 @@ impl Import {
         _format: Format,
         _delimiter: Option<u8>,
         _output: &Path,
-        _progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        _progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         Err(crate::features::missing("text", "read", &input.path))
     }
@@ -381,7 +368,7 @@ impl Import {
         &self,
         input: &Path,
         _output: &Path,
-        _progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        _progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         Err(crate::features::missing("text", "read", input))
     }
@@ -394,9 +381,9 @@ impl Import {
         given: Option<Vocabulary>,
         output: &Path,
         limits: SortLimits,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
-        let mut reading = |bytes, total| progress(ImportProgress::Reading { bytes, total });
+        let mut reading = |bytes, total| progress(Step::Reading.at(bytes, total));
         let mut sorter = DocumentSorter::new(output, &input.path, self.names.as_deref(), limits)?;
         let compression = input.compression;
         let mut lines = Lines::with_progress(input, &mut reading);
@@ -432,7 +419,7 @@ impl Import {
         expect.check_words(&lines, u64::from(words), sorter.entries())?;
         drop(lines);
         let sorted = sorter.sorted();
-        let mut sorting = |entries, total| progress(ImportProgress::Sorting { entries, total });
+        let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
         let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
         Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
     }
@@ -499,11 +486,7 @@ impl Import {
 }
 
 /// Returns the input as a file that can be read by position: as it is, or a decompressed copy.
-fn random_access(
-    input: Input,
-    output: &Path,
-    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
-) -> Result<File> {
+fn random_access(input: Input, output: &Path, progress: ProgressCallback<'_>) -> Result<File> {
     if input.reopenable && input.compression == Compression::None {
         return File::open(&input.path).map_err(Error::io("open", &input.path));
     }
@@ -511,12 +494,8 @@ fn random_access(
 }
 
 /// Copies an input to a temporary file beside the output.
-fn spool(
-    input: Input,
-    output: &Path,
-    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
-) -> Result<File> {
-    input.spool(&folder_of(output), &mut |bytes, total| progress(ImportProgress::Reading { bytes, total }))
+fn spool(input: Input, output: &Path, progress: ProgressCallback<'_>) -> Result<File> {
+    input.spool(&folder_of(output), &mut |bytes, total| progress(Step::Reading.at(bytes, total)))
 }
 
 /// An error about a file as a whole.

@@ -1,6 +1,5 @@
 //! Imports of raw text from a file or a folder.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::records::{Reader, Shape};
@@ -8,8 +7,9 @@ use super::source::{FileSource, FolderSource, TextSource};
 use super::{TextImport, shape};
 use crate::corpus::ingest::detect::START_BYTES;
 use crate::corpus::ingest::input::Input;
-use crate::corpus::ingest::{Format, Import, ImportProgress, Imported, Parts, spool};
+use crate::corpus::ingest::{Format, Import, Imported, Parts, spool};
 use crate::error::{Error, Result};
+use crate::progress::ProgressCallback;
 
 impl Import {
     /// Imports a file of texts. `delimiter` is that of a table.
@@ -19,7 +19,7 @@ impl Import {
         format: Format,
         delimiter: Option<u8>,
         output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         let path = input.path.clone();
         let parts = Parts { delimiter, ..self.parts.clone() };
@@ -34,7 +34,7 @@ impl Import {
         &self,
         input: &Path,
         output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         self.check_options(self.format.filter(|&f| f != Format::Folder).unwrap_or(Format::Folder))?;
         if let Some(format) = self.format.filter(|&format| format != Format::Folder) {
@@ -53,7 +53,7 @@ impl Import {
         format: Format,
         input: &Path,
         output: &Path,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let import = TextImport {
@@ -78,7 +78,7 @@ fn text_source(
     input: Input,
     shape: &Shape,
     output: &Path,
-    progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+    progress: ProgressCallback<'_>,
 ) -> Result<FileSource> {
     let ends = shape.ends();
     if input.reopenable {

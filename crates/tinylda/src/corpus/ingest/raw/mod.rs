@@ -22,13 +22,14 @@ use self::parallel::parallel_map_ordered;
 use self::passes::{Counter, Filled, Filler, Kept};
 use self::records::{Json, Reader, Shape as RecordShape, Table};
 use self::source::{Batch, TextSource};
+use super::Format;
 use super::lines::Lines;
 use super::options::{Parts, TextPipeline, is_text_name};
 use super::words::{Chooser, Dropped, Lexicon, Pipeline, Runs, StopWords, Tokenizer, Tokens, guess};
-use super::{Format, ImportProgress};
 use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
+use crate::progress::{ProgressCallback, Step};
 
 /// An import of raw text: where the text comes from, how it becomes words, where the corpus goes.
 pub(crate) struct TextImport<'a> {
@@ -99,7 +100,7 @@ impl TextImport<'_> {
     pub(crate) fn run(
         &self,
         source: &mut dyn TextSource,
-        progress: &mut dyn FnMut(ImportProgress) -> ControlFlow<()>,
+        progress: ProgressCallback<'_>,
     ) -> Result<(Shape, u64, Dropped)> {
         let mut pipeline = self.pipeline(source)?;
         let mut dropped = Dropped::default();
@@ -112,7 +113,7 @@ impl TextImport<'_> {
         // The progress bar goes once from end to end, however often the input is read.
         let mut tell = |(bytes, total): (u64, Option<u64>), pass: u64| {
             let bytes = total.map_or(bytes, |total| (pass * total + bytes.min(total)) / passes);
-            progress(ImportProgress::Reading { bytes, total })
+            progress(Step::Reading.at(bytes, total))
         };
         let (chosen, mut kept);
         kept = None;

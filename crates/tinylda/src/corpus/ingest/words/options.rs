@@ -60,6 +60,7 @@ impl Choice {
 
 /// What was left out, and why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dropped {
     /// Tokens of the text, all of them.
     pub tokens: u64,
