@@ -48,7 +48,7 @@ fn articles(folder: &Path) {
         Column::text("section"),
         Column::whole("read"),
     ];
-    let mut table = Table::create(&folder.join("articles.parquet"), TableFormat::Parquet, &columns).unwrap();
+    let mut table = Table::create(folder.join("articles.parquet"), TableFormat::Parquet, &columns).unwrap();
     for i in 0..60 {
         let text = [
             "the rain and the storm of a cloud with snow in the wind ",

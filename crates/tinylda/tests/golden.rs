@@ -96,7 +96,7 @@ fn the_reference_gives_the_authors_vb() {
 fn ship(algorithm: Algorithm) -> Trained {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("small.tlc");
-    Import::default().run(&fixture("docword.small.txt"), &file, &mut |_| ControlFlow::Continue(())).unwrap();
+    Import::default().run(fixture("docword.small.txt"), &file, &mut |_| ControlFlow::Continue(())).unwrap();
     let corpus = Corpus::open(&file).unwrap();
     let mut trainer =
         Trainer::new(K as u32).algorithm(algorithm).alpha(0.25).beta(0.01).passes(51).tolerance(0.0);
@@ -155,7 +155,7 @@ fn the_shipped_vb_gives_the_authors_numbers() {
 fn tbp_comes_to_the_authors_asynchronous_bp() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("small.tlc");
-    Import::default().run(&fixture("docword.small.txt"), &file, &mut |_| ControlFlow::Continue(())).unwrap();
+    Import::default().run(fixture("docword.small.txt"), &file, &mut |_| ControlFlow::Continue(())).unwrap();
     let corpus = Corpus::open(&file).unwrap();
     let start: Vec<u32> = whole("small.init.txt").into_iter().map(|k| k as u32).collect();
     let (_, perplexity) = perplexities("bp-async").pop().unwrap();

@@ -322,7 +322,7 @@ fn a_folder_in_use() {
     trainer
         .train_to(&corpus, &model, |event| {
             if let Event::Pass(_) = event {
-                let other = trainer.train_to(&corpus, &folder.path().join("n"), go_on).unwrap_err();
+                let other = trainer.train_to(&corpus, folder.path().join("n"), go_on).unwrap_err();
                 assert!(other.to_string().contains("another training"), "{other}");
                 tried = true;
             }

@@ -374,24 +374,24 @@ fn packed_and_piped() {
         gzip.write_all(&bytes).unwrap();
         let gzip = gzip.finish().unwrap();
         let zstd = ruzstd::encoding::compress_to_vec(&bytes[..], ruzstd::encoding::CompressionLevel::Fastest);
-        let go = |input: &Path| options.run(input, &at("out.tlc"), &mut |_| ControlFlow::Continue(()));
+        let go = |input: &Path| options.run(input, at("out.tlc"), &mut |_| ControlFlow::Continue(()));
         go(&fixture(name)).unwrap();
         let expected = std::fs::read(at("out.tlc")).unwrap();
         for (packed, compression) in [(&gzip, Compression::Gzip), (&zstd, Compression::Zstd)] {
             std::fs::write(at("packed"), packed).unwrap();
             assert_eq!(go(&at("packed")).unwrap().compression, compression, "{name}");
             assert!(std::fs::read(at("out.tlc")).unwrap() == expected, "{name}");
-            options.run_on_bytes(packed.clone(), "stream", &at("out.tlc")).unwrap();
+            options.run_on_bytes(packed.clone(), "stream", at("out.tlc")).unwrap();
             assert!(std::fs::read(at("out.tlc")).unwrap() == expected, "{name}");
             std::fs::write(at("packed"), &packed[..packed.len() / 2]).unwrap();
             let text = go(&at("packed")).unwrap_err().to_string();
             assert!(text.contains("packed, byte") && text.contains(compression.name()), "{name}: {text}");
         }
-        options.run_on_bytes(bytes.clone(), "stream", &at("out.tlc")).unwrap();
+        options.run_on_bytes(bytes.clone(), "stream", at("out.tlc")).unwrap();
         assert!(std::fs::read(at("out.tlc")).unwrap() == expected, "{name}");
         // Errors call it what the user does.
         let text =
-            options.run_on_bytes(bytes[..bytes.len() / 2].to_vec(), "stream", &at("x.tlc")).unwrap_err();
+            options.run_on_bytes(bytes[..bytes.len() / 2].to_vec(), "stream", at("x.tlc")).unwrap_err();
         assert!(text.to_string().starts_with("stream: "), "{name}: {text}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "something was left behind");
     }
@@ -504,7 +504,7 @@ proptest! {
         let corpus = Corpus::open(at("a.tlc")).unwrap();
         let (entries, names, words) = read_corpus(&at("a.tlc"));
         if named {
-            prop_assert!(save_names(&corpus, &at("names")).unwrap() && save_vocabulary(&corpus, &at("words")).unwrap());
+            prop_assert!(save_names(&corpus, at("names")).unwrap() && save_vocabulary(&corpus, at("words")).unwrap());
         }
         for format in CorpusFormat::ALL {
             let path = at(&format!("b.{}", format.name()));

@@ -91,9 +91,9 @@ pub(super) fn parts(
 
 /// A figure's files: NAME.svg, NAME.png and NAME.csv.
 pub(super) fn save(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
-    write_file(&folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
-    write_file(&folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
-    write_file(&folder.join(format!("{name}.csv")), table.as_bytes())?;
+    write_file(folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
+    write_file(folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
+    write_file(folder.join(format!("{name}.csv")), table.as_bytes())?;
     Ok(())
 }
 

@@ -89,7 +89,7 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     }
     // Hours of training should not be lost to a name that cannot be written to: try it before.
     tinylda::files::check_writable(a.output())?;
-    let finished = a.output().exists() && !tinylda::train::has_checkpoint(&checkpoint_folder(a));
+    let finished = a.output().exists() && !tinylda::train::has_checkpoint(checkpoint_folder(a));
     if a.resume && finished {
         let output = a.output().display();
         ui.say(&format!(
@@ -97,7 +97,7 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    if a.resume && !tinylda::train::has_checkpoint(&checkpoint_folder(a)) {
+    if a.resume && !tinylda::train::has_checkpoint(checkpoint_folder(a)) {
         let folder = checkpoint_folder(a);
         ui.say(&format!("no checkpoint in {}: beginning with the first pass", folder.display()));
     }
@@ -221,7 +221,7 @@ fn from_data(a: &args::Train, input: DetectedInput, ui: Ui) -> anyhow::Result<()
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path.clone(), None, None);
     own.words = args::Words::default();
     let result = on_corpus(&own, ui);
-    let stopped = result.is_err() && tinylda::train::has_checkpoint(&checkpoint_folder(a));
+    let stopped = result.is_err() && tinylda::train::has_checkpoint(checkpoint_folder(a));
     if !stopped {
         opened.done();
     }

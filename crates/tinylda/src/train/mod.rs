@@ -120,7 +120,6 @@ pub struct TrainingProgress {
 
 /// The state after a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
 pub struct PassReport {
     /// How many passes are done.
     pub pass: u32,

@@ -27,7 +27,7 @@ macro_rules! put_line {
 /// Writes figures, tables and the report.
 pub(super) fn write(all: &Everything) -> anyhow::Result<()> {
     figures::all(all)?;
-    write_file(&all.setup.out.join("runs.csv"), runs_table(all).as_bytes())?;
+    write_file(all.setup.out.join("runs.csv"), runs_table(all).as_bytes())?;
     let memory = memory_section(all)?;
     let mut out = head(all);
     out.push_str(&memory);
@@ -37,7 +37,7 @@ pub(super) fn write(all: &Everything) -> anyhow::Result<()> {
     out.push_str(&words_section(all));
     out.push_str(&online_section(all));
     out.push_str(&failures(all));
-    write_file(&all.setup.out.join("README.md"), out.as_bytes())?;
+    write_file(all.setup.out.join("README.md"), out.as_bytes())?;
     Ok(())
 }
 
@@ -209,7 +209,7 @@ fn memory_section(all: &Everything) -> anyhow::Result<String> {
         }
         rows.push(cells);
     }
-    write_file(&all.setup.out.join("memory.csv"), csv.as_bytes())?;
+    write_file(all.setup.out.join("memory.csv"), csv.as_bytes())?;
     out.push_str(&table(&head, 2, &rows));
     put_line!(out, "([numbers](memory.csv))\n");
     Ok(out)

@@ -34,7 +34,7 @@ pub(super) fn files(
 ) -> anyhow::Result<()> {
     let figure = figure(setup, rows, choice);
     save(&setup.out, "sweep", &figure.draw(), &csv(records, rows))?;
-    write_file(&setup.out.join("report.md"), report(setup, rows, choice).as_bytes())?;
+    write_file(setup.out.join("report.md"), report(setup, rows, choice).as_bytes())?;
     Ok(())
 }
 
