@@ -3,6 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Returns memory that was freed, but that the allocator still holds, to the system.
+#[allow(unsafe_code, reason = "one call of the C library")]
+pub(crate) fn release_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: may be called at any time; it touches only memory that nobody has.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Makes all threads share one heap: what one thread frees another can use then, and less memory is reserved. Has to be called
 /// before the first thread starts.
 #[allow(unsafe_code, reason = "one call of the C library")]

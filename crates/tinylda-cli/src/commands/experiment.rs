@@ -9,6 +9,7 @@ use tinylda::Corpus;
 use tinylda::corpus::split;
 use tinylda::files::write_file;
 
+use crate::machine;
 use crate::plot::{Drawing, png, svg};
 use crate::progress::{Ui, Unit};
 
@@ -89,8 +90,12 @@ pub(super) fn parts(
     Ok((Some(first), second))
 }
 
+/// Bytes of memory that drawing a figure takes: the pixels, and a copy of them that becomes a PNG file.
+pub(super) const FIGURE_BYTES: u64 = 13 << 20;
+
 /// A figure's files: NAME.svg, NAME.png and NAME.csv.
 pub(super) fn save(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
+    machine::release_memory();
     write_file(folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
     write_file(folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
     write_file(folder.join(format!("{name}.csv")), table.as_bytes())?;

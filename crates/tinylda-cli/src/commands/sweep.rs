@@ -194,7 +194,7 @@ fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
         let model = ModelSize::of_training(&setup.train, k).memory_bytes();
         let how = Coherence { threads: setup.threads, ..Coherence::default() };
         let coherence = how.memory_bytes(&setup.corpus, k, setup.a.top);
-        let needed = PROGRAM_BYTES + model + coherence + (1 << 20);
+        let needed = PROGRAM_BYTES + (model + coherence + (2 << 20)).max(experiment::FIGURE_BYTES);
         let needed = needed + needed / 32;
         super::enough_for_all(
             plan,

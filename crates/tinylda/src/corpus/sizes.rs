@@ -47,14 +47,16 @@ impl PieceSizes {
 }
 
 impl Corpus {
-    /// Different words of the longest document.
-    pub(crate) fn longest_document(&self) -> Result<u64> {
-        let (mut buffer, mut lengths, mut longest) = (Vec::new(), Vec::new(), 0);
+    /// Returns the sum of the different words of the `count` longest documents.
+    pub(crate) fn longest_documents(&self, count: usize) -> Result<u64> {
+        let (mut buffer, mut lengths, mut longest) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..self.blocks() {
             self.block_lengths(i, &mut buffer, &mut lengths)?;
-            longest = longest.max(lengths.iter().copied().max().unwrap_or(0));
+            longest.extend_from_slice(&lengths);
+            longest.sort_unstable_by(|a, b| b.cmp(a));
+            longest.truncate(count);
         }
-        Ok(u64::from(longest))
+        Ok(longest.iter().copied().map(u64::from).sum())
     }
 }
 

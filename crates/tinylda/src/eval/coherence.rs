@@ -141,7 +141,8 @@ impl Coherence {
         let pairs = u64::from(topics).saturating_mul(u64::from(top).saturating_mul(u64::from(top) + 1) / 2);
         let own = corpus.block_buffer_bytes().saturating_add(pairs.saturating_mul(8));
         let slots = u64::from(corpus.shape().words).saturating_mul(8);
-        own.saturating_mul(self.threads.max(1) as u64).saturating_add(slots)
+        let threads = self.threads.min(corpus.blocks()).max(1) as u64;
+        own.saturating_mul(threads).saturating_add(slots)
     }
 
     /// From a corpus. It has no order of words, so that a window is a whole document.

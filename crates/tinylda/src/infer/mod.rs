@@ -7,6 +7,7 @@ mod write;
 
 pub(crate) use known::Parts;
 pub use known::{Known, Unknown};
+pub(crate) use stream::chunks;
 pub use stream::{Mixture, Mixtures};
 pub(crate) use typical::labels_of;
 pub use typical::{Found, Similar, Typical, find_document, names_of};

@@ -21,6 +21,11 @@ const CHUNKS: usize = 256;
 /// and how many proportions a chunk may have.
 const NUMBERS: usize = 8192;
 
+/// Returns how many chunks are held at once, and the documents of each.
+pub(crate) fn chunks(topics: u32) -> (u64, u64) {
+    (CHUNKS as u64, (NUMBERS as u64 / u64::from(topics).max(1)).max(1))
+}
+
 /// The topics of one document.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]

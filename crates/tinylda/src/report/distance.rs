@@ -113,6 +113,12 @@ struct Sums {
     nodes: Vec<f64>,
 }
 
+/// Bytes of the largest chunk of words that [`distances`] holds: the few topics of a word with their numbers, or all of them.
+pub(super) fn chunk_bytes(words: u64, topics: u64) -> u64 {
+    let chunk = (CHUNK as u64 / topics.max(1)).max(1).min(words);
+    chunk.saturating_mul(topics.saturating_mul(10).saturating_add(size_of::<Row>() as u64 + 16))
+}
+
 /// All distances, on the threads of a pool. `progress` is told words and may ask to stop.
 pub(super) fn distances(
     model: &Model,

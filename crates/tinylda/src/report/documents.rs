@@ -152,7 +152,7 @@ struct Criteria {
 impl Criteria {
     fn new(corpus: &Corpus, topics: usize) -> Result<Criteria> {
         let count = corpus.shape().documents;
-        let each = (DOCUMENTS / topics).clamp(2, TYPICAL);
+        let each = typical_documents(topics as u32) as usize;
         Ok(Criteria {
             topics,
             count,
@@ -294,6 +294,25 @@ pub(super) fn documents(mixtures: &Mixtures<'_>, progress: ProgressCallback<'_>)
     found.finish(corpus, &criteria)
 }
 
+/// Bytes of a document that may be shown: itself, its topics and what the allocator adds.
+const CANDIDATE: u64 =
+    (size_of::<(usize, Candidate)>() + TOPICS * size_of::<(u32, f32)>() + ALLOCATION) as u64;
+
+/// Returns how many typical documents a topic has.
+fn typical_documents(topics: u32) -> u64 {
+    (DOCUMENTS as u64 / u64::from(topics).max(1)).clamp(2, TYPICAL as u64)
+}
+
+/// Bytes of the chunks that are held at a time while documents are inferred, and of what was found in them.
+pub(super) fn parts_bytes(corpus: &Corpus, topics: u32) -> u64 {
+    let (chunks, of_chunk) = crate::infer::chunks(topics);
+    let documents = corpus.shape().documents;
+    let candidates = 2 * typical_documents(topics) * u64::from(topics) + MOST_CANDIDATES as u64;
+    // Most documents are typical of a topic or two at the most.
+    let part = 2 * CANDIDATE * candidates.min(2 * of_chunk) + 8 * u64::from(topics);
+    part.saturating_mul(chunks.min(documents.div_ceil(of_chunk)))
+}
+
 /// What a report shows of the documents, collected while a training hands them over
 /// ([`PlannedTraining::train_to_with_documents`](crate::PlannedTraining::train_to_with_documents)).
 #[derive(Debug)]
@@ -318,14 +337,13 @@ impl<'a> TrainedDocuments<'a> {
     /// Bytes of memory that it takes, at most.
     pub fn memory_bytes(corpus: &Corpus, topics: u32) -> u64 {
         let (documents, topics) = (corpus.shape().documents, u64::from(topics));
-        let each = (DOCUMENTS as u64 / topics.max(1)).clamp(2, TYPICAL as u64);
-        let one = (size_of::<(usize, Candidate)>() + TOPICS * size_of::<(u32, f32)>() + ALLOCATION) as u64;
+        let each = typical_documents(topics as u32);
         let of_topics = topics.saturating_mul(4 * each + 16).saturating_add(MOST_CANDIDATES as u64);
         let of_documents = documents.saturating_mul((1.0 / LEAST_SHARE) as u64);
         // Lists double when they grow.
-        let candidates = 2 * one * of_topics.min(of_documents);
+        let candidates = 2 * CANDIDATE * of_topics.min(of_documents);
         let labels = if corpus.has_labels() { 2 * LABELS as u64 * topics * 8 } else { 0 };
-        let sample = (2 * DOCUMENTS as u64).min(documents) * one;
+        let sample = (2 * DOCUMENTS as u64).min(documents) * CANDIDATE;
         candidates + labels + sample + topics * 64
     }
 

@@ -1,6 +1,6 @@
 //! The memory of a report, step by step.
 
-use super::{Report, TOP, relevance};
+use super::{Report, TOP, distance, documents, relevance};
 use crate::corpus::Corpus;
 use crate::error::Result;
 use crate::eval::Coherence;
@@ -43,17 +43,18 @@ impl Report {
                 let inference = if infer {
                     // Two blocks, one of them read ahead.
                     let blocks = corpus.block_buffer_bytes().saturating_mul(2);
-                    let long = corpus.longest_document()?.saturating_mul(OF_WORD);
-                    let own =
-                        row.saturating_mul(ROWS_PER_THREAD).saturating_add(long).saturating_mul(threads);
-                    blocks.saturating_add(own)
+                    // A thread keeps buffers for the longest document that it has seen.
+                    let long = corpus.longest_documents(self.threads.max(1))?.saturating_mul(OF_WORD);
+                    let own = row.saturating_mul(ROWS_PER_THREAD).saturating_mul(threads);
+                    let parts = documents::parts_bytes(corpus, model.topics);
+                    [blocks, long, own, parts].into_iter().fold(0, u64::saturating_add)
                 } else {
                     0
                 };
                 coherence.max(inference).saturating_add(other_words(model, corpus))
             }
         };
-        let distances = relevance::CHUNK_BYTES.min(words.saturating_mul(topics).saturating_mul(24));
+        let distances = distance::chunk_bytes(words, topics);
         let map = topics.saturating_mul(topics).saturating_mul(PAIR).saturating_add(distances);
         let lists = relevance::BYTES.saturating_mul(threads.min(topics.div_ceil(16)));
         let parts = [

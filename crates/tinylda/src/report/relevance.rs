@@ -25,8 +25,6 @@ const TOGETHER: usize = 16;
 
 /// Bytes of the lists of some topics that are gone through together.
 pub(super) const BYTES: u64 = (TOGETHER * STEPS * SHOWN * 16) as u64;
-/// Bytes of a chunk of words whose distances are summed up.
-pub(super) const CHUNK_BYTES: u64 = 8 << 20;
 
 /// Values of t for the first pass.
 const FEW: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];

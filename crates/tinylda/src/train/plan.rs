@@ -148,7 +148,7 @@ impl Components {
             words: sum(&[memory.words, needs.strings.index, store::index_bytes(&needs.sizes)]),
             algorithm: memory,
             histograms: needs.histograms.saturating_mul(8 * EDGES as u64),
-            at_end: needs.strings.vocabulary.saturating_add(model),
+            at_end: with_overhead(needs.strings.vocabulary).saturating_add(model),
             between_passes: needs.result == ResultKind::Snapshots,
             reader: store::reader_bytes(&needs.sizes),
             piece: store::piece_bytes(&needs.sizes, memory.piece_state),
@@ -302,6 +302,11 @@ impl Plan {
     pub fn on_disk(&self) -> bool {
         self.kept_on_disk > 0 || self.phi_on_disk > 0 || self.read > 0
     }
+}
+
+/// Returns the bytes of a list and what the allocator adds to it; nothing if there is no list.
+fn with_overhead(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { bytes.saturating_add(allocator_overhead(bytes)) }
 }
 
 /// The error that names what would make it fit, the cheapest first.
