@@ -309,7 +309,7 @@ pub(super) fn parts_bytes(corpus: &Corpus, topics: u32) -> u64 {
     let documents = corpus.shape().documents;
     let candidates = 2 * typical_documents(topics) * u64::from(topics) + MOST_CANDIDATES as u64;
     // Most documents are typical of a topic or two at the most.
-    let part = 2 * CANDIDATE * candidates.min(2 * of_chunk) + 8 * u64::from(topics);
+    let part = CANDIDATE * candidates.min(2 * of_chunk) + 8 * u64::from(topics);
     part.saturating_mul(chunks.min(documents.div_ceil(of_chunk)))
 }
 

@@ -106,6 +106,9 @@ pub struct Plan {
     pub(crate) piece: u64,
 }
 
+/// Bytes of a thread's freed buffers that lie between others, so that the allocator cannot return them.
+const NOT_RETURNED: u64 = 256 << 10;
+
 /// What the components of a training state.
 #[derive(Debug, Clone, Copy)]
 struct Components {
@@ -116,7 +119,9 @@ struct Components {
     histograms: u64,
     /// What is only in memory when the model is made.
     at_end: u64,
-    /// Whether that is so between passes, too.
+    /// Freed buffers of threads that the allocator does not return to the system.
+    not_returned: u64,
+    /// Whether what is in memory at the end is so between passes, too.
     between_passes: bool,
     reader: u64,
     /// A piece in flight, and the most that are of use.
@@ -149,6 +154,7 @@ impl Components {
             algorithm: memory,
             histograms: needs.histograms.saturating_mul(8 * EDGES as u64),
             at_end: with_overhead(needs.strings.vocabulary).saturating_add(model),
+            not_returned: needs.threads.saturating_mul(NOT_RETURNED),
             between_passes: needs.result == ResultKind::Snapshots,
             reader: store::reader_bytes(&needs.sizes),
             piece: store::piece_bytes(&needs.sizes, memory.piece_state),
@@ -169,7 +175,8 @@ impl Components {
             return (work.saturating_add(self.at_end), buffers);
         }
         // Buffers are freed before the model is made; other algorithms than `tbp` hold on to the rest.
-        let freed = buffers.saturating_add(if self.algorithm.freed_at_end { work } else { 0 });
+        let freed = if self.algorithm.freed_at_end { work.saturating_sub(self.not_returned) } else { 0 };
+        let freed = buffers.saturating_add(freed);
         (work.saturating_add(self.at_end.saturating_sub(freed)), buffers)
     }
 
