@@ -8,7 +8,7 @@ pub(crate) const SLACK: u64 = 32;
 /// What the allocator takes besides so many bytes of buffers: holes between lists that grow and shrink, up to a limit, since large
 /// lists leave none.
 pub(crate) fn allocator_overhead(buffers: u64) -> u64 {
-    buffers.min(16 << 20) / 4 + (512 << 10)
+    buffers.min(16 << 20) / 4 + (768 << 10)
 }
 
 /// What a thread takes, apart from what it works with.

@@ -477,7 +477,7 @@ mod tests {
         assert!((1 << 30..(1 << 30) + usual).contains(&least(&Needs { strings, ..pubmed() }, 100)));
         // Between passes the vocabulary is there besides all the rest.
         let snapshots = Needs { strings, result: ResultKind::Snapshots, ..pubmed() };
-        assert_eq!(least(&snapshots, 100), usual + (1 << 30));
+        assert_eq!(least(&snapshots, 100), usual + with_overhead(1 << 30));
         // Steps of many pieces have more deltas, which can be in a file or not.
         let steps = Needs { step: 8, ..pubmed() };
         assert!(least(&steps, 100) > usual && least(&steps, 100) < 3 * usual);
