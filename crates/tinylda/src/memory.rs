@@ -12,7 +12,7 @@ pub(crate) fn allocator_overhead(buffers: u64) -> u64 {
 }
 
 /// What a thread takes, apart from what it works with.
-pub(crate) const THREAD: u64 = 128 << 10;
+pub(crate) const THREAD: u64 = 96 << 10;
 
 /// A vector with room for so many; a refusal of the system is an error and not the end of the process.
 pub(crate) fn room<T>(length: u64) -> Result<Vec<T>> {

@@ -399,3 +399,41 @@ fn a_word_too_common_is_named() {
     assert!(text.contains("#3 occurs 40000000 times") && text.contains("33554431"), "{text}");
     assert!(Trainer::new(2).algorithm(Algorithm::Atbp).check(&corpus).is_ok());
 }
+
+#[test]
+fn documents_are_handed_over_as_training_leaves_them() {
+    let mut builder = tinylda::CorpusBuilder::new().vocabulary(["ball", "goal", "court", "judge"]);
+    for d in 0..40 {
+        let document: &[(u32, u32)] = match d % 4 {
+            0 => &[(0, 3), (1, 2)],
+            1 => &[],
+            _ => &[(2, 2), (3, 3)],
+        };
+        builder.add_document(document).unwrap();
+    }
+    let corpus = builder.build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for algorithm in Algorithm::ALL {
+        let trainer = Trainer::new(3).algorithm(algorithm).passes(4).seed(7);
+        let mut given = Vec::new();
+        let to = folder.path().join("some.model");
+        let planned = trainer.prepare(&corpus).unwrap();
+        let documents = |document: &tinylda::infer::Mixture<'_>| {
+            assert_eq!(document.number, given.len() as u64 / 3);
+            assert!((document.proportions.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+            given.extend_from_slice(document.theta);
+            Ok(())
+        };
+        planned.train_to_with_documents(&to, go_on, documents).unwrap();
+        if trainer.keeps_theta() {
+            let trained = trainer.train_with_theta(&corpus, go_on).unwrap();
+            assert_eq!(Some(given), trained.theta, "{algorithm:?}");
+            assert_eq!(tinylda::Model::load(&to).unwrap(), trained.model);
+            compared += 1;
+        } else {
+            assert!(given.is_empty());
+        }
+    }
+    assert!(compared >= 7, "{compared}");
+}

@@ -30,6 +30,8 @@ pub(crate) struct MemoryInput<'a> {
 pub(crate) struct AlgorithmMemory {
     /// What it holds for every word, apart from the rows of phi.
     pub(crate) words: u64,
+    /// What it needs for every word only before the first pass.
+    pub(crate) at_start: u64,
     /// phi and other matrices.
     pub(crate) phi: u64,
     /// The part of `phi` that cannot be in a file.

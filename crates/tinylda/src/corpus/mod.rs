@@ -48,6 +48,8 @@ pub use writer::{CorpusWriter, Details, DocumentFields};
 
 pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, Packed};
 pub(crate) use format::MAGIC;
+#[cfg(test)]
+pub(crate) use sizes::Longest;
 pub(crate) use sizes::PieceSizes;
 
 /// The size of a corpus.

@@ -263,6 +263,11 @@ impl Corpus {
         entries.map(bytes).max().unwrap_or(0)
     }
 
+    /// Bytes of the vocabulary's text.
+    pub(crate) fn vocabulary_text_bytes(&self) -> u64 {
+        self.directory.vocabulary_bytes
+    }
+
     /// Bytes of memory that [`vocabulary`](Corpus::vocabulary) takes: the text once, an end and for a while a length per word.
     pub fn vocabulary_bytes(&self) -> u64 {
         let words = if self.directory.has_vocabulary { u64::from(self.directory.shape.words) } else { 0 };

@@ -17,10 +17,40 @@ pub(crate) struct PieceSizes {
     pub(crate) nonzeros: u64,
     /// Tokens of the block with the most.
     pub(crate) tokens: u64,
-    /// Different words of the longest document.
-    pub(crate) longest: u64,
+    /// Different words of the longest documents.
+    pub(crate) longest: Longest,
     /// Non-zeros of so many consecutive documents of a block as are worked on together, at most.
     pub(crate) batch: u64,
+}
+
+/// The different words of the longest documents of a corpus, longest first. Those without a place in the list are taken to be
+/// as long as the last one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Longest([u32; 16]);
+
+impl Longest {
+    /// Documents that all have this length.
+    #[cfg(test)]
+    pub(crate) fn of(length: u32) -> Longest {
+        Longest([length; 16])
+    }
+
+    pub(crate) fn add(&mut self, length: u32) {
+        let last = self.0.len() - 1;
+        if length > self.0[last] {
+            let at = self.0.partition_point(|&other| other >= length);
+            self.0[at..].rotate_right(1);
+            self.0[at] = length;
+        }
+    }
+
+    /// Returns the sum of the `count` longest documents.
+    pub(crate) fn sum(&self, count: u64) -> u64 {
+        let listed: u64 =
+            self.0.iter().take(usize::try_from(count).unwrap_or(usize::MAX)).copied().map(u64::from).sum();
+        let others = count.saturating_sub(self.0.len() as u64);
+        listed.saturating_add(others.saturating_mul(u64::from(self.0[self.0.len() - 1])))
+    }
 }
 
 impl PieceSizes {
@@ -35,7 +65,9 @@ impl PieceSizes {
             sizes.block_nonzeros = sizes.block_nonzeros.max(u64::from(nonzeros));
             sizes.block_bytes = sizes.block_bytes.max(corpus.block_bytes(i));
             sizes.tokens = sizes.tokens.max(corpus.block_tokens(i));
-            sizes.longest = sizes.longest.max(lengths.iter().copied().max().map_or(0, u64::from));
+            for &length in &lengths {
+                sizes.longest.add(length);
+            }
             sizes.batch = sizes.batch.max(largest_batch(&lengths, batch));
             let count = corpus.block_pieces(i, size);
             sizes.pieces += count;
@@ -48,15 +80,15 @@ impl PieceSizes {
 
 impl Corpus {
     /// Returns the sum of the different words of the `count` longest documents.
-    pub(crate) fn longest_documents(&self, count: usize) -> Result<u64> {
-        let (mut buffer, mut lengths, mut longest) = (Vec::new(), Vec::new(), Vec::new());
+    pub(crate) fn longest_documents(&self, count: u64) -> Result<u64> {
+        let (mut buffer, mut lengths, mut longest) = (Vec::new(), Vec::new(), Longest::default());
         for i in 0..self.blocks() {
             self.block_lengths(i, &mut buffer, &mut lengths)?;
-            longest.extend_from_slice(&lengths);
-            longest.sort_unstable_by(|a, b| b.cmp(a));
-            longest.truncate(count);
+            for &length in &lengths {
+                longest.add(length);
+            }
         }
-        Ok(longest.iter().copied().map(u64::from).sum())
+        Ok(longest.sum(count))
     }
 }
 
@@ -85,6 +117,14 @@ fn largest_batch(lengths: &[u32], batch: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn longest_documents() {
+        let mut longest = Longest::default();
+        (1..=20).for_each(|length| longest.add(length));
+        assert_eq!((longest.sum(0), longest.sum(1), longest.sum(3)), (0, 20, 57));
+        assert_eq!(longest.sum(18), (5..=20).sum::<u64>() + 2 * 5);
+    }
 
     #[test]
     fn largest_pieces_and_batches() {

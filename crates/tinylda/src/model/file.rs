@@ -83,7 +83,7 @@ impl ModelSize {
 
     /// The size of a model with so many topics that is trained on a corpus.
     pub fn of_training(corpus: &Corpus, topics: u32) -> ModelSize {
-        ModelSize { words: corpus.shape().words, topics, vocabulary_bytes: corpus.vocabulary_bytes() }
+        ModelSize { words: corpus.shape().words, topics, vocabulary_bytes: corpus.vocabulary_text_bytes() }
     }
 
     /// Bytes of memory of the model, what loading it takes included.

@@ -10,10 +10,10 @@ use crate::simd::LANES;
 use crate::topics::stride;
 
 /// Bytes for each pair of topics: distances, and the map that is made of them.
-const PAIR: u64 = 36;
+const PAIR: u64 = 37;
 /// Bytes of what a report says of a topic and of its documents, as text and as a page.
 const OF_TOPIC: u64 = 24 << 10;
-const OF_DOCUMENTS: u64 = 3 << 20;
+const OF_DOCUMENTS: u64 = 2 << 20;
 /// Rows of K floats that a thread works with.
 const ROWS_PER_THREAD: u64 = 16;
 /// Bytes per word of a document at work.
@@ -44,7 +44,7 @@ impl Report {
                     // Two blocks, one of them read ahead.
                     let blocks = corpus.block_buffer_bytes().saturating_mul(corpus.blocks().min(2) as u64);
                     // A thread keeps buffers for the longest document that it has seen.
-                    let long = corpus.longest_documents(self.threads.max(1))?.saturating_mul(OF_WORD);
+                    let long = corpus.longest_documents(threads)?.saturating_mul(OF_WORD);
                     let own = row.saturating_mul(ROWS_PER_THREAD).saturating_mul(threads);
                     let parts = documents::parts_bytes(corpus, model.topics);
                     [blocks, long, own, parts].into_iter().fold(0, u64::saturating_add)

@@ -177,6 +177,7 @@ impl Components {
         // Buffers are freed before the model is made; other algorithms than `tbp` hold on to the rest.
         let freed = if self.algorithm.freed_at_end { work.saturating_sub(self.not_returned) } else { 0 };
         let freed = buffers.saturating_add(freed);
+        let work = work.max(self.algorithm.at_start);
         (work.saturating_add(self.at_end.saturating_sub(freed)), buffers)
     }
 
@@ -313,7 +314,7 @@ impl Plan {
 
 /// Returns the bytes of a list and what the allocator adds to it; nothing if there is no list.
 fn with_overhead(bytes: u64) -> u64 {
-    if bytes == 0 { 0 } else { bytes.saturating_add(allocator_overhead(bytes)) }
+    if bytes == 0 { 0 } else { bytes.saturating_add(allocator_overhead(bytes / 4)) }
 }
 
 /// The error that names what would make it fit, the cheapest first.
@@ -354,6 +355,7 @@ fn round_up(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::Longest;
 
     /// So many words with 512 tokens and with 1024.
     fn words(narrow: u64, wide: u64) -> WordStatistics {
@@ -377,7 +379,7 @@ mod tests {
             documents: 2300,
             nonzeros: 131_072,
             tokens: 300_000,
-            longest: 500,
+            longest: Longest::of(500),
             batch: 65_536,
         }
     }
@@ -471,7 +473,7 @@ mod tests {
         assert!(least(&pubmed(), 200) > usual);
         let short = Needs { sizes: PieceSizes { documents: 131_072, ..sizes() }, ..pubmed() };
         assert!(least(&short, 100) >= usual + (131_072 - 2300) * (4 + 2));
-        let long = Needs { sizes: PieceSizes { longest: 131_072, ..sizes() }, ..pubmed() };
+        let long = Needs { sizes: PieceSizes { longest: Longest::of(131_072), ..sizes() }, ..pubmed() };
         assert!(least(&long, 100) > usual + (4 << 20));
         let strings = StringBytes { vocabulary: 1 << 30, ..pubmed().strings };
         assert!((1 << 30..(1 << 30) + usual).contains(&least(&Needs { strings, ..pubmed() }, 100)));

@@ -21,8 +21,10 @@ pub(crate) fn needs(capabilities: Capabilities, of: &MemoryInput<'_>) -> Algorit
     let phi = rows.saturating_add(of.words.heavy.saturating_mul(2)).saturating_mul(row);
     let state = |documents, nonzeros, tokens| state(of, (documents, nonzeros, tokens));
     AlgorithmMemory {
-        // Tokens of every word while training is prepared; the group of every word and marks on the way.
-        words: words.saturating_mul(10),
+        // The group of every word and marks on the way.
+        words: words.saturating_mul(2),
+        // Tokens of every word.
+        at_start: words.saturating_mul(8),
         phi,
         least_phi: phi,
         scratch: scratch(capabilities, of, row),
@@ -51,7 +53,7 @@ fn state(of: &MemoryInput<'_>, (documents, nonzeros, tokens): (u64, u64, u64)) -
 /// each non-zero.
 fn scratch(capabilities: Capabilities, of: &MemoryInput<'_>, row: u64) -> u64 {
     let own = row.saturating_mul(of.threads.saturating_mul(ROWS_PER_THREAD).saturating_add(ROWS));
-    let longest = of.sizes.longest.saturating_mul(8).saturating_mul(of.threads);
+    let longest = of.sizes.longest.sum(of.threads).saturating_mul(8);
     if !capabilities.threads {
         return own.saturating_add(longest);
     }

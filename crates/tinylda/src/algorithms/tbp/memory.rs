@@ -28,6 +28,7 @@ pub(crate) fn needs(of: &MemoryInput<'_>) -> AlgorithmMemory {
     let row = row_bytes(of.topics);
     AlgorithmMemory {
         words: counts::word_bytes(of.shape.words, of.words.samples, of.disk).saturating_mul(copies),
+        at_start: 0,
         phi,
         least_phi: if of.disk { 0 } else { phi },
         scratch: scratch(of),
@@ -80,7 +81,7 @@ fn scratch(of: &MemoryInput<'_>) -> u64 {
     let chunk = (of.sizes.nonzeros / MAX_CHUNKS).max(MIN_CHUNK_NONZEROS).saturating_mul(2);
     // Chunks have about the same size, but for a long document; and documents at work are of one piece.
     let small = chunk.min(of.sizes.nonzeros).saturating_mul(of.threads);
-    let at_work = of.sizes.longest.saturating_mul(of.threads).min(of.sizes.nonzeros).saturating_add(small);
+    let at_work = of.sizes.longest.sum(of.threads).min(of.sizes.nonzeros).saturating_add(small);
     let documents = of.sizes.documents.saturating_mul(of.threads).min(at_work);
     // Documents of a piece that stays are unpacked by chunks; it is not in flight then, so that a long one has memory enough.
     let unpacked = crate::corpus::Block::bytes(documents.min(small), small);
