@@ -85,7 +85,10 @@ impl Threads {
         self.phase.fetch_add(1, Ordering::Relaxed);
         let run = |worker: usize| {
             let mut state = init(worker);
-            while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // With few tasks, only as many workers take one, so that the buffers of the others stay small.
+            while worker < tasks.len()
+                && let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed))
+            {
                 if let Some(task) = locked(task).take() {
                     each(&mut state, task);
                 }

@@ -75,14 +75,21 @@ fn usual_state(of: &MemoryInput<'_>) -> u64 {
     Messages::bytes_of(of.shape.documents, of.shape.nonzeros, topics, entries)
 }
 
+/// The most threads that have a chunk of the same piece to work on.
+fn busy_threads(of: &MemoryInput<'_>) -> u64 {
+    let chunks = of.sizes.nonzeros.div_ceil(MIN_CHUNK_NONZEROS).min(MAX_CHUNKS).min(of.sizes.documents);
+    of.threads.min(chunks.max(1))
+}
+
 /// What threads work with: rows of K numbers, and the documents and messages of the chunks at work.
 fn scratch(of: &MemoryInput<'_>) -> u64 {
     let rows = row_bytes(of.topics).saturating_mul(ROWS_PER_THREAD).saturating_mul(of.threads);
     let chunk = (of.sizes.nonzeros / MAX_CHUNKS).max(MIN_CHUNK_NONZEROS).saturating_mul(2);
     // Chunks have about the same size, but for a long document; and documents at work are of one piece.
-    let small = chunk.min(of.sizes.nonzeros).saturating_mul(of.threads);
-    let at_work = of.sizes.longest.sum(of.threads).min(of.sizes.nonzeros).saturating_add(small);
-    let documents = of.sizes.documents.saturating_mul(of.threads).min(at_work);
+    let busy = busy_threads(of);
+    let small = chunk.min(of.sizes.nonzeros).saturating_mul(busy);
+    let at_work = of.sizes.longest.sum(busy).min(of.sizes.nonzeros).saturating_add(small);
+    let documents = of.sizes.documents.saturating_mul(busy).min(at_work);
     // Documents of a piece that stays are unpacked by chunks; it is not in flight then, so that a long one has memory enough.
     let unpacked = crate::corpus::Block::bytes(documents.min(small), small);
     sum(&[
@@ -104,7 +111,7 @@ fn deltas(of: &MemoryInput<'_>) -> Flexible {
     let lists = groups.saturating_mul(counts::FORMS as u64).min(nonzeros.saturating_add(1));
     let most = nonzeros.saturating_mul(most_entries(of) * 2 * 8 * 5 / 4);
     let first = lists.saturating_mul(DeltaList::FIRST_BYTES).saturating_add(UNCHECKED_DELTAS.min(most));
-    let first = first.saturating_mul(of.threads);
+    let first = first.saturating_mul(busy_threads(of));
     let most = most.saturating_add(first);
     // A message moves between at most K topics, four bytes each in lists that grow by a quarter.
     let few = u64::from(of.topics).saturating_mul(5);
