@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Coherence beside gensim, and topics' words beside pyLDAvis (pip install gensim==4.4.0 pyLDAvis==3.4.1).
+"""Compares coherence with gensim, and the words of topics with pyLDAvis.
+
+Needs: pip install gensim==4.4.0 pyLDAvis==3.4.1
 
     coherence.py fixture OUT.json
-        small texts and topics with gensim's numbers: the fixture of crates/tinylda/tests/coherence.rs
+        Writes small texts and topics with gensim's results, the fixture of
+        crates/tinylda/tests/coherence.rs.
     coherence.py compare TINYLDA docword.txt[.xz] K [--top 20] [--passes 30] [--processes 2] [--work DIR]
-        imports the corpus, trains K topics, then measures their coherence with both on the same words and texts: words
-        repeated by their counts. Prints a line of JSON per measure: both means, the largest difference of a topic,
-        seconds and peak memory of each process (gensim's with its workers'; tinylda's at least that of the Python that starts it).
+        Imports the corpus, trains K topics, then measures their coherence with both programs on the
+        same words and texts (words repeated by their counts). Prints a line of JSON per measure: both
+        means, the largest difference of a topic, seconds and peak memory of each process. gensim's
+        memory includes its workers; tinylda's is at least that of the Python process that starts it.
     coherence.py relevance TINYLDA FILE.model
-        the topics' words by relevance at lambda 0, 0.3, 0.6 and 1, beside pyLDAvis's
+        Compares the topics' words by relevance at lambda 0, 0.3, 0.6 and 1 with those of pyLDAvis.
 """
 import argparse
 import json
@@ -24,7 +28,8 @@ MEASURES = ["u_mass", "c_uci", "c_npmi", "c_v"]
 
 
 def fixture(path):
-    """Texts with repeated words, an empty one, one shorter than every window; topics that share words."""
+    """Writes the fixture: texts with repeated words, an empty text and one shorter than every window;
+    topics that share words."""
     from gensim.corpora import Dictionary
     from gensim.models import CoherenceModel
 
@@ -60,7 +65,7 @@ def fixture(path):
                     cases.append(case)
                 else:
                     assert case in cases, case
-    # A word that is in gensim's dictionary and in no text.
+    # A word that is in gensim's dictionary but in no text.
     lost = ["w1", "w39", "w2", "w3"]
     values = [
         CoherenceModel(topics=[lost, lost], texts=texts, dictionary=dictionary, coherence=m).get_coherence_per_topic()[0]
@@ -83,7 +88,7 @@ def fixture(path):
 
 
 def run(command, **kwargs):
-    """Seconds, peak bytes and standard output of a process."""
+    """Runs a process and returns its seconds, peak memory in bytes and standard output."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **kwargs) as process:
         out = process.stdout.read()
@@ -95,7 +100,8 @@ def run(command, **kwargs):
 
 
 def gensim_side(work, measure, window, topn, processes):
-    """In a process of its own: the time is of CoherenceModel alone, the memory is all of the process's and its workers'."""
+    """Measures gensim in a separate process. The time is that of CoherenceModel only, the memory that
+    of the process and its workers."""
     from gensim.corpora import Dictionary
     from gensim.models import CoherenceModel
 
@@ -142,7 +148,7 @@ def compare(a):
     common = ["eval", model, "--top", str(a.top), "--json"]
     reference = ["--reference", f"{work}/texts.txt"]
     corpus = [f"{work}/c.tlc"]
-    # (measure, gensim's window, ours): a document as one window, and the usual windows over the texts.
+    # (measure, gensim's window, our source): a document as one window, and the default windows.
     whole = 10**6
     jobs = [("u_mass", None, corpus)] + [(m, whole, corpus) for m in ["c_npmi", "c_v"]]
     jobs += [(m, None, reference) for m in ["c_uci", "c_npmi", "c_v"]]
@@ -177,7 +183,7 @@ def relevance(a):
     W, K = phi.shape
     p = ((phi + beta) / (phi.sum(0) + W * beta)).T
     lengths = phi.sum(0)
-    # One document per topic, as long as the topic: pyLDAvis then has the model's own shares of topics.
+    # One document per topic, as long as the topic: pyLDAvis then uses the model's shares of topics.
     prepared = pyLDAvis.prepare(
         p, np.eye(K), lengths, [str(w) for w in range(W)], phi.sum(1),
         R=30, lambda_step=0.1, mds=lambda d: np.zeros((len(d), 2)), sort_topics=False, start_index=0, n_jobs=1,
@@ -198,7 +204,7 @@ def relevance(a):
                 x = names[word["word"]]
                 checked += 1
                 if x != y:
-                    # Only where the two are the same number but for the last bits.
+                    # Allowed only if the two scores are equal except for rounding.
                     assert abs(score[k][x] - score[k][y]) < 1e-9, (l, k, x, y)
                     swapped += 1
                 elif str(x) in table.index:

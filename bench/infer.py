@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Documents per second of inference: tinylda beside tomotopy, on the same test documents and as many threads.
+"""Measures documents per second of inference: tinylda against tomotopy, on the same test documents and
+the same number of threads.
 
     infer.py TINYLDA train.tlc test.tlc [-k 100] [--threads 2] [--runs 5] [--train 100] [--work FOLDER]
 
-Both are trained on train.tlc (tomotopy: --train iterations, which do not change what inference costs). tomotopy infers at its defaults
-(100 iterations), documents made before the clock starts; the time is that of `infer` alone. tinylda's time is its own, from the first block
-read to the last byte of the npy file on disk. The best of the runs for both. Prints a line of JSON.
+Both are trained on train.tlc (tomotopy for --train iterations, which does not affect the time of
+inference). tomotopy infers with its default of 100 iterations; documents are created before the clock
+starts, so its time is that of `infer` only. The time of tinylda is the one it reports, from reading the
+first block to the last byte of the npy file on disk. Uses the best run of both. Prints a line of JSON.
 """
 import argparse
 import json

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A pile of made-up text, to see whether `import` keeps its ceiling: one document per line on standard output.
+"""Generates a large artificial text, one document per line, to test the memory limit of `import`.
 
     bench/pile.py GIGABYTES DISTINCT > pile.txt
 
-A line has 200 tokens of 100,000 words, the frequent ones far more often (Zipf), and some that occur nowhere else, so that there are DISTINCT of these in
-all. The same numbers give the same text. Needs numpy.
+Writes to standard output. A line has 200 tokens from 100,000 common words with Zipf frequencies, and
+some words that occur only once; the text has DISTINCT such words in total. The same arguments give the
+same text. Needs numpy.
 """
 import sys
 
@@ -27,7 +28,7 @@ common = [word(i) for i in range(100_000)]
 share = np.cumsum(1.0 / (np.arange(len(common)) + 5.0))
 share /= share[-1]
 size, length = int(gigabytes * 1e9), 200
-# Lines of common words, used again and again: it is the rare ones that are to be many.
+# Lines of common words, which are reused: only the rare words must be many.
 lines = []
 for _ in range(50):
     ids = np.searchsorted(share, random.random((1000, length))).clip(0, len(common) - 1)
@@ -37,7 +38,7 @@ out = sys.stdout
 while written < size:
     batch = []
     for line in lines:
-        # As many rare ones as are needed to have all of them at the end.
+        # Spreads the rare words evenly over the text.
         wanted = min(distinct, int(distinct * (written + len(line)) / size) + 1)
         batch.append(line + "".join([f" {word(j)}{j % 7}z" for j in range(rare, wanted)]) + "\n")
         rare = max(rare, wanted)

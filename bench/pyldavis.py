@@ -3,9 +3,11 @@
 
 usage: bench/pyldavis.py TINYLDA MODEL CORPUS [--prepare]
 
-Checks that the 30 words shown at lambda 0, 0.3, 0.6 and 1 are there, in the same order (but for words whose relevance is the
-same to the digits that are kept), and that distances and places on the map agree within 1e-6 beyond the report's rounding (four
-and five digits). States both times; with --prepare that of all of pyLDAvis.prepare, too, which takes long. Needs: pip install pyLDAvis==3.4.1. Exit code 1 where something differs.
+Checks that the report contains the 30 words that pyLDAvis shows at lambda 0, 0.3, 0.6 and 1, in the
+same order (except for words whose relevance is equal in the stored digits), and that distances and
+coordinates agree within 1e-6 beyond the report's rounding to four and five digits. Prints the times of
+both; with --prepare also that of the whole of pyLDAvis.prepare, which takes long. Exits with 1 if
+something differs. Needs: pip install pyLDAvis==3.4.1
 """
 import json
 import math
@@ -40,27 +42,27 @@ def main():
 
     p = np.array(given["topic_term_dists"], dtype="float64")
     topics, words = p.shape
-    print(f"K = {topics}, W = {words}; tinylda report, all of it: {ours_seconds:.2f} s", flush=True)
-    # pyLDAvis's own functions, on its own inputs.
+    print(f"K = {topics}, W = {words}; the whole of tinylda report: {ours_seconds:.2f} s", flush=True)
+    # Functions of pyLDAvis on the exported inputs.
     began = time.time()
     distances = squareform(pdist(p, metric=prepare._jensen_shannon))
     places = prepare._pcoa(distances)
-    print(f"pyLDAvis, distances and map alone: {time.time() - began:.2f} s", flush=True)
+    print(f"pyLDAvis, only distances and map: {time.time() - began:.2f} s", flush=True)
 
     worst = 0.0
     for k in range(topics):
         for l, d in zip(ours["topics"]["near"][k], ours["topics"]["apart"][k]):
             worst = max(worst, abs(d - distances[k, l]) - 0.5 * 10 ** (math.floor(math.log10(max(d, 1e-12))) - 3))
     failures += worst > 1e-6
-    print(f"distances of near topics: beyond rounding to four digits by {max(worst, 0):.1e} at the most")
+    print(f"distances of near topics: largest difference beyond rounding to four digits {max(worst, 0):.1e}")
     for axis, name in enumerate("xy"):
         theirs, mine = np.real(places[:, axis]), np.array(ours["topics"][name])
         if theirs @ mine < 0:
             theirs = -theirs
         beyond = np.max(np.abs(theirs - mine) - 0.5 * 10.0 ** (np.floor(np.log10(np.maximum(np.abs(mine), 1e-12))) - 4))
         failures += beyond > 1e-6
-        print(f"{name}: beyond rounding to five digits by {max(beyond, 0):.1e} at the most")
-    # p(w) as `prepare` makes it, and its own function for the order.
+        print(f"{name}: largest difference beyond rounding to five digits {max(beyond, 0):.1e}")
+    # p(w) as `prepare` computes it, and its function for the order.
     import pandas as pd
 
     frequency = np.array(given["doc_topic_dists"]).T @ np.array(given["doc_lengths"], dtype="float64")
@@ -73,7 +75,7 @@ def main():
     for lam in (0.0, 0.3, 0.6, 1.0):
         began = time.time()
         theirs = prepare._find_relevance(log_p, log_lift, 30, lam)
-        print(f"pyLDAvis, words for one lambda of 101: {time.time() - began:.2f} s", flush=True)
+        print(f"pyLDAvis, words for one of 101 values of lambda: {time.time() - began:.2f} s", flush=True)
         score = lam * log_p.values + (1 - lam) * log_lift.values
         for k in range(topics):
             ids = ours["top"][k]
@@ -82,14 +84,14 @@ def main():
             mine = [own[ids[i]] for i in np.argsort(-mine, kind="stable")[:30]]
             list_ = theirs[k].tolist()
             missing += len(set(list_) - {own[i] for i in ids})
-            # The report has four digits: words whose relevance is the same to these may change places.
+            # The report has four digits: words with the same relevance in these digits may be swapped.
             others += sum(a != b and abs(score[k, a] - score[k, b]) > 2e-3 for a, b in zip(list_, mine))
     failures += others > 0 or missing > 0
     print(f"words at lambda 0, 0.3, 0.6 and 1: {missing} missing, {others} in another order beyond rounding")
     if "--prepare" in sys.argv:
         began = time.time()
         prepare.prepare(**{name: np.array(value) if name != "vocab" else value for name, value in given.items()}, sort_topics=False)
-        print(f"pyLDAvis.prepare, all of it: {time.time() - began:.2f} s", flush=True)
+        print(f"the whole of pyLDAvis.prepare: {time.time() - began:.2f} s", flush=True)
     sys.exit(1 if failures else 0)
 
 

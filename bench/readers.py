@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do the programs that the exports are for read them? Stops at the first that does not.
+"""Checks that other programs can read the exports made for them. Stops at the first failure.
 
     readers.py TINYLDA MODEL CORPUS [--work FOLDER]
 
@@ -88,7 +88,7 @@ with open(file("mallet", "word-topic-counts.txt")) as f:
             k, n = map(int, pair.split(":"))
             counts[int(w), k] = n
 assert abs(counts.sum(1) - phi.sum(1)).max() <= 0.51 and abs(counts - phi).max() < 1.01
-passed("MALLET: word-topic-counts are phi in whole numbers")
+passed("MALLET: word-topic-counts are phi rounded to integers")
 state = pandas.read_csv(file("mallet", "state.gz"), compression="gzip", sep=" ", skiprows=[1, 2], quoting=3)
 assert list(state.columns) == ["#doc", "source", "pos", "typeindex", "type", "topic"]
 with gzip.open(file("mallet", "state.gz"), "rt") as f:
@@ -98,7 +98,7 @@ drawn = np.zeros((D, K))
 np.add.at(drawn, (state["#doc"], state.topic), 1)
 known = drawn.sum(1) > 0
 away = abs(drawn[known] / drawn[known].sum(1, keepdims=True) - theta[known]).sum(1).mean() / 2
-passed(f"MALLET: state of {len(state)} tokens in pandas; its document topics are {away:.3f} from theta (mean total variation)")
+passed(f"MALLET: state of {len(state)} tokens in pandas; mean total variation distance of its document topics to theta: {away:.3f}")
 
 import pyLDAvis
 
@@ -140,7 +140,7 @@ with np.load(file("sklearn.npz")) as z:
     x = csr_matrix((np.ones(len(some)), (some["#doc"], some.typeindex)), shape=(50, W))
     mixed = model.transform(x)
     agree = (mixed.argmax(1) == theta[:50].argmax(1)).mean()
-passed(f"scikit-learn: transform of 50 documents, the same largest topic as infer's in {agree:.0%}")
+passed(f"scikit-learn: transform of 50 documents, same largest topic as infer in {agree:.0%}")
 
 for form, reads in (("csv", [pandas.read_csv, polars.read_csv]), ("parquet", [pandas.read_parquet, polars.read_parquet])):
     tinylda("export", a.model, a.corpus, "--to", form, "-o", file(form))

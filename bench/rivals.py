@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Trains one rival on a corpus in UCI format and writes its topics as tinylda model files, for `tinylda eval`.
+"""Trains another topic modeling program on a corpus in UCI format and writes its topics as tinylda
+model files, for `tinylda eval`.
 
     rivals.py SYSTEM docword.txt K --seconds 60 --iterations 1000 --at 10,30 --out PREFIX [--threads 2]
     rivals.py counts PHI.npy K --out PREFIX             (phi [W, K] of another program)
 
-Prints a line of JSON per model: system, k, iterations, seconds (of training alone), peak_rss_bytes, model.
-SYSTEM: tomotopy, topica-sparse, topica-lightlda, topica-warp, topica-cvb0, gensim, gensim-multicore, sklearn-batch,
-sklearn-online, lda. alpha = 2/K and beta = 0.01 for all (gensim and scikit-learn: the same as their alpha and eta).
+Prints a line of JSON per model: system, k, iterations, seconds (of training only), peak_rss_bytes,
+model. SYSTEM is tomotopy, topica-sparse, topica-lightlda, topica-warp, topica-cvb0, gensim,
+gensim-multicore, sklearn-batch, sklearn-online or lda. All systems use alpha = 2/K and beta = 0.01
+(called alpha and eta in gensim, doc_topic_prior and topic_word_prior in scikit-learn).
 """
 import argparse
 import json
@@ -39,7 +41,7 @@ def peak():
 
 
 def write_model(path, phi, beta):
-    """docs/FORMAT.md, the model file: phi [W, K] are counts."""
+    """Writes a model file as specified in docs/FORMAT.md. phi [W, K] contains counts."""
     phi = np.ascontiguousarray(phi, "<f4")
     w, k = phi.shape
     parts = [("phi", "F32", [w, k], phi.tobytes()),
@@ -61,12 +63,12 @@ def write_model(path, phi, beta):
 
 
 def from_probabilities(p_wk):
-    """p(w|k) [W, K] as counts with next to no smoothing."""
+    """Returns p(w|k) [W, K] as counts, and a beta that is so small that it does not smooth them."""
     return np.asarray(p_wk) * 1e6, 1e-9
 
 
 def report(iterations, seconds, topics):
-    memory = peak()  # of training alone: before the topics are asked for
+    memory = peak()  # of training only: before the topics are requested
     phi, beta = topics()
     path = f"{a.out}-{iterations}.model"
     write_model(path, phi, beta)
@@ -88,7 +90,7 @@ def sparse():
 
 
 def documents():
-    """Documents as lists of words, one at a time."""
+    """Yields documents as lists of words."""
     f = open(a.corpus)
     for _ in range(3):
         f.readline()
@@ -111,7 +113,8 @@ def words_of_corpus():
 
 
 def stepwise(step, topics, chunk=1):
-    """Calls step(n) until time or iterations are used up; reports at the times asked for and at the end."""
+    """Calls step(n) until the time or the iterations are used up. Reports at the times of --at and at
+    the end."""
     times = sorted(float(t) for t in a.at.split(",") if t)
     clock, used, n, last = 0.0, 0.0, 0, 0
     while used < a.seconds and n < a.iterations:
@@ -217,4 +220,4 @@ elif a.system == "lda":
     m = lda.LDA(a.k, n_iter=n, alpha=ALPHA, eta=BETA, random_state=1, refresh=10**9).fit(x.astype(np.int64))
     report(n, time.perf_counter() - clock, lambda: from_probabilities(m.components_.T))
 else:
-    sys.exit(f"rivals.py: no system {a.system!r}; see --help")
+    sys.exit(f"rivals.py: unknown system {a.system!r}; see the top of this file for the list")

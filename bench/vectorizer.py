@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""tinylda import beside scikit-learn's CountVectorizer: the same words, the same counts, and how long each takes.
+"""Compares `tinylda import` with scikit-learn's CountVectorizer: words, counts and speed.
 
     bench/vectorizer.py TINYLDA FILE [--column N] [--threads N]
 
-FILE has a document per line, or is tab-separated (--column, from 1), compressed with xz or not. Needs scikit-learn. Times are in seconds of
-wall clock and of processor time, reading included; the import writes its corpus file, too.
+FILE has a document per line, or is tab-separated (--column, from 1); it may be compressed with xz.
+Times are wall-clock and CPU seconds, including reading; that of the import also includes writing the
+corpus file. Exits with 1 if words or counts differ. Needs scikit-learn.
 """
 
 import argparse
@@ -30,7 +31,7 @@ def documents(path, column):
 
 
 def vocabulary(path):
-    """The words of a corpus file (docs/FORMAT.md)."""
+    """Reads the vocabulary of a corpus file (docs/FORMAT.md)."""
     data = open(path, "rb").read()
     footer = len(data) - 80
     number = lambda at, size: int.from_bytes(data[at : at + size], "little")
@@ -85,9 +86,9 @@ def main():
             same_counts &= next(lines, None) is None
     n = matrix.shape[0]
     print(f"{n} documents, {matrix.shape[1]} words, {matrix.nnz} non-zeros; same words: {same_words}, same counts: {same_counts}")
-    print(f"tinylda       {ours:8.2f} s ({ours_cpu:.2f} s of processor), {n / ours:10.0f} documents/s")
-    print(f"scikit-learn  {theirs:8.2f} s ({theirs_cpu:.2f} s of processor), {n / theirs:10.0f} documents/s")
-    print(f"tinylda is {theirs / ours:.1f} times as fast by the clock, {theirs_cpu / ours_cpu:.1f} times for each processor")
+    print(f"tinylda       {ours:8.2f} s ({ours_cpu:.2f} CPU s), {n / ours:10.0f} documents/s")
+    print(f"scikit-learn  {theirs:8.2f} s ({theirs_cpu:.2f} CPU s), {n / theirs:10.0f} documents/s")
+    print(f"tinylda is {theirs / ours:.1f} times as fast in wall-clock time, {theirs_cpu / ours_cpu:.1f} times in CPU time")
     return 0 if same_words and same_counts else 1
 
 

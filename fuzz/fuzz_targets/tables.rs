@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use libfuzzer_sys::fuzz_target;
 use tinylda::Corpus;
 use tinylda::corpus::Statistics;
-use tinylda::corpus::ingest::{Import, Parts};
+use tinylda::corpus::ingest::{Import, RecordOptions};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, bytes)) = data.split_first() else { return };
@@ -18,10 +18,13 @@ fuzz_target!(|data: &[u8]| {
         layer: (choice & 2 != 0).then(|| "counts".into()),
         skip_zeros: choice & 4 != 0,
         // Any column as texts, by number.
-        parts: Parts {
-            text_columns: (choice & 8 != 0).then(|| (1 + (choice >> 4 & 3)).to_string()).into_iter().collect(),
+        records: RecordOptions {
+            text_columns: (choice & 8 != 0)
+                .then(|| (1 + (choice >> 4 & 3)).to_string())
+                .into_iter()
+                .collect(),
             id_column: (choice & 64 != 0).then(|| "1".into()),
-            ..Parts::default()
+            ..RecordOptions::default()
         },
         threads: 1,
         ..Import::default()
@@ -29,12 +32,17 @@ fuzz_target!(|data: &[u8]| {
     match import.run(&input, &output, &mut |_| ControlFlow::Continue(())) {
         Ok(imported) => {
             let corpus = Corpus::open(&output).expect("an imported corpus opens");
-            let statistics = Statistics::of(&corpus, &mut |_| ControlFlow::Continue(())).expect("and reads back");
+            let statistics =
+                Statistics::of(&corpus, &mut |_| ControlFlow::Continue(())).expect("and reads back");
             assert_eq!(statistics.shape, imported.shape);
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1, "a failed import left a file");
+            assert_eq!(
+                std::fs::read_dir(folder.path()).expect("the folder").count(),
+                1,
+                "a failed import left a file"
+            );
         }
     }
 });

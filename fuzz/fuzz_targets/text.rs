@@ -6,20 +6,20 @@ use std::ops::ControlFlow;
 use libfuzzer_sys::fuzz_target;
 use tinylda::Corpus;
 use tinylda::corpus::Statistics;
-use tinylda::corpus::ingest::words::{Choice, Pipeline, StopWords};
-use tinylda::corpus::ingest::{Format, Import, Parts, TextPipeline};
+use tinylda::corpus::ingest::words::{Pipeline, StopWords, WordSelection};
+use tinylda::corpus::ingest::{Format, Import, RecordOptions, TextPipeline};
 
 fuzz_target!(|data: &[u8]| {
     let [choice, more, bytes @ ..] = data else { return };
     // The low bits choose the format (or none, to be recognised), the others the options.
     let formats = [Format::Text, Format::Csv, Format::JsonLines, Format::Mallet, Format::VowpalWabbit];
     let format = formats.get(usize::from(choice & 7)).copied();
-    let mut parts = Parts { strict: choice & 8 != 0, ..Parts::default() };
+    let mut records = RecordOptions { strict: choice & 8 != 0, ..RecordOptions::default() };
     if format == Some(Format::Csv) {
-        parts.text_columns = vec!["1".into()];
-        parts.id_column = (choice & 16 != 0).then(|| "2".into());
-        parts.no_quotes = choice & 32 != 0;
-        parts.header = (choice & 64 != 0).then_some(choice & 128 != 0);
+        records.text_columns = vec!["1".into()];
+        records.id_column = (choice & 16 != 0).then(|| "2".into());
+        records.no_quotes = choice & 32 != 0;
+        records.header = (choice & 64 != 0).then_some(choice & 128 != 0);
     }
     let pipeline = Pipeline {
         fold_accents: more & 1 != 0,
@@ -27,21 +27,26 @@ fuzz_target!(|data: &[u8]| {
         stem: (more & 4 != 0).then(|| "en".into()),
         ..Pipeline::default()
     };
-    let choice = Choice { phrases: (more & 8 != 0).then_some(0.0), ..Choice::default() };
+    let selection = WordSelection { phrases: (more & 8 != 0).then_some(0.0), ..WordSelection::default() };
     let stop = if more & 16 != 0 { StopWords::Auto } else { StopWords::None };
-    let words = TextPipeline { pipeline, stop, choice, vocabulary: None };
-    let import = Import { format, parts, words, threads: 1, ..Import::default() };
+    let words = TextPipeline { pipeline, stop, selection, vocabulary: None };
+    let import = Import { format, records, words, threads: 1, ..Import::default() };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = folder.path().join("out.tlc");
     match import.run_on_bytes(bytes.to_vec(), "input", &output) {
         Ok(imported) => {
             let corpus = Corpus::open(&output).expect("an imported corpus opens");
-            let statistics = Statistics::of(&corpus, &mut |_| ControlFlow::Continue(())).expect("and reads back");
+            let statistics =
+                Statistics::of(&corpus, &mut |_| ControlFlow::Continue(())).expect("and reads back");
             assert_eq!(statistics.shape, imported.shape);
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0, "a failed import left a file");
+            assert_eq!(
+                std::fs::read_dir(folder.path()).expect("the folder").count(),
+                0,
+                "a failed import left a file"
+            );
         }
     }
 });

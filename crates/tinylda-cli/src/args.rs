@@ -1,12 +1,19 @@
-//! The command line, as data: names, help and checks of single values. Nothing is opened or run here.
+//! The command line as data: names, help texts and checks of single values.
+//!
+//! Nothing is opened or run here; that is the task of `commands`. Start with [`Cli`] and [`Command`].
+//! The options of `train` that come from the library's table of settings are made in `settings`.
+//!
+//! A doc comment of an argument is its help text. The first paragraph is shown by `-h` and `--help`,
+//! further paragraphs only by `--help`. Arguments with `hide_short_help` are missing in `-h`.
 
-mod answers;
+mod heading;
+mod inference;
 mod paper;
 mod report;
 mod settings;
 mod sweep;
+pub(crate) mod text;
 mod train;
-pub(crate) mod words;
 
 use std::path::PathBuf;
 
@@ -15,105 +22,113 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tinylda::Algorithm;
 use tinylda::eval::Measure;
 
-pub(crate) use answers::{Data, Documents, Infer, InferFormat, Target};
-pub(crate) use paper::Paper;
-pub(crate) use report::{Plot, Report, What};
+use heading::{INPUT, OUTPUT};
+
+pub(crate) use inference::{DataArgs, DocumentsArgs, ExportTarget, InferArgs, InferFormat};
+pub(crate) use paper::PaperArgs;
+pub(crate) use report::{PlotArgs, PlotKind, ReportArgs};
 pub(crate) use settings::flag;
-pub(crate) use sweep::Sweep;
-pub(crate) use train::{Train, TrainingArgs};
+pub(crate) use sweep::SweepArgs;
+pub(crate) use text::TextArgs;
+pub(crate) use train::{TrainArgs, TrainingArgs};
 
-pub(crate) use words::Words;
-
-/// Topic models (LDA) for collections bigger than the machine's memory.
+/// Topic models (LDA) for collections larger than memory.
 #[derive(Debug, Parser)]
 #[command(
     name = "tinylda",
     version,
     about,
     max_term_width = 100,
-    after_help = "First steps:\n  tinylda demo\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
-                  tinylda train nyt.tlc -k 100 -o nyt.model\n  tinylda topics nyt.model"
+    after_help = "First steps:\n  \
+        tinylda train my-documents.txt -k 20 -o my.model --report my.html\n  \
+        tinylda topics my.model\n  \
+        tinylda infer my.model new-documents.txt > topics.tsv\n\n\
+        my-documents.txt has one document per line. `tinylda demo` needs no data of your own.\n\
+        `tinylda COMMAND -h` lists the most important options, `--help` lists all."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// No progress and no messages, only results and errors
-    #[arg(short, long, global = true)]
+    /// Print only results and errors, no progress or messages
+    #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Demo(Demo),
-    Import(Import),
-    Info(Info),
-    Convert(Convert),
-    Split(Split),
-    Train(Box<Train>),
-    Sweep(Box<Sweep>),
-    Topics(Topics),
-    Infer(Infer),
-    Documents(Documents),
-    Eval(Eval),
-    Report(Report),
-    Plot(Plot),
-    Export(Export),
-    Synth(Synth),
-    Paper(Paper),
-    Completions(Completions),
+    Demo(DemoArgs),
+    Import(ImportArgs),
+    Info(InfoArgs),
+    Convert(ConvertArgs),
+    Split(SplitArgs),
+    Train(Box<TrainArgs>),
+    Sweep(Box<SweepArgs>),
+    Topics(TopicsArgs),
+    Infer(InferArgs),
+    Documents(DocumentsArgs),
+    Eval(EvalArgs),
+    Report(ReportArgs),
+    Plot(PlotArgs),
+    Export(ExportArgs),
+    Synth(SynthArgs),
+    Paper(PaperArgs),
+    Completions(CompletionsArgs),
 }
 
-/// Show what a topic model does, on a small collection made up on the spot
+/// Train a model on a small generated collection and show its topics
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda demo\n  tinylda demo --seed 2 --keep demo/")]
-pub(crate) struct Demo {
-    /// Another seed draws another collection
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
+pub(crate) struct DemoArgs {
+    /// Random seed of the collection and of the training
+    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Keep the corpus, the model and the report in this folder [default: only the report, tinylda-demo.html in the current folder]
-    #[arg(long, value_name = "DIR")]
+    /// Save the corpus, the model and the report in DIR [default: only the report, as
+    /// tinylda-demo.html in the current folder]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub(crate) keep: Option<PathBuf>,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// UCI bag of words: D, W, NNZ, then "document word count", from 1
+pub(crate) enum InputFormat {
+    /// UCI bag of words: D, W, NNZ, then lines "document word count", numbered from 1
     Uci,
-    /// Matrix Market coordinate, documents as rows (or --transpose)
+    /// Matrix Market coordinate format, documents as rows (columns with --transpose)
     Mtx,
     /// SVMlight or libsvm: "label id:count ...", ids from 1
     Svmlight,
     /// LDA-C: "pairs id:count ...", ids from 0
     Ldac,
-    /// Plain text: a document per line
+    /// Plain text, one document per line
     Text,
-    /// A sparse matrix of scipy (csr, csc, coo), documents as rows (or --transpose)
+    /// Sparse matrix of scipy (csr, csc, coo), documents as rows (columns with --transpose)
     Npz,
     /// AnnData: cells are documents, genes or peaks are words
     H5ad,
-    /// Parquet: a text per row, lists of words, or rows of document, word and count
+    /// Parquet: one text per row, lists of words, or rows of document, word and count
     Parquet,
-    /// A table: CSV, TSV and the like
+    /// Delimited table such as CSV or TSV
     Csv,
-    /// A JSON object per line
+    /// JSON lines: one object per line
     Jsonl,
-    /// MALLET: name, label and text on a line
+    /// MALLET: name, label and text on each line
     Mallet,
     /// Vowpal Wabbit: "label 'name |words word word:count"
     Vw,
-    /// A folder of texts, a document each
+    /// Folder with one document per file
     Folder,
 }
 
-/// Turn your data into a corpus file
+/// Convert data into a corpus file
 ///
-/// Reads text as people have it (a folder of files, a document per line, CSV and TSV, JSON lines, Parquet, MALLET, Vowpal Wabbit) and
-/// bags of words (UCI, Matrix Market, SVMlight, LDA-C, sparse matrices of scipy (.npz), AnnData (.h5ad), Parquet), also compressed
-/// (gzip, zstd, xz, bzip2; told by content, not by name). Entries may come in any order and more than once. Memory does not grow
-/// with the number of documents; what is read more than once, or by position, and comes from standard input is put aside on disk.
+/// Reads text (a folder of files, one document per line, CSV and TSV, JSON lines, Parquet, MALLET,
+/// Vowpal Wabbit) and bags of words (UCI, Matrix Market, SVMlight, LDA-C, sparse matrices of scipy
+/// (.npz), AnnData (.h5ad), Parquet). Compressed files (gzip, zstd, xz, bzip2) are detected by
+/// their content, not by their name. Entries may come in any order and more than once. Memory use
+/// does not grow with the number of documents. Standard input is copied to a temporary file if it
+/// has to be read more than once or by position.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
     tinylda import abstracts.txt -o abstracts.tlc\n  \
@@ -125,68 +140,70 @@ pub(crate) enum Format {
     tinylda import cells.h5ad --layer counts -o cells.tlc\n  \
     tinylda import words.parquet --doc-column id --word-column lemma --count-column n -o words.tlc\n  \
     zcat counts.gz | tinylda import - --format svmlight -o counts.tlc")]
-pub(crate) struct Import {
-    /// The data: a file or a folder; - for standard input
+pub(crate) struct ImportArgs {
+    /// File or folder to import; - for standard input
     pub(crate) input: PathBuf,
-    /// The words, one per line: line i, all of it, names word i
-    #[arg(long, value_name = "FILE")]
+    /// Vocabulary file of a bag of words: line i is word i
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) vocab: Option<PathBuf>,
-    /// The documents' names, one per line
-    #[arg(long, value_name = "FILE")]
+    /// File with the names of the documents, one per line
+    #[arg(long, value_name = "FILE", help_heading = INPUT, hide_short_help = true)]
     pub(crate) names: Option<PathBuf>,
-    /// Matrix Market and npz: documents are the columns
-    #[arg(long)]
+    /// Matrix Market and npz: read columns as documents
+    #[arg(long, help_heading = INPUT, hide_short_help = true)]
     pub(crate) transpose: bool,
-    /// h5ad: the matrix with the counts: X, raw, or one of the layers [default: X]
-    #[arg(long, value_name = "NAME")]
+    /// h5ad: matrix with the counts: X, raw, or the name of a layer [default: X]
+    #[arg(long, value_name = "NAME", help_heading = INPUT, hide_short_help = true)]
     pub(crate) layer: Option<String>,
-    /// Parquet: the column with lists of words, a document per row
-    #[arg(long, value_name = "NAME")]
+    /// Parquet: column with lists of words, one document per row
+    #[arg(long, value_name = "NAME", help_heading = INPUT, hide_short_help = true)]
     pub(crate) tokens_column: Option<String>,
-    /// Parquet, a row per document and word: the column with the document [default: document]
-    #[arg(long, value_name = "NAME")]
+    /// Parquet with one row per document and word: column with the document [default: document]
+    #[arg(long, value_name = "NAME", help_heading = INPUT, hide_short_help = true)]
     pub(crate) doc_column: Option<String>,
-    /// Parquet, a row per document and word: the column with the word [default: word]
-    #[arg(long, value_name = "NAME")]
+    /// Parquet with one row per document and word: column with the word [default: word]
+    #[arg(long, value_name = "NAME", help_heading = INPUT, hide_short_help = true)]
     pub(crate) word_column: Option<String>,
-    /// Parquet, a row per document and word: the column with the count [default: count; 1 where there is none]
-    #[arg(long, value_name = "NAME")]
+    /// Parquet with one row per document and word: column with the count [default: count, or 1 for
+    /// every row if there is no such column]
+    #[arg(long, value_name = "NAME", help_heading = INPUT, hide_short_help = true)]
     pub(crate) count_column: Option<String>,
-    /// SVMlight and LDA-C: the first word id [default: 1 and 0]
-    #[arg(long, value_name = "ID", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1))]
+    /// SVMlight and LDA-C: smallest word id [default: 1 for SVMlight, 0 for LDA-C]
+    #[arg(long, value_name = "ID", help_heading = INPUT, hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1))]
     pub(crate) first_id: Option<u32>,
-    /// Leave counts of zero out instead of refusing them
-    #[arg(long)]
+    /// Ignore counts of zero instead of rejecting them
+    #[arg(long, help_heading = INPUT, hide_short_help = true)]
     pub(crate) skip_zeros: bool,
-    /// Text: how many threads; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[command(flatten)]
+    pub(crate) text: TextArgs,
+    /// Number of threads for text; the result does not depend on it [default: all cores]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Text: the most memory to use, such as 512MiB or 2GiB; counts that do not fit go to disk [default: nine tenths of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<Size>,
-    /// The corpus file to write
-    #[arg(short, long, value_name = "FILE")]
+    /// Memory limit for text, such as 512MiB or 2GiB; counts that do not fit are written to disk
+    /// [default: 90% of the free memory]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, value_parser = parse_memory_size)]
+    pub(crate) memory: Option<MemorySize>,
+    /// Corpus file to write
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: PathBuf,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) words: Words,
 }
 
-/// Say what a corpus or model file holds, and check it
+/// Describe a corpus or model file and verify its checksum
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda info nyt.tlc\n  tinylda info nyt.model --json")]
-pub(crate) struct Info {
-    /// A corpus or model file
+pub(crate) struct InfoArgs {
+    /// Corpus or model file
     pub(crate) file: PathBuf,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum To {
+pub(crate) enum ConvertFormat {
     /// UCI bag of words (.uci)
     Uci,
     /// Matrix Market (.mtx), documents as rows
@@ -195,60 +212,61 @@ pub(crate) enum To {
     Svmlight,
     /// LDA-C (.ldac), ids from 0
     Ldac,
-    /// A sparse matrix of scipy (.npz), documents as rows
+    /// Sparse matrix of scipy (.npz), documents as rows
     Npz,
-    /// A table of document, word and count (.parquet)
+    /// Table of document, word and count (.parquet)
     Parquet,
 }
 
-/// Turn a corpus file into another format
+/// Convert a corpus file into another format
 ///
-/// The corpus is streamed: memory does not grow with it. Matrices and bags of words have numbers for words and documents; their
-/// names go to files of their own (--vocab, --names). In Parquet they stand in the table; documents without words are not in it.
+/// The corpus is streamed, so memory use does not grow with its size. Matrices and bags of words
+/// contain numbers for words and documents; their names are written to separate files (--vocab,
+/// --names). Parquet tables contain the names; documents without words are missing in them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda convert nyt.tlc nyt.npz --vocab vocab.txt\n  \
     tinylda convert nyt.tlc nyt.parquet\n  tinylda convert nyt.tlc - --to mtx | gzip > nyt.mtx.gz")]
-pub(crate) struct Convert {
-    /// The corpus file
+pub(crate) struct ConvertArgs {
+    /// Corpus file
     pub(crate) corpus: PathBuf,
-    /// The file to write; - for standard output, where the format is text
+    /// File to write; - for standard output (text formats only)
     pub(crate) output: PathBuf,
-    /// The format; told by the output's suffix where not given
-    #[arg(long, value_enum)]
-    pub(crate) to: Option<To>,
-    /// Write the words here too, one per line
-    #[arg(long, value_name = "FILE")]
+    /// Format to write [default: by the suffix of OUTPUT]
+    #[arg(long, value_enum, help_heading = OUTPUT)]
+    pub(crate) to: Option<ConvertFormat>,
+    /// Also write the words to FILE, one per line
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) vocab: Option<PathBuf>,
-    /// Write the documents' names here too, one per line
-    #[arg(long, value_name = "FILE")]
+    /// Also write the names of the documents to FILE, one per line
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) names: Option<PathBuf>,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
-/// Divide a corpus into a training and a test part, by document
+/// Split the documents of a corpus into training and test documents
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tinylda split nyt.tlc --test 0.5 --seed 1 -o train.tlc test.tlc")]
-pub(crate) struct Split {
-    /// The corpus file
+pub(crate) struct SplitArgs {
+    /// Corpus file
     pub(crate) corpus: PathBuf,
-    /// The share of documents that go to the test part
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true, value_parser = share)]
+    /// Fraction of the documents that become test documents
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.5, allow_negative_numbers = true, value_parser = parse_open_fraction)]
     pub(crate) test: f64,
-    /// The same seed gives the same parts
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
+    /// Random seed of the split
+    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The two corpus files to write
-    #[arg(short, long, required = true, num_args = 2, value_names = ["TRAIN", "TEST"])]
+    /// Corpus files to write
+    #[arg(short, long, required = true, num_args = 2, value_names = ["TRAIN", "TEST"], help_heading = OUTPUT)]
     pub(crate) output: Vec<PathBuf>,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
-/// The algorithms by their names.
-pub(crate) fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
+/// Returns the parser of an algorithm's name.
+pub(crate) fn algorithm_parser() -> impl TypedValueParser<Value = Algorithm> {
     let known =
         Algorithm::ALL.iter().map(|algorithm| PossibleValue::new(algorithm.name()).help(algorithm.about()));
     PossibleValuesParser::new(known).map(|name| Algorithm::named(&name).unwrap_or(Algorithm::Tbp))
@@ -256,22 +274,22 @@ pub(crate) fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Inference {
-    /// TBP's update for every model, so that figures compare the topics alone
+    /// The update of TBP for every model, so that results compare the topics alone
     Same,
     /// The update of the algorithm that the model was trained with
     Own,
 }
 
-/// Memory, as it was asked for.
+/// Memory limit as given on the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Size {
+pub(crate) enum MemorySize {
     Bytes(u64),
-    /// Of what the machine has.
+    /// Fraction of the memory of the machine.
     Share(f64),
 }
 
-/// 512MiB, 2GiB, 1.5GB, 800M, 50%.
-fn size(text: &str) -> Result<Size, String> {
+/// Parses a memory size: 512MiB, 2GiB, 1.5GB, 800M, 50%.
+fn parse_memory_size(text: &str) -> Result<MemorySize, String> {
     const UNITS: [(&str, u64); 11] = [
         ("kib", 1 << 10),
         ("mib", 1 << 20),
@@ -285,26 +303,27 @@ fn size(text: &str) -> Result<Size, String> {
         ("m", 1 << 20),
         ("g", 1 << 30),
     ];
-    let wrong = || "expected a size such as 512MiB, 2GiB or 50%".to_owned();
+    let invalid = || "expected a size such as 512MiB, 2GiB or 50%".to_owned();
     let lower = text.trim().to_ascii_lowercase();
-    let amount = |number: &str| number.trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0);
+    let positive = |number: &str| number.trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0);
     if let Some(number) = lower.strip_suffix('%') {
-        return amount(number).filter(|v| *v <= 100.0).map(|v| Size::Share(v / 100.0)).ok_or_else(wrong);
+        let percent = positive(number).filter(|v| *v <= 100.0);
+        return percent.map(|v| MemorySize::Share(v / 100.0)).ok_or_else(invalid);
     }
     let found = UNITS.iter().find_map(|&(unit, bytes)| Some((lower.strip_suffix(unit)?, bytes)));
-    let (number, unit) = found.ok_or_else(|| format!("{}, with its unit", wrong()))?;
-    amount(number).map(|v| Size::Bytes((v * unit as f64) as u64)).ok_or_else(wrong)
+    let (number, unit) = found.ok_or_else(|| format!("{}, with its unit", invalid()))?;
+    positive(number).map(|v| MemorySize::Bytes((v * unit as f64) as u64)).ok_or_else(invalid)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WordOrder {
-    /// p(w|k): the topic's most frequent words
+    /// p(w|k): the most frequent words of the topic
     Probability,
-    /// Between probability and lift: see --lambda
+    /// Between probability and lift; see --lambda
     Relevance,
-    /// p(w|k)/p(w): words of this topic and no other, rare ones first
+    /// p(w|k)/p(w): words of this topic alone, which tend to be rare
     Lift,
-    /// Frequent and exclusive, both: see --weight
+    /// Both frequent and exclusive; see --weight
     Frex,
 }
 
@@ -312,22 +331,23 @@ pub(crate) enum WordOrder {
 pub(crate) enum TopicOrder {
     /// By number, from 0
     Number,
-    /// The most prevalent first
+    /// Most prevalent first
     Prevalence,
 }
 
-/// Print a model's topics: their prevalence and their words
+/// Print the topics of a model: prevalence and top words
 ///
-/// The prevalence of a topic is its share of all tokens. Words come by probability, or by an order that prefers the topic's own.
+/// The prevalence of a topic is its share of all tokens. Words are ranked by probability, or by a
+/// measure that prefers the words that are specific to the topic.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tinylda topics nyt.model -n 10\n  tinylda topics nyt.model --by relevance --sort prevalence\n  \
     tinylda topics nyt.model --topic 3 --by frex --top 30\n  tinylda topics nyt.model --tsv > topics.tsv"
 )]
-pub(crate) struct Topics {
-    /// The model file
+pub(crate) struct TopicsArgs {
+    /// Model file
     pub(crate) model: PathBuf,
-    /// How many words of each topic
+    /// Number of words per topic
     #[arg(
         short = 'n',
         long,
@@ -337,107 +357,110 @@ pub(crate) struct Topics {
         default_value_t = 10
     )]
     pub(crate) top: usize,
-    /// Which words come first
+    /// Ranking of the words
     #[arg(long, value_enum, default_value_t = WordOrder::Probability)]
     pub(crate) by: WordOrder,
-    /// With --by relevance: lambda log p(w|k) + (1 - lambda) log(p(w|k)/p(w)); 1 is probability, 0 is lift [default: 0.6]
-    #[arg(long, value_name = "0..1", allow_negative_numbers = true, value_parser = zero_to_one)]
+    /// Weight of probability against lift with --by relevance: lambda log p(w|k) + (1 - lambda)
+    /// log(p(w|k)/p(w)) [default: 0.6]
+    #[arg(long, value_name = "0..1", hide_short_help = true, allow_negative_numbers = true, value_parser = parse_fraction)]
     pub(crate) lambda: Option<f64>,
-    /// With --by frex: the weight of exclusivity beside frequency [default: 0.5]
-    #[arg(long, value_name = "0..1", allow_negative_numbers = true, value_parser = zero_to_one)]
+    /// Weight of exclusivity against frequency with --by frex [default: 0.5]
+    #[arg(long, value_name = "0..1", hide_short_help = true, allow_negative_numbers = true, value_parser = parse_fraction)]
     pub(crate) weight: Option<f64>,
-    /// Only this topic, a line for each word
+    /// Show only topic K, with one line per word
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) topic: Option<u32>,
-    /// The order of topics
+    /// Order of the topics
     #[arg(long, value_enum, default_value_t = TopicOrder::Number)]
     pub(crate) sort: TopicOrder,
-    /// Print a table with tabs, a header and a line for each word of each topic
-    #[arg(long, conflicts_with = "json")]
+    /// Print tab-separated values: a header, then one line per topic and word
+    #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) tsv: bool,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Missing {
-    /// Left out, and counted
+    /// Exclude them and report their number
     LeaveOut,
-    /// Kept, as gensim does where its dictionary has them: u_mass counts their pairs, the others become infinite or no number
+    /// Include them, as gensim does if its dictionary has them: u_mass counts their pairs, the
+    /// other measures become infinite or undefined
     Keep,
 }
 
-/// The measures by their names, and `all` of them.
-fn measure() -> impl TypedValueParser<Value = Vec<Measure>> {
+/// Returns the parser of a coherence measure's name, or `all`.
+fn measures_parser() -> impl TypedValueParser<Value = Vec<Measure>> {
     let known = Measure::ALL.map(|measure| {
         PossibleValue::new(measure.name()).help(match measure {
-            Measure::UMass => "Is a word likely where a better one of its topic is? By documents",
-            Measure::CUci => "Pointwise mutual information of pairs, windows of 10 words",
-            Measure::CNpmi => "The same from -1 to 1",
-            Measure::CV => "Likeness of the words' company, from 0 to 1, windows of 110 words",
+            Measure::UMass => "Log conditional probability of word pairs, from document counts",
+            Measure::CUci => "Pointwise mutual information of word pairs, windows of 10 words",
+            Measure::CNpmi => "Normalized pointwise mutual information, from -1 to 1, windows of 10 words",
+            Measure::CV => "Cosine similarity of context vectors, from 0 to 1, windows of 110 words",
         })
     });
-    let all = PossibleValue::new("all").help("All of them");
+    let all = PossibleValue::new("all").help("All measures");
     PossibleValuesParser::new(known.into_iter().chain([all])).map(|name| {
         let named: Vec<Measure> = Measure::ALL.into_iter().filter(|measure| measure.name() == name).collect();
         if named.is_empty() { Measure::ALL.to_vec() } else { named }
     })
 }
 
-/// Measure how good a model is: how well it predicts, how coherent its topics are
+/// Evaluate a model: predictive perplexity and topic coherence
 ///
-/// Without --coherence: the paper's predictive perplexity on documents that the model has not seen; its definition is printed with
-/// the number. With --coherence: whether the words of a topic stand together in texts (the numbers of gensim's CoherenceModel),
-/// and what the words alone tell: diversity, exclusivity, effective number of words. Higher coherence is better.
+/// Without --coherence: the paper's predictive perplexity on documents that were not part of the
+/// training; its definition is printed with the result. With --coherence: how often the top words
+/// of a topic occur together (the values equal those of gensim's CoherenceModel), and measures of
+/// the words alone: diversity, exclusivity, effective number of words. Higher coherence is better.
 ///
-/// A corpus file has no order of words: there, a document is one window for all measures. --reference takes the texts
-/// themselves, and then words must stand near each other.
+/// A corpus file does not contain the order of words, so each document is one window for all
+/// measures. With --reference, coherence is computed on texts, with sliding windows.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda eval nyt.model test.tlc --seed 1 --json\n  \
     tinylda eval nyt.model nyt.tlc --coherence c_npmi,u_mass\n  \
     tinylda eval abstracts.model --reference abstracts.txt.gz --coherence all --top 10")]
-pub(crate) struct Eval {
-    /// The model file
+pub(crate) struct EvalArgs {
+    /// Model file
     pub(crate) model: PathBuf,
-    /// The corpus file: test documents for perplexity, any for coherence
+    /// Corpus file: test documents for perplexity, any documents for coherence
     #[arg(required_unless_present = "reference")]
     pub(crate) corpus: Option<PathBuf>,
-    /// Measure the topics' coherence
-    #[arg(long, value_name = "MEASURE,...", value_delimiter = ',', value_parser = measure())]
+    /// Compute topic coherence
+    #[arg(long, value_name = "MEASURE,...", value_delimiter = ',', value_parser = measures_parser())]
     pub(crate) coherence: Vec<Vec<Measure>>,
-    /// With --coherence: how many words of each topic
+    /// Number of words per topic for --coherence
     #[arg(long, value_name = "N", requires = "coherence", allow_negative_numbers = true, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) top: u32,
-    /// With --coherence: words of a window for all measures but u_mass; 0: the whole document [default: 10 for c_uci and c_npmi,
-    /// 110 for c_v; whole documents of a corpus file]
-    #[arg(long, value_name = "N", requires = "coherence")]
+    /// Window size in words for all measures but u_mass; 0 for whole documents [default: 10 for
+    /// c_uci and c_npmi, 110 for c_v, 0 for corpus files]
+    #[arg(long, value_name = "N", hide_short_help = true, requires = "coherence")]
     pub(crate) window: Option<u32>,
-    /// With --coherence: other texts than CORPUS: a text file with a document per line, compressed or not, - for standard input; or
-    /// a corpus file
+    /// Compute coherence on INPUT instead of CORPUS: a text file with one document per line,
+    /// compressed or not, a corpus file, or - for standard input
     #[arg(long, value_name = "INPUT", requires = "coherence")]
     pub(crate) reference: Option<PathBuf>,
-    /// With --coherence: what becomes of topics' words that never occur in the texts
-    #[arg(long, value_enum, requires = "coherence", default_value_t = Missing::LeaveOut)]
+    /// Treatment of top words that never occur in the reference
+    #[arg(long, value_enum, hide_short_help = true, requires = "coherence", default_value_t = Missing::LeaveOut)]
     pub(crate) missing: Missing,
-    /// With --coherence: how many threads; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", requires = "coherence", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads for --coherence; the result does not depend on it [default: all cores]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, requires = "coherence", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// With --coherence: the predictive perplexity on CORPUS too
-    #[arg(long, requires_all = ["coherence", "corpus"])]
+    /// Also compute the predictive perplexity on CORPUS, in addition to --coherence
+    #[arg(long, hide_short_help = true, requires_all = ["coherence", "corpus"])]
     pub(crate) perplexity: bool,
-    /// How the topics of the test documents are found
-    #[arg(long, value_enum, default_value_t = Inference::Same)]
+    /// Inference of the topics of test documents
+    #[arg(long, value_enum, hide_short_help = true, default_value_t = Inference::Same)]
     pub(crate) inference: Inference,
-    /// The same seed splits the documents' tokens in the same way
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
+    /// Random seed of the split of each document into observed and scored tokens
+    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
-/// Write a model or corpus for other programs
+/// Export a model or corpus for other programs
 #[derive(Debug, Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true),
@@ -445,143 +468,149 @@ pub(crate) struct Eval {
     tinylda export nyt.model nyt.tlc --to mallet -o mallet/\n  tinylda export nyt.model nyt.tlc --to pyldavis -o nyt.json\n  \
     tinylda export nyt.model --to sklearn -o nyt.npz"
 )]
-pub(crate) struct Export {
-    /// A model file, or a corpus file for --uci
+pub(crate) struct ExportArgs {
+    /// Model file, or corpus file with --uci
     pub(crate) file: PathBuf,
-    /// With --to: the corpus whose documents' topics are written, too
+    /// Corpus file: with --to, export the topics of its documents, too
     #[arg(requires = "to")]
     pub(crate) corpus: Option<PathBuf>,
-    /// The program that is to read it
+    /// Program to export for
     #[arg(long, value_name = "PROGRAM", value_enum, group = "what", requires = "output")]
-    pub(crate) to: Option<Target>,
-    /// With --to: the file or folder to write
-    #[arg(short, long, value_name = "PATH", requires = "to")]
+    pub(crate) to: Option<ExportTarget>,
+    /// File or folder to write with --to
+    #[arg(short, long, value_name = "PATH", requires = "to", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
-    /// With --to mallet: how many words of each topic are its keys
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "to")]
+    /// Number of keys per topic with --to mallet
+    #[arg(long, value_name = "N", hide_short_help = true, default_value_t = 20, requires = "to")]
     pub(crate) words: usize,
-    /// With --to mallet: the same seed draws the same topics for the tokens of the state
-    #[arg(long, default_value_t = 1, requires = "to")]
+    /// Random seed of the topics of tokens with --to mallet
+    #[arg(long, aliases = ["random-seed", "random-state"], hide_short_help = true, default_value_t = 1, requires = "to")]
     pub(crate) seed: u64,
-    /// With --to: how many threads [default: all cores]
-    #[arg(long, value_name = "N", requires = "to", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads with --to [default: all cores]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, requires = "to", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// A model for numpy: phi [W, K], alpha, beta, vocab. phi is counts: `p(w|k) = (phi[w,k] + beta) / (column sum + W beta)`
+    /// Export a model for numpy: phi [W, K], alpha, beta, vocab. phi contains counts: `p(w|k) =
+    /// (phi[w,k] + beta) / (column sum + W beta)`
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) npz: Option<PathBuf>,
-    /// A corpus as UCI bag of words; - for standard output
+    /// Export a corpus as UCI bag of words; - for standard output
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) uci: Option<PathBuf>,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SynthFormat {
-    /// A corpus file
+    /// Corpus file
     Tlc,
     /// UCI bag of words
     Uci,
 }
 
-/// Draw a corpus of any size from LDA's own process
+/// Generate a synthetic corpus from the generative process of LDA
 ///
-/// Words follow Zipf's law, documents mix a few topics, words come in bursts as in real text. Document d depends on the
-/// seed and the settings alone. Memory does not grow with the number of documents.
+/// Word frequencies follow Zipf's law, each document has a few topics, and words occur in bursts as
+/// in real text. Document d depends only on the seed and the parameters. Memory use does not grow
+/// with the number of documents.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tinylda synth -D 100000 -W 50000 -K 50 --mean-length 90 --seed 7 -o synth.tlc\n  \
     tinylda synth -D 8200000 -W 141043 -K 100 -o pubmed-size.tlc\n  \
     tinylda synth -D 1000 -W 5000 -K 10 --format uci -o - | gzip > docword.txt.gz"
 )]
-pub(crate) struct Synth {
-    /// D, the number of documents
+pub(crate) struct SynthArgs {
+    /// Number of documents
     #[arg(short = 'D', long, value_name = "D", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) documents: u64,
-    /// W, the number of words
+    /// Vocabulary size
     #[arg(short = 'W', long, value_name = "W", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) words: u32,
-    /// K, the number of topics
-    #[arg(short = 'K', long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of topics
+    #[arg(short = 'K', long, alias = "num-topics", value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
-    /// Mean tokens per document
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 90.0)]
+    /// Mean number of tokens per document
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_positive, default_value_t = 90.0)]
     pub(crate) mean_length: f64,
-    /// How even the lengths are (gamma shape); small is uneven
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 4.0)]
+    /// Shape of the gamma distribution of document lengths; smaller values vary more
+    #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, default_value_t = 4.0)]
     pub(crate) length_shape: f64,
     /// Dirichlet parameter of a document's topics, per topic
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 0.05)]
+    #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, default_value_t = 0.05)]
     pub(crate) alpha: f64,
-    /// Dirichlet concentration of topics around the word frequencies; small makes sharp topics
-    #[arg(long, allow_negative_numbers = true, value_parser = positive, default_value_t = 1000.0)]
+    /// Dirichlet concentration of topics around the word frequencies; smaller values give more
+    /// distinct topics
+    #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, default_value_t = 1000.0)]
     pub(crate) concentration: f64,
-    /// Zipf's exponent of the word frequencies
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 1.1)]
+    /// Zipf exponent of the word frequencies
+    #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_non_negative, default_value_t = 1.1)]
     pub(crate) zipf_exponent: f64,
-    /// Mandelbrot's shift: flattens the most frequent words, as leaving out stop words does
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 20.0)]
+    /// Mandelbrot shift: flattens the most frequent words, as removing stop words does
+    #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_non_negative, default_value_t = 20.0)]
     pub(crate) zipf_shift: f64,
-    /// Share of every topic that is just the word frequencies
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 0.05)]
+    /// Weight of the overall word frequencies in every topic
+    #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_non_negative, default_value_t = 0.05)]
     pub(crate) smooth: f64,
-    /// Share of tokens that repeat an earlier word of their document
-    #[arg(long, allow_negative_numbers = true, value_parser = not_negative, default_value_t = 0.32)]
+    /// Fraction of tokens that repeat an earlier word of their document
+    #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_non_negative, default_value_t = 0.32)]
     pub(crate) burst: f64,
-    /// The same seed draws the same corpus
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
+    /// Random seed of the corpus
+    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What to write [default: tlc, or uci to standard output]
-    #[arg(long, value_enum)]
+    /// Format to write [default: tlc, or uci for standard output]
+    #[arg(long, value_enum, help_heading = OUTPUT)]
     pub(crate) format: Option<SynthFormat>,
-    /// The file to write; - for standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// File to write; - for standard output
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: PathBuf,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
-/// Print a completion script for your shell
+/// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tinylda completions bash > ~/.local/share/bash-completion/completions/tinylda\n  \
     tinylda completions zsh > ~/.zfunc/_tinylda"
 )]
-pub(crate) struct Completions {
-    /// The shell
+pub(crate) struct CompletionsArgs {
+    /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,
 }
 
-fn number(text: &str) -> Result<f64, String> {
+fn parse_number(text: &str) -> Result<f64, String> {
     text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| "expected a number".into())
 }
 
-/// A number of topics.
-fn topics(text: &str) -> Result<u32, String> {
+/// Parses a number of topics.
+fn parse_topics(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
         .filter(|&k| k > 0)
-        .ok_or_else(|| "a whole number, 1 or more: 20 is a good first try".into())
+        .ok_or_else(|| "expected a whole number of at least 1, such as 20".into())
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    number(text).and_then(|v| if v > 0.0 { Ok(v) } else { Err("expected a number above 0".into()) })
+fn parse_positive(text: &str) -> Result<f64, String> {
+    parse_number(text).and_then(|v| if v > 0.0 { Ok(v) } else { Err("expected a number above 0".into()) })
 }
 
-fn not_negative(text: &str) -> Result<f64, String> {
-    number(text).and_then(|v| if v >= 0.0 { Ok(v) } else { Err("expected a number from 0".into()) })
+fn parse_non_negative(text: &str) -> Result<f64, String> {
+    parse_number(text)
+        .and_then(|v| if v >= 0.0 { Ok(v) } else { Err("expected a number of at least 0".into()) })
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    number(text).and_then(|v| {
-        if v > 0.0 && v < 1.0 { Ok(v) } else { Err("expected a share above 0 and below 1".into()) }
+/// Parses a fraction above 0 and below 1.
+fn parse_open_fraction(text: &str) -> Result<f64, String> {
+    parse_number(text).and_then(|v| {
+        if v > 0.0 && v < 1.0 { Ok(v) } else { Err("expected a fraction above 0 and below 1".into()) }
     })
 }
 
-fn zero_to_one(text: &str) -> Result<f64, String> {
-    number(text).and_then(|v| {
+/// Parses a fraction from 0 to 1, both included.
+fn parse_fraction(text: &str) -> Result<f64, String> {
+    parse_number(text).and_then(|v| {
         if (0.0..=1.0).contains(&v) { Ok(v) } else { Err("expected a number from 0 to 1".into()) }
     })
 }
@@ -591,28 +620,28 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn definition_is_valid() {
         super::Cli::command().debug_assert();
     }
 
     #[test]
-    fn sizes_and_times() {
-        use super::train::duration;
-        use super::{Size, size};
+    fn sizes_and_durations() {
+        use super::train::parse_duration;
+        use super::{MemorySize, parse_memory_size};
         for (text, bytes) in
             [("512MiB", 512 << 20), ("2GiB", 2 << 30), ("1.5 gb", 1_500_000_000), ("64m", 64 << 20)]
         {
-            assert_eq!(size(text), Ok(Size::Bytes(bytes)), "{text}");
+            assert_eq!(parse_memory_size(text), Ok(MemorySize::Bytes(bytes)), "{text}");
         }
-        assert_eq!(size("50%"), Ok(Size::Share(0.5)));
+        assert_eq!(parse_memory_size("50%"), Ok(MemorySize::Share(0.5)));
         for wrong in ["", "2", "MiB", "-1GiB", "0GiB", "101%", "nanGiB", "2 apples", "infGiB"] {
-            assert!(size(wrong).is_err(), "{wrong}");
+            assert!(parse_memory_size(wrong).is_err(), "{wrong}");
         }
         for (text, seconds) in [("30s", 30), ("10m", 600), ("2h", 7200), ("0", 0), ("1.5m", 90)] {
-            assert_eq!(duration(text).map(|d| d.as_secs()), Ok(seconds), "{text}");
+            assert_eq!(parse_duration(text).map(|d| d.as_secs()), Ok(seconds), "{text}");
         }
         for wrong in ["", "10", "-1s", "s", "1e300h", "10 days"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 }

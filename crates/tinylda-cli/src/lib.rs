@@ -1,7 +1,9 @@
-//! The program `tinylda` as a library, so that other front ends can run its commands and make its report page.
+//! The program `tinylda` as a library, so that other front ends can run its commands and create its
+//! report page.
 //!
-//! Parse (`args`) -> one function per command (`commands`) -> exit code. Results go to standard output, everything
-//! else to standard error.
+//! Arguments are parsed (`args`), one function per command runs (`commands`), and its result becomes
+//! an exit code. Results go to standard output, everything else to standard error. Start with
+//! [`main`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -21,24 +23,25 @@ use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 
-/// Set by Ctrl-C; the running command sees it at its next report of progress and leaves nothing half-written.
+/// Set by Ctrl-C. The running command checks it at its next report of progress and then stops
+/// without leaving incomplete files.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Set while a second Ctrl-C may end the process on the spot: no temporary file is open but that of a checkpoint, which the
-/// next training in its folder takes away.
+/// Set while a second Ctrl-C may end the process immediately: no temporary file is open except that
+/// of a checkpoint, which the next training in the same folder removes.
 static MAY_EXIT: AtomicBool = AtomicBool::new(false);
 
-/// Runs the program with these arguments, the first of which is its name, and returns its exit code.
+/// Runs the program and returns its exit code. The first of the arguments is the program's name.
 ///
-/// It belongs to the process: it sets the panic hook and the handler of Ctrl-C, limits the allocator to one arena, and ends
-/// the process where the arguments are wrong.
+/// Affects the whole process: it sets the panic hook and the handler of Ctrl-C, limits the allocator
+/// to one arena, and ends the process if the arguments are invalid.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    machine::share_one_heap();
-    // What the library catches becomes an error with a message of its own.
-    let usual = std::panic::take_hook();
+    machine::use_single_malloc_arena();
+    // A panic that the library catches becomes an error with its own message.
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !tinylda::error::panic_is_caught() {
-            usual(panic);
+            default_hook(panic);
         }
     }));
     let matches = Cli::command().get_matches_from(arguments);
@@ -51,13 +54,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         if MAY_EXIT.load(Ordering::Relaxed) {
             let ui = progress::Ui::new(quiet);
             if again {
-                ui.say("stopped at once: what was done since the last checkpoint is lost");
+                ui.say("Stopped. The progress since the last checkpoint is lost.");
                 std::process::exit(1);
             }
-            ui.say("\nstopping; asked once more, it stops at once, without a checkpoint");
+            ui.say("\nStopping after the next checkpoint. Press Ctrl-C again to quit immediately.");
         }
     });
-    // Without a handler Ctrl-C ends the process at once, which is safe too: files appear only when they are whole.
+    // Without a handler Ctrl-C ends the process immediately, which is safe: files are renamed to their
+    // final name only when they are complete.
     drop(handled);
     machine::ignore(&ignored);
     match run(&cli) {
@@ -89,20 +93,20 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Prints an error. The exit code is 2 for wrong usage and 1 for every other failure.
+/// Prints an error and returns the exit code: 2 for invalid arguments, 1 for all other failures.
 fn report(error: &anyhow::Error) -> ExitCode {
-    // Nothing sensible is left to do where standard error is gone too.
+    // If standard error cannot be written to, there is nothing left to do.
     let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("error: {}\n", message(error)));
     ExitCode::from(if is_usage(error) { 2 } else { 1 })
 }
 
-/// Whether the arguments are at fault.
+/// Returns whether an error is due to invalid arguments.
 fn is_usage(error: &anyhow::Error) -> bool {
     error.downcast_ref::<commands::UsageError>().is_some()
         || matches!(error.downcast_ref(), Some(tinylda::Error::Parameter { .. }))
 }
 
-/// The message of an error with all its contexts, the outermost first.
+/// Returns the message of an error with all its contexts, outermost first.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {

@@ -1,55 +1,61 @@
-//! What the operating system says of this process and this machine.
+//! Information from the operating system about this process and this machine, and settings of the
+//! allocator and of signals.
+//!
+//! Most of it is read from `/proc` and from control groups; where these are missing, the functions
+//! return `None`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns memory that was freed, but that the allocator still holds, to the system.
+/// Returns freed memory that the allocator still holds to the operating system.
 #[allow(unsafe_code, reason = "one call of the C library")]
-pub(crate) fn release_memory() {
+pub(crate) fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: may be called at any time; it touches only memory that nobody has.
+    // SAFETY: may be called at any time; it affects only memory that is not in use.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Makes all threads share one heap: what one thread frees another can use then, and less memory is reserved. Has to be called
-/// before the first thread starts.
+/// Makes all threads share one heap, so that memory freed by one thread can be reused by another and
+/// less memory is reserved. Must be called before the first thread starts.
 #[allow(unsafe_code, reason = "one call of the C library")]
-pub(crate) fn share_one_heap() {
+pub(crate) fn use_single_malloc_arena() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: sets a number that the allocator looks at when a thread first asks for memory.
+    // SAFETY: sets a number that the allocator reads when a thread first allocates memory.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 
-/// A line such as `VmHWM:  1234 kB`, in bytes.
+/// Reads a line such as `VmHWM:  1234 kB` and returns its value in bytes.
 fn kilobytes(file: &str, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The most memory this process has had resident so far, where the system tells.
+/// Returns the peak resident memory of this process in bytes.
 pub(crate) fn peak_rss_bytes() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM")
 }
 
-/// The memory that can still be used: what the system has free, within the limits of the control groups.
+/// Returns the memory that can still be used, in bytes: the free memory of the system, within the
+/// limits of the control groups.
 pub(crate) fn available_bytes() -> Option<u64> {
     let free = kilobytes("/proc/meminfo", "MemAvailable");
-    control_groups().iter().filter_map(|group| left_in(group)).chain(free).min()
+    control_groups().iter().filter_map(|group| remaining_in(group)).chain(free).min()
 }
 
-/// What the processor is called, where the system tells.
-pub(crate) fn processor() -> Option<String> {
+/// Returns the model name of the processor.
+pub(crate) fn processor_name() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Those of the signals that end a process which it was started to ignore, as `nohup` does.
+/// Returns which of SIGHUP, SIGINT and SIGTERM were ignored when the process was started, as `nohup`
+/// does.
 pub(crate) fn ignored_signals() -> Vec<i32> {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -72,8 +78,8 @@ pub(crate) fn ignore(signals: &[i32]) {
     let _ = signals;
 }
 
-/// What is free on the disk of a folder, or where it will be.
-pub(crate) fn free_on_disk(folder: &Path) -> Option<u64> {
+/// Returns the free bytes on the disk of a folder that need not exist yet.
+pub(crate) fn free_disk_bytes(folder: &Path) -> Option<u64> {
     let there = folder.ancestors().find(|path| path.exists());
     let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     #[cfg(unix)]
@@ -88,7 +94,7 @@ pub(crate) fn free_on_disk(folder: &Path) -> Option<u64> {
     }
 }
 
-/// The memory that the machine has, or the control groups allow.
+/// Returns the memory of the machine in bytes, or the limit of the control groups if that is lower.
 pub(crate) fn total_bytes() -> Option<u64> {
     let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let limit = |group: &PathBuf| {
@@ -97,8 +103,9 @@ pub(crate) fn total_bytes() -> Option<u64> {
     control_groups().iter().filter_map(limit).chain(kilobytes("/proc/meminfo", "MemTotal")).min()
 }
 
-/// What a control group has left; what it holds of files can be given back and counts as free.
-fn left_in(folder: &Path) -> Option<u64> {
+/// Returns the remaining memory of a control group in bytes. Cached files count as free, since their
+/// memory can be reclaimed.
+fn remaining_in(folder: &Path) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
     let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;
     let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
@@ -112,7 +119,7 @@ fn left_in(folder: &Path) -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(files)))
 }
 
-/// The folders of this process's control groups and of those around them, versions 1 and 2.
+/// Returns the folders of this process's control groups and of their parents, for versions 1 and 2.
 fn control_groups() -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut folders = Vec::new();

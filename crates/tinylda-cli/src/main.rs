@@ -1,4 +1,4 @@
-//! `tinylda`: topic models for collections bigger than the machine's memory.
+//! The program `tinylda`: topic models for collections larger than memory.
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
-//! Command-line spelling of the library's parameters.
+//! Replaces the library's parameter names in messages with the flags of the command line.
 //!
-//! The library's messages name parameters; here they become flags. The argument of a parameter has
-//! the parameter's name as its id. Its flag is looked up in the definition of the running command,
-//! so that `topics` is `-k` for `train` and `--topics` for `plot`, and `tolerance` is `--tol`.
+//! The argument of a parameter has the parameter's name as its id. Its flag is looked up in the
+//! definition of the running command, so that `topics` is `-k` for `train` and `--topics` for `plot`,
+//! and `tolerance` is `--tol`. Start with [`describe`].
 
 use std::sync::OnceLock;
 
@@ -10,23 +10,23 @@ use clap::{Arg, Command, CommandFactory};
 use tinylda::error::Template;
 
 use crate::args::Cli;
-use crate::commands::quoted;
+use crate::commands::shell_quote;
 
-/// The running subcommand.
+/// Name of the running subcommand.
 static SUBCOMMAND: OnceLock<String> = OnceLock::new();
 
-/// Sets the subcommand whose flags messages show; the first call counts.
+/// Sets the subcommand whose flags are used in messages. Only the first call has an effect.
 pub(crate) fn set_subcommand(name: &str) {
     let _ = SUBCOMMAND.set(name.to_owned());
 }
 
-/// The message of an error of the library, with flags.
+/// Returns the message of an error of the library, with flags instead of parameter names.
 pub(crate) fn describe(error: &tinylda::Error) -> String {
     let all = Cli::command();
     error.describe(&|name, value| spell(&all, running(), name, value))
 }
 
-/// A text of the library, with flags.
+/// Returns a text of the library, with flags instead of parameter names.
 pub(crate) fn render(text: &Template) -> String {
     let all = Cli::command();
     text.render(&|name, value| spell(&all, running(), name, value))
@@ -36,24 +36,24 @@ fn running() -> &'static str {
     SUBCOMMAND.get().map_or("", String::as_str)
 }
 
-/// A parameter as a flag: `--memory 2GiB`, `-k`, `OUTPUT`.
+/// Spells a parameter as a flag: `--memory 2GiB`, `-k`, `OUTPUT`.
 fn spell(all: &Command, running: &str, name: &str, value: Option<&str>) -> String {
     let argument = argument(all, running, name);
     let flag = argument.map_or_else(|| format!("--{}", name.replace('_', "-")), flag);
     let takes_value = argument.is_none_or(|argument| argument.get_action().takes_values());
     match value.filter(|&value| takes_value || value != "true") {
-        Some(value) => format!("{flag} {}", quoted(value)),
+        Some(value) => format!("{flag} {}", shell_quote(value)),
         None => flag,
     }
 }
 
-/// The argument for a parameter: of the running subcommand, or else of any.
+/// Finds the argument of a parameter, in the running subcommand or else in any other.
 fn argument<'a>(all: &'a Command, running: &str, name: &str) -> Option<&'a Arg> {
     let of = |command: &'a Command| command.get_arguments().find(|argument| argument.get_id() == name);
     all.find_subcommand(running).and_then(of).or_else(|| all.get_subcommands().find_map(of))
 }
 
-/// How an argument is given: its short flag where it has one.
+/// Returns the flag of an argument: short if it has one, else long, else the name of a positional.
 fn flag(argument: &Arg) -> String {
     match (argument.get_short(), argument.get_long()) {
         (Some(short), _) => format!("-{short}"),
@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn every_parameter_of_the_library_has_a_flag() {
-        /// Arguments of functions that the program does not call or always gives, and Cargo features, all of which it has.
+        /// Arguments of functions that the program does not call or always passes, and Cargo
+        /// features, all of which it enables.
         const INTERNAL: [&str; 8] =
             ["columns", "compression", "data", "indptr", "parquet", "row", "settings", "text"];
         let mut names: BTreeSet<String> =
@@ -110,7 +111,7 @@ mod tests {
         assert!(unknown.is_empty(), "{unknown:?}");
     }
 
-    /// Adds the parameters that messages in the sources of a folder refer to.
+    /// Adds the parameters that the messages in the sources of a folder refer to.
     fn parameters_in(folder: &Path, names: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -118,7 +119,7 @@ mod tests {
                 parameters_in(&path, names);
             } else if path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("tests.rs") {
                 let text = std::fs::read_to_string(&path).unwrap();
-                // Markers in tests, and in the file about them, are examples.
+                // Markers in tests, and in the module that defines them, are examples.
                 let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
                 if !path.ends_with("error/template.rs") {
                     names.extend(named(text));
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// The parameters that errors in a source are about, or refer to in string literals.
+    /// Returns the parameters that the errors of a source are about or refer to in string literals.
     fn named(source: &str) -> Vec<String> {
         const CONSTRUCTORS: [&str; 8] = [
             "out_of_range",
@@ -165,7 +166,7 @@ mod tests {
             && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     }
 
-    /// The string literals of a source, each with the code before it.
+    /// Returns the string literals of a source, each with the code before it.
     fn literals(source: &str) -> Vec<(String, String)> {
         let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         let code = code.join("\n").replace("'\"'", "' '").replace("\\\"", "'");

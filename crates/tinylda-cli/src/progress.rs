@@ -1,4 +1,7 @@
-//! Progress and messages, on standard error: a bar in a terminal, a line now and then elsewhere, nothing with --quiet.
+//! Progress and messages on standard error: a progress bar in a terminal, an occasional line
+//! otherwise, and nothing with `--quiet`.
+//!
+//! Start with [`Ui`], which every command receives. This module knows nothing about what is done.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -10,22 +13,22 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use tinylda::Progress;
 
-/// How often a line is printed where there is no terminal.
-const EVERY: Duration = Duration::from_secs(10);
+/// Time between two lines of progress if standard error is not a terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How this run speaks to the user.
+/// How messages and progress are shown to the user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ui {
     quiet: bool,
     terminal: bool,
 }
 
-/// How amounts and the time left are told.
+/// Unit of the amounts in a line of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Numbers.
+    /// Plain numbers.
     Plain,
-    /// Bytes.
+    /// Bytes, shown in readable units such as MiB.
     Bytes,
 }
 
@@ -34,56 +37,56 @@ impl Ui {
         Ui { quiet, terminal: std::io::stderr().is_terminal() }
     }
 
-    /// A message to the user.
+    /// Prints a message, unless the user asked for quiet.
     pub(crate) fn say(self, text: &str) {
         if !self.quiet {
-            // A message that cannot be shown is no reason to stop the work.
+            // A message that cannot be shown must not stop the work.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     }
 
-    /// Progress of a piece of work; nothing is shown before the first report.
-    pub(crate) fn bar(self, what: &'static str, unit: Unit) -> Bar {
+    /// Starts reporting the progress of a task; nothing is shown before the first update.
+    pub(crate) fn bar(self, what: &'static str, unit: Unit) -> ProgressReporter {
         let now = Instant::now();
-        Bar {
+        ProgressReporter {
             ui: self,
             what,
             unit,
             shown: OnceLock::new(),
-            began: now,
+            start: now,
             last: Mutex::new(now),
             pace: Mutex::new([(now, 0.0); 2]),
         }
     }
 }
 
-/// Progress of one piece of work, which may be told from the thread that does it.
+/// Reports the progress of one task, from any thread.
 #[derive(Debug)]
-pub(crate) struct Bar {
+pub(crate) struct ProgressReporter {
     ui: Ui,
     what: &'static str,
     unit: Unit,
     shown: OnceLock<ProgressBar>,
-    began: Instant,
+    start: Instant,
     last: Mutex<Instant>,
-    /// Two earlier times and the share that was done: what the pace is judged by.
+    /// Two earlier points in time with the completed fractions, from which the speed is estimated.
     pace: Mutex<[(Instant, f64); 2]>,
 }
 
-/// Seconds left.
+/// Estimated remaining time in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Left {
-    /// By work of the same kind that is done.
+pub(crate) enum TimeLeft {
+    /// Estimated from finished work of the same kind.
     About(f64),
-    /// If the work does not end sooner than planned.
+    /// Upper bound, since the work may end sooner than planned.
     AtMost(f64),
 }
 
-fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
-    one.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// 75 s as 1:15.
+/// Formats seconds as a clock: 75 s is 1:15.
 pub(crate) fn clock(seconds: f64) -> String {
     let s = seconds.max(0.0).round() as u64;
     match (s / 3600, s / 60 % 60, s % 60) {
@@ -92,31 +95,40 @@ pub(crate) fn clock(seconds: f64) -> String {
     }
 }
 
-impl Bar {
-    /// Shows how far an operation of the library is; says whether the user has asked to stop.
-    pub(crate) fn step(&self, progress: Progress) -> ControlFlow<()> {
-        self.at(progress.done, progress.total.unwrap_or(0), "")
+impl ProgressReporter {
+    /// Shows the progress of an operation of the library. Returns `Break` after Ctrl-C.
+    pub(crate) fn update(&self, progress: Progress) -> ControlFlow<()> {
+        self.update_count(progress.done, progress.total.unwrap_or(0), "")
     }
 
-    /// Shows how far the work is; says whether the user has asked to stop.
-    pub(crate) fn at(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
+    /// Shows that `done` of `total` units are done. Returns `Break` after Ctrl-C.
+    pub(crate) fn update_count(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
         self.show(done, total, || self.text(done, total, message))
     }
 
-    /// The same of work that may end sooner than planned, and whose pace changes: of its share that is done.
-    pub(crate) fn share(&self, done: f64, first: &str, more: &str) -> ControlFlow<()> {
-        self.so_far(done, first, self.left(done).map(Left::AtMost), more)
+    /// Shows the completed fraction of a task that may end sooner than planned and whose speed
+    /// varies. Returns `Break` after Ctrl-C.
+    pub(crate) fn update_fraction(&self, done: f64, first: &str, more: &str) -> ControlFlow<()> {
+        self.update_with_time_left(done, first, self.time_left(done).map(TimeLeft::AtMost), more)
     }
 
-    /// The same where the caller knows what is to be said of it, and when it will be over.
-    pub(crate) fn so_far(&self, done: f64, first: &str, left: Option<Left>, more: &str) -> ControlFlow<()> {
+    /// Shows the completed fraction of a task with a remaining time that the caller has estimated.
+    /// Returns `Break` after Ctrl-C.
+    pub(crate) fn update_with_time_left(
+        &self,
+        done: f64,
+        first: &str,
+        left: Option<TimeLeft>,
+        more: &str,
+    ) -> ControlFlow<()> {
         const STEPS: f64 = 10_000.0;
         self.show((done * STEPS) as u64, STEPS as u64, || {
-            let mut text = format!("{first}, {} gone", clock(self.began.elapsed().as_secs_f64()));
+            let mut text = format!("{first}, {} elapsed", clock(self.start.elapsed().as_secs_f64()));
             // Writing to a string cannot fail.
             let _ = match left {
-                Some(Left::About(seconds)) => write!(text, ", about {} left", clock(seconds)),
-                Some(Left::AtMost(seconds)) => write!(text, ", at most {} left", clock(seconds)),
+                Some(TimeLeft::About(seconds) | TimeLeft::AtMost(seconds)) => {
+                    write!(text, ", ETA {}", clock(seconds))
+                }
                 None => Ok(()),
             };
             if !more.is_empty() {
@@ -126,16 +138,16 @@ impl Bar {
         })
     }
 
-    /// Seconds left, by the pace of the last half minute or so.
-    fn left(&self, done: f64) -> Option<f64> {
-        const LONG: Duration = Duration::from_secs(15);
-        let mut pace = locked(&self.pace);
+    /// Returns the remaining seconds, estimated from the speed of about the last half minute.
+    fn time_left(&self, done: f64) -> Option<f64> {
+        const WINDOW: Duration = Duration::from_secs(15);
+        let mut pace = lock(&self.pace);
         if pace[1].1 == 0.0 {
-            // What was done before this process began is no measure.
-            *pace = [(self.began, done); 2];
+            // Work that was done before this process started says nothing about its speed.
+            *pace = [(self.start, done); 2];
         }
         let [before, last] = *pace;
-        if last.0.elapsed() >= LONG {
+        if last.0.elapsed() >= WINDOW {
             *pace = [last, (Instant::now(), done)];
         }
         let (seconds, share) = (before.0.elapsed().as_secs_f64(), done - before.1);
@@ -146,7 +158,7 @@ impl Bar {
         if !self.ui.quiet && self.ui.terminal {
             let bar = self.shown.get_or_init(|| {
                 let bar = ProgressBar::new(total);
-                // The text is cut where the terminal is too narrow, so that a line is never two.
+                // The text is truncated in a narrow terminal, so that it never takes two lines.
                 if let Ok(style) = ProgressStyle::with_template("{bar:16} {wide_msg}") {
                     bar.set_style(style.progress_chars("=> "));
                 }
@@ -156,8 +168,8 @@ impl Bar {
             bar.set_position(done);
             bar.set_message(text());
         } else if !self.ui.quiet {
-            let mut last = locked(&self.last);
-            if last.elapsed() >= EVERY {
+            let mut last = lock(&self.last);
+            if last.elapsed() >= LINE_INTERVAL {
                 *last = Instant::now();
                 self.ui.say(&text());
             }
@@ -172,7 +184,7 @@ impl Bar {
     fn text(&self, done: u64, total: u64, message: &str) -> String {
         let amount =
             |n: u64| if self.unit == Unit::Bytes { tinylda::format::human_bytes(n) } else { n.to_string() };
-        let gone = self.began.elapsed().as_secs_f64();
+        let elapsed = self.start.elapsed().as_secs_f64();
         let mut text = format!("{} {}", self.what, amount(done));
         // Writing to a string cannot fail.
         if total > 0 {
@@ -181,21 +193,21 @@ impl Bar {
         if !message.is_empty() {
             let _ = write!(text, ", {message}");
         }
-        let _ = write!(text, ", {} gone", clock(gone));
-        // There must be something to judge by: a second, or a hundredth of the work.
-        if total > 0 && done > 0 && (gone > 1.0 || done.saturating_mul(100) >= total) {
-            let left = gone * total.saturating_sub(done) as f64 / done as f64;
-            let _ = write!(text, ", {} left", clock(left));
+        let _ = write!(text, ", {} elapsed", clock(elapsed));
+        // An estimate needs at least one second or one percent of the work.
+        if total > 0 && done > 0 && (elapsed > 1.0 || done.saturating_mul(100) >= total) {
+            let left = elapsed * total.saturating_sub(done) as f64 / done as f64;
+            let _ = write!(text, ", ETA {}", clock(left));
         }
         text
     }
 
-    /// Seconds since it began.
+    /// Returns the seconds since the start of the task.
     pub(crate) fn seconds(&self) -> f64 {
-        self.began.elapsed().as_secs_f64()
+        self.start.elapsed().as_secs_f64()
     }
 
-    /// A message to the user that does not disturb the bar.
+    /// Prints a message without disturbing the progress bar.
     pub(crate) fn say(&self, text: &str) {
         match self.shown.get() {
             Some(bar) => bar.suspend(|| self.ui.say(text)),
@@ -203,23 +215,24 @@ impl Bar {
         }
     }
 
-    pub(crate) fn done(&self) {
+    /// Removes the progress bar.
+    pub(crate) fn finish(&self) {
         if let Some(bar) = self.shown.get() {
             bar.finish_and_clear();
         }
     }
 }
 
-impl Drop for Bar {
+impl Drop for ProgressReporter {
     fn drop(&mut self) {
-        self.done();
+        self.finish();
     }
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn times() {
+    fn clock_times() {
         for (seconds, text) in [(0.2, "0:00"), (75.4, "1:15"), (3600.0, "1:00:00")] {
             assert_eq!(super::clock(seconds), text);
         }

@@ -61,9 +61,9 @@ fn unknown_words_are_told() {
     std::fs::write(f.join("new.txt"), "rain storm aliens\naliens martians\n").unwrap();
     let output = run(f, "infer text.model new.txt --top 1");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("left out: 3 that the vocabulary does not have"), "{said}");
+    assert!(said.contains("dropped: 3 not in the vocabulary"), "{said}");
     assert!(
-        said.contains("1 documents have no word that the model knows, and get the prior's proportions: 2"),
+        said.contains("1 documents contain no word of the model and get the proportions of the prior: 2"),
         "{said}"
     );
     let text = String::from_utf8(output.stdout).unwrap();

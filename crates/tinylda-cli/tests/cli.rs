@@ -453,7 +453,7 @@ fn failures_are_1_and_say_what_to_do() {
             vec!["no/such/folder/x.tlc", "the folder no/such/folder does not exist"],
         ),
         ("import docword.small.txt -o .", vec!["this is a folder"]),
-        ("import small.tlc -o x.tlc", vec!["imported already"]),
+        ("import small.tlc -o x.tlc", vec!["already imported"]),
         ("info empty", vec!["not a tinylda corpus or model file", "empty"]),
         ("info cut.tlc", vec!["cut.tlc", "damaged", "cut short"]),
         ("info missing.tlc", vec!["missing.tlc"]),
@@ -651,7 +651,7 @@ fn killed_and_resumed() {
     assert_eq!(files(f), ["c.tlc", "m.model", "passes.jsonl", "whole.model"]);
     // There is nothing to go on with now.
     let text = stderr(&good(f, &format!("{settings} -o m.model --resume")));
-    assert!(text.contains("m.model is there") && text.contains("--resume"), "{text}");
+    assert!(text.contains("m.model already exists") && text.contains("--resume"), "{text}");
     bad(f, &format!("{settings} -o m.model --checkpoint m.model"), 2, &["--checkpoint", "another"]);
     let text = stderr(&good(f, "train c.tlc -k 3 --passes 1 -o n.model --resume"));
     assert!(text.contains("no checkpoint in n.model.checkpoint"), "{text}");

@@ -36,7 +36,7 @@ fn tables_are_imported() {
     }
     bad(f, "import logs.h5ad -o b.tlc", 1, &["fractional value", "--layer counts"]);
     bad(f, "import csr.npz --layer counts -o b.tlc", 2, &["--layer"]);
-    bad(f, "import logs.h5ad --layer x -o b.tlc", 1, &["there are: X, counts, scaled"]);
+    bad(f, "import logs.h5ad --layer x -o b.tlc", 1, &["available: X, counts, scaled"]);
     assert!(!f.join("b.tlc").exists());
 }
 

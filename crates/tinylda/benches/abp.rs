@@ -1,12 +1,17 @@
-//! Asynchronous belief propagation, transcribed: the reference for accuracy and the authors' loop for speed.
+//! Asynchronous belief propagation as the paper's authors wrote it: the reference for accuracy and
+//! speed.
 //!
 //! ```text
-//! cargo bench --bench abp -- TRAIN.tlc K PASSES OUT [SEED]   (after every power-of-two-ish pass: OUT-PASS.npy, phi [W, K])
+//! cargo bench --bench abp -- TRAIN.tlc K PASSES OUT [SEED]
 //! ```
-//! Messages are stored, K per non-zero (f32, to fit; phi, theta, lambda are f64), and exactly taken out of phi, theta and
-//! lambda before each is renewed; documents in a random order drawn once. alpha = 2/K, beta = 0.01. One thread.
+//!
+//! After passes 10, 20, 50, 100, 200, 300, 500 and the last one, phi \[W, K\] is written to
+//! OUT-PASS.npy, and a line of JSON is printed. Messages are stored, K per non-zero (as f32 to save
+//! memory; phi, theta and lambda are f64), and subtracted exactly from phi, theta and lambda before
+//! each update. Documents are visited in a random order that is drawn once. alpha = 2/K,
+//! beta = 0.01. Runs on one thread.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a program for measuring")]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a benchmark")]
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +23,7 @@ use tinylda::corpus::Block;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let [corpus, k, passes, out, seed @ ..] = &arguments[..] else {
-        println!("abp: give TRAIN.tlc K PASSES OUT [SEED]");
+        println!("usage: abp TRAIN.tlc K PASSES OUT [SEED]");
         return;
     };
     let (k, passes): (usize, u32) = (k.parse().unwrap(), passes.parse().unwrap());

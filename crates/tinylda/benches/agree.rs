@@ -1,9 +1,14 @@
-//! Do a document's topics at the end of training and those that inference finds with the model agree?
+//! Compares the topic proportions of documents at the end of training with those that inference
+//! finds with the trained model.
 //!
-//! `cargo bench -p tinylda --bench agree [-- FILE.tlc [K [ALGORITHM ...]]]`; without a file on a synthetic corpus of 5,000 documents.
-//! For each algorithm: the total variation distance, half the sum of |p - q| over topics, between the proportions of a document at the end
-//! of training and those that its own inference finds; its mean and 95th percentile over documents, and how many documents have
-//! the same largest topic.
+//! ```text
+//! cargo bench -p tinylda --bench agree [-- FILE.tlc [K [ALGORITHM ...]]]
+//! ```
+//!
+//! Without a file, a synthetic corpus of 5,000 documents is used. Prints for each algorithm the
+//! total variation distance (half the sum of |p - q| over topics) of the two proportions: its mean,
+//! median and 95th percentile over documents, and the share of documents with the same largest
+//! topic.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::ops::ControlFlow;
@@ -38,11 +43,11 @@ fn main() {
         let theta = trained.theta.unwrap();
         let model = &trained.model;
         let alpha: f64 = model.alpha().iter().map(|&a| f64::from(a)).sum();
-        let (mut away, mut same) = (Vec::new(), 0);
+        let (mut distances, mut same) = (Vec::new(), 0);
         Mixtures::new(model, &corpus)
             .unwrap()
             .threads(2)
-            .each(
+            .for_each(
                 |mixture, found: &mut Vec<(u64, u64, Vec<f32>)>| {
                     found.push((mixture.number, mixture.tokens, mixture.proportions.to_vec()));
                     Ok(())
@@ -56,7 +61,7 @@ fn main() {
                             .map(|(&n, &a)| (f64::from(n) + f64::from(a)) / (tokens as f64 + alpha))
                             .collect();
                         let pairs = fit.iter().zip(&proportions);
-                        away.push(pairs.map(|(p, &q)| (p - f64::from(q)).abs()).sum::<f64>() / 2.0);
+                        distances.push(pairs.map(|(p, &q)| (p - f64::from(q)).abs()).sum::<f64>() / 2.0);
                         let largest = |p: &[f64]| (0..p.len()).max_by(|&a, &b| p[a].total_cmp(&p[b]));
                         let inferred: Vec<f64> = proportions.iter().map(|&q| f64::from(q)).collect();
                         same += u64::from(largest(&fit) == largest(&inferred));
@@ -66,15 +71,15 @@ fn main() {
                 &mut |_| ControlFlow::Continue(()),
             )
             .unwrap();
-        away.sort_by(f64::total_cmp);
+        distances.sort_by(f64::total_cmp);
         println!(
             "{}: K = {k}, {} documents: total variation distance mean {:.4}, median {:.4}, 95th percentile {:.4}; the same largest topic in {:.1}%",
             algorithm.name(),
-            away.len(),
-            away.iter().sum::<f64>() / away.len() as f64,
-            away[away.len() / 2],
-            away[away.len() * 95 / 100],
-            100.0 * same as f64 / away.len() as f64
+            distances.len(),
+            distances.iter().sum::<f64>() / distances.len() as f64,
+            distances[distances.len() / 2],
+            distances[distances.len() * 95 / 100],
+            100.0 * same as f64 / distances.len() as f64
         );
     }
 }

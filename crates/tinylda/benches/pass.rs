@@ -1,7 +1,12 @@
-//! One pass of sTBP, BP or asynchronous BP as shipped (f32) against the paper's loop transcribed (f64), one thread each, alternating.
+//! Measures a pass of sTBP, BP or asynchronous BP as shipped (f32) against a transcription of the
+//! paper's loop (f64), on one thread each, in alternating runs.
 //!
-//! `cargo bench -p tinylda --bench pass [-- FILE.tlc [K [stbp|bp|abp]]]`; without a file on a synthetic corpus of 5,000 documents.
-//! Prints seconds per pass of each and the ratio; the two must agree in perplexity.
+//! ```text
+//! cargo bench -p tinylda --bench pass [-- FILE.tlc [K [stbp|bp|abp]]]
+//! ```
+//!
+//! Without a file, a synthetic corpus of 5,000 documents is used. Prints the seconds per pass of
+//! both and their ratio. Fails if their perplexities differ.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 #[path = "../tests/common/reference.rs"]
@@ -95,7 +100,7 @@ fn main() {
         trainer
             .train(&corpus, |event| {
                 let Event::Pass(report) = event else { return ControlFlow::Continue(()) };
-                // Without a training perplexity that is computed apart.
+                // Excludes the time of a training perplexity that is computed separately.
                 seconds.push(shape.documents as f64 / report.documents_per_second);
                 if report.pass == PASSES {
                     perplexity = report.train_perplexity;
@@ -109,7 +114,7 @@ fn main() {
         ratios.push(theirs / ours);
         (ours_best, theirs_best) = (ours_best.min(ours), theirs_best.min(theirs));
         println!(
-            "round {}: plain f64 {theirs:.4} s, shipped f32 {ours:.4} s a pass, ratio {:.2}",
+            "round {}: plain f64 {theirs:.4} s, shipped f32 {ours:.4} s per pass, ratio {:.2}",
             round + 1,
             theirs / ours
         );

@@ -1,4 +1,4 @@
-//! All errors of the library.
+//! Errors of the library. Start with [`Error`] and [`Problem`].
 //!
 //! A message names the parameter, or the file and the position in it, then says what is wrong and
 //! what to do about it. Messages begin in lower case and have no final full stop. They refer to
@@ -16,7 +16,7 @@ use crate::format::human_bytes;
 pub(crate) use template::is_name;
 pub use template::{ParameterSpelling, Remedy, Template};
 
-/// What every fallible function of the library returns.
+/// Result of the library's fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A position in a file.
@@ -47,11 +47,11 @@ impl fmt::Display for Position {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The value is of the right type, but not one of the possible values.
+    /// The value has the right type but is not allowed.
     OutOfRange {
         /// The value.
         found: String,
-        /// The possible values, as in "must be …".
+        /// Allowed values, phrased to follow "must be".
         expected: Template,
     },
     /// The value cannot be parsed.
@@ -61,37 +61,37 @@ pub enum Problem {
         /// What it should be.
         expected: Template,
     },
-    /// The parameter is not given, and has no default here.
+    /// The parameter is required here but was not given.
     Missing {
         /// What it should be.
         expected: Template,
     },
-    /// The parameter excludes something else that was given.
+    /// The parameter cannot be combined with something else that was given.
     Conflict {
-        /// The other one: a parameter or, where it is not one, a noun phrase.
+        /// The other side of the conflict: a parameter or a noun phrase.
         with: Template,
     },
-    /// The parameter has a meaning only together with certain others.
+    /// The parameter is only valid together with certain others.
     OnlyWith {
-        /// The others, any one of which would do.
+        /// The other parameters, one of which must be given.
         with: Vec<Template>,
     },
-    /// The parameter needs another one that is not given.
+    /// The parameter requires another one that was not given.
     Requires {
-        /// The other one.
+        /// The missing parameter.
         other: Template,
     },
     /// The parameter, or its value, does not work with this input or on this machine.
     Unsupported {
-        /// The value, where that is what does not work.
+        /// The unsupported value; `None` if the parameter itself is unsupported.
         value: Option<String>,
-        /// Why it does not work.
+        /// Reason why it is not supported.
         reason: Template,
     },
 }
 
 impl Problem {
-    /// The message about the parameter `name`.
+    /// Returns the message about the parameter `name`.
     fn describe(&self, name: &str, spelling: ParameterSpelling<'_>) -> String {
         let parameter = spelling(name, None);
         match self {
@@ -128,7 +128,7 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried: `open`, `read`, `write`, …
+        /// Attempted action: `open`, `read`, `write`, …
         action: &'static str,
         /// The error that the system reported.
         source: std::io::Error,
@@ -186,7 +186,8 @@ pub enum Error {
         /// What the user can do about it.
         remedy: Remedy,
     },
-    /// An entry of a matrix or of a document in memory is not a count. Rows are documents and columns are words.
+    /// An entry of a matrix or of a document in memory is not a valid count. Rows are documents and
+    /// columns are words.
     Value {
         /// The row, counted from 0.
         row: u64,
@@ -197,27 +198,27 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
-    /// The work needs more memory than it may use.
+    /// The operation needs more memory than it may use.
     Memory {
         /// Bytes needed.
         need: u64,
         /// Bytes that may be used.
         have: u64,
-        /// What would make it fit.
+        /// Changes that would reduce the memory needed.
         remedy: Remedy,
     },
     /// The system refused to allocate memory.
     Allocation {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
         /// What the user can do about it.
         remedy: Remedy,
     },
-    /// A computation left the range of its number type.
+    /// A computation exceeded the range of its number type.
     Numeric {
         /// The document, counted from 1.
         document: u64,
-        /// Which computation, as in "numeric overflow in …".
+        /// The computation, phrased to follow "numeric overflow in".
         phase: &'static str,
         /// The offending value.
         found: String,
@@ -239,13 +240,13 @@ pub enum Error {
         path: PathBuf,
         /// The setting that differs: a parameter, or a noun phrase.
         setting: Template,
-        /// Its value in the checkpoint; `None` where it was not set.
+        /// Its value in the checkpoint; `None` if it was not set.
         found: Option<String>,
-        /// Its value in this run; `None` where it is not set.
+        /// Its value in this run; `None` if it is not set.
         wanted: Option<String>,
     },
-    /// The folder has the checkpoint of an unfinished training, and the caller did not say what to
-    /// do with it.
+    /// The folder contains the checkpoint of an unfinished training, and the caller chose neither
+    /// to resume nor to discard it.
     CheckpointExists {
         /// The folder of the checkpoint.
         path: PathBuf,
@@ -263,54 +264,55 @@ impl fmt::Display for Error {
     }
 }
 
-/// Messages contain the system's own where there is one, so that no error has a separate source.
+/// No error has a separate source: a message contains that of the operating system, if any.
 impl std::error::Error for Error {}
 
-/// Constructors for problems with parameters; [`with_remedy`](Error::with_remedy) adds what to do
-/// about them.
+/// Constructors for problems with parameters. [`with_remedy`](Error::with_remedy) adds a remedy.
 #[allow(clippy::needless_pass_by_value, reason = "constructors take values as they come")]
 impl Error {
-    /// The value of a parameter is not one of the possible ones: "alpha must be `expected`, not
+    /// Returns the error for a parameter whose value is not allowed: "alpha must be `expected`, not
     /// `found`".
     pub fn out_of_range(name: &'static str, found: impl ToString, expected: impl Into<Template>) -> Error {
         Error::problem(name, Problem::OutOfRange { found: found.to_string(), expected: expected.into() })
     }
 
-    /// The value of a parameter cannot be parsed: "invalid value "`found`" for glob: expected
-    /// `expected`".
+    /// Returns the error for a parameter whose value cannot be parsed: "invalid value "`found`" for
+    /// glob: expected `expected`".
     pub fn parse(name: &'static str, found: impl ToString, expected: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Parse { found: found.to_string(), expected: expected.into() })
     }
 
-    /// A parameter is not given although it has no default: "text_column is missing: expected
-    /// `expected`".
+    /// Returns the error for a required parameter that was not given: "text_column is missing:
+    /// expected `expected`".
     pub fn missing(name: &'static str, expected: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Missing { expected: expected.into() })
     }
 
-    /// A parameter excludes another one: "optimize cannot be combined with `with`".
+    /// Returns the error for parameters that exclude each other: "optimize cannot be combined with
+    /// `with`".
     pub fn conflict(name: &'static str, with: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Conflict { with: with.into() })
     }
 
-    /// A parameter has a meaning only with certain others: "kappa is only valid with `with`".
+    /// Returns the error for a parameter that is only valid with certain others: "kappa is only
+    /// valid with `with`".
     pub fn only_with(name: &'static str, with: impl IntoIterator<Item: Into<Template>>) -> Error {
         Error::problem(name, Problem::OnlyWith { with: with.into_iter().map(Into::into).collect() })
     }
 
-    /// A parameter needs another one: "burn_in requires `other`".
+    /// Returns the error for a parameter that requires another one: "burn_in requires `other`".
     pub fn requires(name: &'static str, other: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Requires { other: other.into() })
     }
 
-    /// A parameter does not work with this input or on this machine: "threads is not supported:
-    /// `reason`".
+    /// Returns the error for a parameter that does not work with this input or on this machine:
+    /// "threads is not supported: `reason`".
     pub fn unsupported(name: &'static str, reason: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Unsupported { value: None, reason: reason.into() })
     }
 
-    /// A value of a parameter does not work with this input or on this machine: "algorithm=gibbs is
-    /// not supported: `reason`".
+    /// Returns the error for a value of a parameter that does not work with this input or on this
+    /// machine: "algorithm=gibbs is not supported: `reason`".
     pub fn unsupported_value(name: &'static str, value: impl ToString, reason: impl Into<Template>) -> Error {
         Error::problem(name, Problem::Unsupported { value: Some(value.to_string()), reason: reason.into() })
     }
@@ -319,7 +321,7 @@ impl Error {
         Error::Parameter { name, problem, remedy: Remedy::default() }
     }
 
-    /// The same error with another remedy; unchanged where the kind of error has none of its own.
+    /// Replaces the remedy of the error. Variants without a `remedy` field are returned unchanged.
     #[must_use]
     pub fn with_remedy(mut self, with: impl Into<Remedy>) -> Error {
         if let Error::Input { remedy, .. }
@@ -335,19 +337,19 @@ impl Error {
 }
 
 impl Error {
-    /// The message, with parameters spelled the caller's way.
+    /// Returns the message and the remedy, with parameters spelled the caller's way.
     pub fn describe(&self, spelling: ParameterSpelling<'_>) -> String {
-        let what = self.what(spelling);
+        let message = self.message(spelling);
         match self.remedy() {
-            None => what,
+            None => message,
             Some(remedy) => {
-                let between = if remedy.is_sentence() { ". " } else { "; " };
-                format!("{what}{between}{}", remedy.render(spelling))
+                let separator = if remedy.is_sentence() { ". " } else { "; " };
+                format!("{message}{separator}{}", remedy.render(spelling))
             }
         }
     }
 
-    /// The parameter that is wrong, where the error is about one.
+    /// Returns the name of the parameter that the error is about, if any.
     pub fn parameter(&self) -> Option<&str> {
         match self {
             Error::Parameter { name, .. } => Some(name),
@@ -357,7 +359,7 @@ impl Error {
         }
     }
 
-    /// What the user can do about it, where that is known.
+    /// Returns what the user can do about the error, if that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         let remedy = match self {
             Error::Io { source, .. } => Remedy::from(remedy_for_io(source)),
@@ -391,8 +393,8 @@ impl Error {
         Some(remedy).filter(|remedy| !remedy.is_empty())
     }
 
-    /// The message without the remedy.
-    fn what(&self, spelling: ParameterSpelling<'_>) -> String {
+    /// Returns the message without the remedy.
+    fn message(&self, spelling: ParameterSpelling<'_>) -> String {
         match self {
             Error::Io { path, action, source } => format!("cannot {action} {}: {source}", path.display()),
             Error::Input { path, position, found, expected, .. } => {
@@ -435,7 +437,7 @@ impl Error {
                 format!("{path}: the checkpoint was created {before} {}, {now} {}", set(found), set(wanted))
             }
             Error::CheckpointExists { path } => {
-                format!("{}: the folder has the checkpoint of an unfinished training", path.display())
+                format!("{}: the folder contains the checkpoint of an unfinished training", path.display())
             }
             Error::FolderInUse { path } => {
                 format!("{}: another training is using this folder", path.display())
@@ -443,29 +445,30 @@ impl Error {
         }
     }
 
-    /// An error of the operating system on `path`, as a function for `map_err`.
+    /// Returns a function for `map_err` that turns an error of the operating system into one about
+    /// `path`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
         let path = path.to_path_buf();
         move |source| Error::Io { path, action, source }
     }
 
-    /// A damaged corpus file.
+    /// Returns the error for a damaged corpus file.
     pub(crate) fn damaged_corpus(path: &Path, position: Position, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "corpus", position, found: found.into() }
     }
 
-    /// A damaged file of a checkpoint.
+    /// Returns the error for a damaged checkpoint file.
     pub(crate) fn damaged_checkpoint(path: &Path, position: Position, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "checkpoint", position, found: found.into() }
     }
 
-    /// A damaged model file.
+    /// Returns the error for a damaged model file.
     pub(crate) fn damaged_model(path: &Path, position: Position, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "model", position, found: found.into() }
     }
 }
 
-/// A setting with its value; alone where there is none.
+/// Renders a setting with its value, if it has one.
 fn with_value(setting: &Template, value: Option<&str>, spelling: ParameterSpelling<'_>) -> String {
     match (setting.as_parameter(), value) {
         (Some(name), value) => spelling(name, value),
@@ -474,7 +477,7 @@ fn with_value(setting: &Template, value: Option<&str>, spelling: ParameterSpelli
     }
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins alternatives: `a`, `a or b`, `a, b or c`.
 fn one_of(all: &[String]) -> String {
     match all {
         [] => "nothing".to_owned(),
@@ -483,7 +486,7 @@ fn one_of(all: &[String]) -> String {
     }
 }
 
-/// What to do about the most frequent failures of the system.
+/// Returns the remedy for the most frequent errors of the operating system; empty for others.
 fn remedy_for_io(source: &std::io::Error) -> &'static str {
     use std::io::ErrorKind as Kind;
     match source.kind() {
@@ -493,29 +496,31 @@ fn remedy_for_io(source: &std::io::Error) -> &'static str {
             "free some space, or choose a folder on another disk; no incomplete file was left behind"
         }
         Kind::ReadOnlyFilesystem => "choose a folder that can be written to",
-        Kind::AlreadyExists | Kind::NotADirectory => "a file of that name exists, choose another folder",
-        Kind::IsADirectory => "this is a folder, name a file",
+        Kind::AlreadyExists | Kind::NotADirectory => "a file with that name exists, choose another folder",
+        Kind::IsADirectory => "this is a folder, specify a file",
         _ => "",
     }
 }
 
 thread_local! {
-    static CAUGHT: Cell<bool> = const { Cell::new(false) };
+    static PANIC_IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread would be caught now and become an [`Error`]. A panic hook may
-/// ask, and keep silent. The library sets no hook of its own, since a process has only one.
+/// Returns whether a panic of this thread would currently be caught and become an [`Error`].
+///
+/// A panic hook can call this function to suppress its message. The library does not install a
+/// hook, since a process has only one.
 pub fn panic_is_caught() -> bool {
-    CAUGHT.get()
+    PANIC_IS_CAUGHT.get()
 }
 
-/// Calls foreign code that may panic; returns `None` where it does. Values that the code was
-/// changing must not be used then.
+/// Calls third-party code that may panic. Returns `None` if it does; values that the code was
+/// modifying must not be used then.
 #[cfg(feature = "parquet")]
-pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
-    let before = CAUGHT.replace(true);
+pub(crate) fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
+    let before = PANIC_IS_CAUGHT.replace(true);
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
-    CAUGHT.set(before);
+    PANIC_IS_CAUGHT.set(before);
     result.ok()
 }
 
@@ -523,7 +528,7 @@ pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
 mod tests {
     use super::*;
 
-    /// The spelling of another caller.
+    /// Spells parameters like a caller other than the library.
     fn option(name: &str, value: Option<&str>) -> String {
         let option = format!("/{name}");
         value.map_or(option.clone(), |value| format!("{option}:{value}"))

@@ -1,12 +1,13 @@
-//! What a build without one of the cargo features answers.
+//! The error of a build without an optional cargo feature.
 
 use std::io;
 use std::path::Path;
 
 use crate::error::Error;
 
-/// The error for a file that cannot be read or written (`action`) without a cargo feature.
-pub(crate) fn missing(feature: &str, action: &'static str, path: &Path) -> Error {
+/// Returns the error for a file that needs a cargo feature this build lacks. `action` is `read` or
+/// `write`.
+pub(crate) fn missing_feature(feature: &str, action: &'static str, path: &Path) -> Error {
     let text = format!("this build of tinylda lacks the feature `{feature}`");
     Error::io(action, path)(io::Error::new(io::ErrorKind::Unsupported, text))
 }

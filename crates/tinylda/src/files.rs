@@ -1,4 +1,8 @@
-//! The only place where files are made and read at a position: every write is whole or not there at all.
+//! File access: atomic writes, reads and writes at a position, and the abstraction over files and
+//! memory (`ByteSource`, `ByteSink`).
+//!
+//! No other module creates output files or reads at a position. This module does not know what the
+//! bytes mean. Start with `AtomicFile`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -6,24 +10,27 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Position, Result};
 
-/// What temporary names begin and end with.
-const PREFIX: &str = ".tinylda-";
-const SUFFIX: &str = ".tmp";
+/// Default prefix of the names of temporary files.
+const TEMPORARY_PREFIX: &str = ".tinylda-";
+/// Suffix of the names of all temporary files.
+const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// Takes away what a process that was killed has left in a folder: temporary files whose names begin like this.
+/// Removes the temporary files in a folder whose names begin with `prefix`. A killed process leaves
+/// them behind. Failures are ignored.
 pub(crate) fn remove_temporary(folder: &Path, prefix: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(SUFFIX)) {
+        if name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(TEMPORARY_SUFFIX)) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-/// A file that appears under its name when it is complete, and not before.
+/// A file that appears under its final name only when it is complete.
 ///
-/// It is written under a temporary name in the same folder, synced, and renamed. Dropped before
-/// [`commit`](AtomicFile::commit), it leaves nothing behind and an older file of that name untouched.
+/// It is written under a temporary name in the same folder, synced, and renamed. If it is dropped
+/// before [`commit`](AtomicFile::commit), the temporary file is removed and an existing file with
+/// the final name is left unchanged.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     path: PathBuf,
@@ -31,12 +38,14 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
+    /// Creates a temporary file that becomes `path` when it is committed.
     pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
-        AtomicFile::create_as(path, PREFIX)
+        AtomicFile::create_with_prefix(path, TEMPORARY_PREFIX)
     }
 
-    /// The same with a temporary name that begins like this.
-    pub(crate) fn create_as(path: &Path, prefix: &str) -> Result<AtomicFile> {
+    /// Creates a temporary file whose name begins with `prefix` and that becomes `path` when it is
+    /// committed.
+    pub(crate) fn create_with_prefix(path: &Path, prefix: &str) -> Result<AtomicFile> {
         let path = follow_link(path);
         if let Ok(existing) = path.metadata()
             && !existing.is_file()
@@ -52,23 +61,25 @@ impl AtomicFile {
         }
         let folder = folder_of(&path);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(prefix).suffix(SUFFIX);
+        builder.prefix(prefix).suffix(TEMPORARY_SUFFIX);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // Narrowed by the user's umask, as for any file a program makes.
+            // The user's umask restricts these permissions, as for any new file.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let file = builder.tempfile_in(&folder).map_err(|e| Error::io("create", &path)(bare(e)))?;
+        let file = builder
+            .tempfile_in(&folder)
+            .map_err(|e| Error::io("create", &path)(without_temporary_name(e)))?;
         Ok(AtomicFile { path, out: BufWriter::with_capacity(1 << 18, file) })
     }
 
-    /// The file itself, to read back what was written and flushed.
+    /// Returns the underlying file, for reading back bytes that were written and flushed.
     pub(crate) fn file(&self) -> &File {
         self.out.get_ref().as_file()
     }
 
-    /// Overwrites bytes that were written before; the position for further writes is the end again.
+    /// Overwrites bytes that were written before. Further writes append at the end again.
     pub(crate) fn patch(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
         let attempt = (|| {
             self.out.seek(SeekFrom::Start(position))?;
@@ -78,22 +89,24 @@ impl AtomicFile {
         attempt.map_err(Error::io("write", &self.path))
     }
 
+    /// Appends bytes.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.write_all(bytes).map_err(Error::io("write", &self.path))
     }
 
-    /// Brings everything to the disk, under the temporary name still.
+    /// Flushes and syncs everything to disk. The file keeps its temporary name.
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.out.flush().and_then(|()| self.file().sync_all()).map_err(Error::io("write", &self.path))
     }
 
-    /// Makes the file appear under its name.
+    /// Syncs the file and renames it to its final name.
     pub(crate) fn commit(mut self) -> Result<()> {
         self.sync()?;
         let path = self.path;
         let file = self.out.into_inner().map_err(|e| Error::io("write", &path)(e.into_error()))?;
         file.persist(&path).map_err(|e| Error::io("write", &path)(e.error))?;
-        // The rename itself is on disk once the folder is; a folder that cannot be synced is no failure.
+        // The rename is durable once the folder is synced. Some file systems cannot sync folders,
+        // so a failure is ignored.
         if let Ok(folder) = File::open(folder_of(&path)) {
             let _ = folder.sync_all();
         }
@@ -101,11 +114,11 @@ impl AtomicFile {
     }
 }
 
-/// Where a file format can be written: a file or memory.
+/// A destination for a file format: a file or memory.
 pub(crate) trait ByteSink {
     /// Appends bytes.
     fn put(&mut self, bytes: &[u8]) -> Result<()>;
-    /// Overwrites bytes that were written before; the next [`put`](ByteSink::put) appends again.
+    /// Overwrites bytes that were written before. The next [`put`](ByteSink::put) appends again.
     fn patch(&mut self, position: u64, bytes: &[u8]) -> Result<()>;
 }
 
@@ -138,14 +151,14 @@ impl ByteSink for Vec<u8> {
 
 /// A sink that computes the CRC-32 of everything written to it.
 #[derive(Debug)]
-pub(crate) struct Summed<S = AtomicFile> {
+pub(crate) struct ChecksumWriter<S = AtomicFile> {
     out: S,
     crc: crc32fast::Hasher,
 }
 
-impl<S: ByteSink> Summed<S> {
-    pub(crate) fn new(out: S) -> Summed<S> {
-        Summed { out, crc: crc32fast::Hasher::new() }
+impl<S: ByteSink> ChecksumWriter<S> {
+    pub(crate) fn new(out: S) -> ChecksumWriter<S> {
+        ChecksumWriter { out, crc: crc32fast::Hasher::new() }
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -153,8 +166,8 @@ impl<S: ByteSink> Summed<S> {
         self.out.put(bytes)
     }
 
-    /// CRC-32 of what was written so far.
-    pub(crate) fn sum(&self) -> u32 {
+    /// Returns the CRC-32 of everything written so far.
+    pub(crate) fn checksum(&self) -> u32 {
         self.crc.clone().finalize()
     }
 
@@ -163,10 +176,10 @@ impl<S: ByteSink> Summed<S> {
     }
 }
 
-/// The name that errors give to bytes in memory, in place of a path.
+/// Name of bytes in memory that errors show instead of a path.
 pub(crate) const MEMORY: &str = "<memory>";
 
-/// Bytes that are read at any position, by any number of threads at a time: an open file or a slice.
+/// Bytes that several threads can read at any position at the same time: an open file or a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ByteSource<'a> {
     /// An open file, and its path for error messages.
@@ -176,7 +189,7 @@ pub(crate) enum ByteSource<'a> {
 }
 
 impl<'a> ByteSource<'a> {
-    /// The path of the file, or [`MEMORY`]: the name to use in errors.
+    /// Returns the name to use in errors: the path of the file, or [`MEMORY`].
     pub(crate) fn origin(self) -> &'a Path {
         match self {
             ByteSource::File { path, .. } => path,
@@ -184,18 +197,20 @@ impl<'a> ByteSource<'a> {
         }
     }
 
-    /// Fills `buffer` from `position` on. Fewer bytes are an [`io::ErrorKind::UnexpectedEof`].
+    /// Fills `buffer` with the bytes that start at `position`. If there are fewer, the error is
+    /// [`io::ErrorKind::UnexpectedEof`].
     pub(crate) fn read_exact_at(self, buffer: &mut [u8], position: u64) -> io::Result<()> {
         match self {
             ByteSource::File { file, .. } => read_at(file, buffer, position),
             ByteSource::Memory(bytes) => {
-                buffer.copy_from_slice(part(bytes, position, buffer.len())?);
+                buffer.copy_from_slice(slice_at(bytes, position, buffer.len())?);
                 Ok(())
             }
         }
     }
 
-    /// Returns `length` bytes from `position` on. A file is read into `buffer`; bytes in memory are not copied.
+    /// Returns the `length` bytes that start at `position`. A file is read into `buffer`; bytes in
+    /// memory are not copied.
     pub(crate) fn read_slice<'b>(
         self,
         position: u64,
@@ -211,12 +226,13 @@ impl<'a> ByteSource<'a> {
                 read_at(file, buffer, position)?;
                 Ok(buffer)
             }
-            ByteSource::Memory(bytes) => part(bytes, position, length),
+            ByteSource::Memory(bytes) => slice_at(bytes, position, length),
         }
     }
 }
 
-fn part(bytes: &[u8], position: u64, length: usize) -> io::Result<&[u8]> {
+/// Returns `length` bytes of a slice from `position` on, or [`io::ErrorKind::UnexpectedEof`].
+fn slice_at(bytes: &[u8], position: u64, length: usize) -> io::Result<&[u8]> {
     let start = usize::try_from(position).unwrap_or(usize::MAX);
     bytes.get(start..start.saturating_add(length)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
@@ -236,7 +252,8 @@ impl Seek for AtomicFile {
     }
 }
 
-/// The file that a link points to, whether it is there or not, so that it is replaced and not the link.
+/// Resolves a symbolic link, so that its target is replaced and not the link. The target need not
+/// exist.
 fn follow_link(path: &Path) -> PathBuf {
     match (path.canonicalize(), std::fs::read_link(path)) {
         (Ok(real), _) => real,
@@ -245,13 +262,13 @@ fn follow_link(path: &Path) -> PathBuf {
     }
 }
 
-/// The system's own word, without the temporary name that `tempfile` adds to it.
-fn bare(error: io::Error) -> io::Error {
+/// Returns the error of the operating system without the temporary name that `tempfile` adds to it.
+fn without_temporary_name(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|e| e.source()).and_then(|e| e.downcast_ref::<io::Error>());
     inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }
 
-/// The folder in which a file lies or will lie.
+/// Returns the folder that contains `path`; `.` if the path has no folder.
 pub(crate) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
@@ -259,7 +276,9 @@ pub(crate) fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens a `corpus` or `model` file, which is read by position, and returns it with its length.
+/// Opens a regular file for reading at a position. Returns the file and its length in bytes.
+///
+/// `kind` is `corpus` or `model` and is used in errors.
 pub(crate) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let metadata = file.metadata().map_err(Error::io("open", path))?;
@@ -272,7 +291,9 @@ pub(crate) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
     Ok((file, metadata.len()))
 }
 
-/// The error for a `corpus` or `model` that arrives in a stream, where it cannot be read by position.
+/// Returns the error for a file that is a stream and therefore cannot be read at a position.
+///
+/// `kind` is `corpus` or `model`.
 pub(crate) fn not_regular(path: &Path, kind: &str) -> Error {
     Error::Input {
         path: path.to_path_buf(),
@@ -283,7 +304,7 @@ pub(crate) fn not_regular(path: &Path, kind: &str) -> Error {
     }
 }
 
-/// Reads exactly `buffer.len()` bytes at `position`, without moving any shared position.
+/// Reads exactly `buffer.len()` bytes at `position`, without moving the file's shared position.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -305,7 +326,7 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Resu
     }
 }
 
-/// Writes all bytes at `position`, without moving any shared position.
+/// Writes all bytes at `position`, without moving the file's shared position.
 pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -324,13 +345,14 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<(
     }
 }
 
-/// Whether a file of this name could be written, found out by making one and taking it away again.
+/// Checks that a file with this name can be written, by creating and removing a temporary file next
+/// to it.
 pub fn check_writable(path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     AtomicFile::create(path).map(drop)
 }
 
-/// Writes a file that appears when it is whole.
+/// Writes a file atomically: it appears under its name only when it is complete.
 pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let path = path.as_ref();
     let mut file = AtomicFile::create(path)?;
@@ -338,7 +360,7 @@ pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
-/// Whether two names mean the same file, which need not be there yet.
+/// Returns whether two paths refer to the same file. The file need not exist yet.
 pub fn same_file(a: impl AsRef<Path>, b: impl AsRef<Path>) -> bool {
     let a = a.as_ref();
     let b = b.as_ref();

@@ -1,6 +1,6 @@
-//! Numbers and sizes as text for people.
+//! Formatting of numbers and sizes for display to users.
 
-/// A size in bytes with a binary unit: `1.5 GiB`.
+/// Formats a size in bytes with a binary unit, such as `1.5 GiB`.
 pub fn human_bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -10,7 +10,7 @@ pub fn human_bytes(bytes: u64) -> String {
     format!("{:.1} {}", bytes as f64 / (1u64 << (10 * power)) as f64, UNITS[power as usize - 1])
 }
 
-/// A number with separators of thousands: `1,234,567`.
+/// Formats a number with thousands separators, such as `1,234,567`.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

@@ -1,12 +1,13 @@
-//! Topic models (latent Dirichlet allocation) for collections bigger than the machine's memory.
+//! Topic models (latent Dirichlet allocation) for collections larger than the machine's memory.
 //!
 //! Data flow:
 //!
 //! ```text
-//! text, UCI, … -> corpus::ingest -> FILE.tlc (blocks) -> store -> train { updater(piece, topics) } -> FILE.model -> infer, eval, report
+//! text, UCI, … -> corpus::ingest -> FILE.tlc (blocks) -> store
+//!     -> train { updater(piece, topics) } -> FILE.model -> infer, eval, export, report
 //! ```
 //!
-//! Build a corpus in memory, train with a callback, and look at the words of the topics:
+//! Build a corpus in memory, train with a callback, and print the top words of the topics:
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -46,7 +47,8 @@
 //! #     builder.add_document(&[(2, 2), (3, 3)])?;
 //! # }
 //! # let corpus = builder.build()?;
-//! let model = Trainer::new(2).alpha(0.1).passes(30).train(&corpus, |_| ControlFlow::Continue(()))?.model;
+//! let trainer = Trainer::new(2).alpha(0.1).passes(30);
+//! let model = trainer.train(&corpus, |_| ControlFlow::Continue(()))?.model;
 //! let mut inferencer = Inferencer::new(&model, Inference::Own)?;
 //! let theta = inferencer.theta(0, Document { words: &[0, 1], counts: &[2, 1] })?;
 //! assert_eq!(theta.len(), 2);
@@ -65,14 +67,15 @@
 //! # }
 //! # let corpus = builder.build()?;
 //! let model = Trainer::new(2).passes(5).train(&corpus, |_| ControlFlow::Continue(()))?.model;
-//! # let folder = tempfile::tempdir().map_err(|source| tinylda::Error::Io { path: "/tmp".into(), action: "create", source })?;
+//! # let io = |source| tinylda::Error::Io { path: "/tmp".into(), action: "create", source };
+//! # let folder = tempfile::tempdir().map_err(io)?;
 //! # let path = folder.path().join("sport.model");
 //! model.save(&path)?;
 //! assert_eq!(Model::load(&path)?, model);
 //! # Ok::<(), tinylda::Error>(())
 //! ```
 //!
-//! Plan the memory of a training before it starts:
+//! Plan the memory of a training before starting it:
 //!
 //! ```
 //! use tinylda::{CorpusBuilder, Trainer};
@@ -87,7 +90,7 @@
 //! # Ok::<(), tinylda::Error>(())
 //! ```
 //!
-//! Stop early, with the topics found so far:
+//! Stop early and keep the topics found so far:
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -106,7 +109,8 @@
 //! # Ok::<(), tinylda::Error>(())
 //! ```
 //!
-//! Train to a file with checkpoints, stop, and resume to the same bytes:
+//! Train to a file with checkpoints, stop, and resume. The result is byte-identical to an
+//! uninterrupted run:
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -117,7 +121,8 @@
 //! #     builder.add_document(&[(2, 2), (3, 3)])?;
 //! # }
 //! # let corpus = builder.build()?;
-//! # let folder = tempfile::tempdir().map_err(|source| tinylda::Error::Io { path: "/tmp".into(), action: "create", source })?;
+//! # let io = |source| tinylda::Error::Io { path: "/tmp".into(), action: "create", source };
+//! # let folder = tempfile::tempdir().map_err(io)?;
 //! # let folder = folder.path();
 //! let trainer = Trainer::new(2).passes(20).checkpoint(folder.join("checkpoint"), None);
 //! let stopped = trainer.train_to(&corpus, &folder.join("sport.model"), |event| match event {
@@ -127,12 +132,14 @@
 //! assert!(matches!(stopped, Err(Error::Stopped { .. })));
 //!
 //! let resumed = trainer.resume(Resume::Yes);
-//! let summary = resumed.train_to(&corpus, &folder.join("sport.model"), |_| ControlFlow::Continue(()))?;
+//! let path = folder.join("sport.model");
+//! let summary = resumed.train_to(&corpus, &path, |_| ControlFlow::Continue(()))?;
 //! assert_eq!(summary.passes, 20);
 //! # Ok::<(), tinylda::Error>(())
 //! ```
 //!
-//! The library never prints, never exits and reads no environment variable: that is the program's part.
+//! The library does not print, exit the process or read environment variables; that is up to the
+//! program.
 
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp))]

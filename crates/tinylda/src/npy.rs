@@ -1,4 +1,4 @@
-//! The header of NumPy array files (`.npy`), which `.npz` archives consist of.
+//! The header of NumPy array files (`.npy`). `.npz` archives consist of such files.
 
 /// Returns the header of an array file in NumPy's format version 1.0.
 ///
@@ -6,7 +6,7 @@
 /// length of the header is a multiple of 64.
 pub(crate) fn npy_header(dtype: &str, shape: &str) -> Vec<u8> {
     let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
-    // Magic number, version and length take 10 bytes, and the last byte is a line feed.
+    // The magic number, the version and the length take 10 bytes; the last byte is a line feed.
     let padding = 63 - (text.len() + 10) % 64;
     text.push_str(&" ".repeat(padding));
     text.push('\n');

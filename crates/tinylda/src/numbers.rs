@@ -1,14 +1,22 @@
-//! Rows of numbers as bytes, least byte first: what is kept of documents, and checkpoints.
+//! Conversion of numbers to bytes and text.
+//!
+//! [`put`] and [`take`] convert slices to little-endian bytes and back; [`NumberWriter`] and
+//! [`NumberReader`] do so in a stream. They serve the stored state of documents and checkpoints.
+//! [`push_number`] and [`push_share`] append decimal text. Nothing here knows what the numbers
+//! mean.
 
 use crate::error::Result;
 
-/// Bytes that a [`NumberWriter`] or [`NumberReader`] holds.
+/// Size in bytes of the buffer of a [`NumberWriter`] or [`NumberReader`].
 pub(crate) const STREAM_BYTES: usize = 1 << 16;
 
-/// A number of so many bytes.
+/// A number with a fixed size in bytes.
 pub(crate) trait Number: Copy + Default {
+    /// Size in bytes.
     const BYTES: usize;
+    /// Writes the number as [`BYTES`](Number::BYTES) little-endian bytes.
     fn put(self, to: &mut [u8]);
+    /// Reads a number from [`BYTES`](Number::BYTES) little-endian bytes.
     fn get(from: &[u8]) -> Self;
 }
 
@@ -32,7 +40,7 @@ macro_rules! number {
 
 number!(u8, u16, u32, u64, i64, f32, f64);
 
-/// Appends numbers.
+/// Appends numbers to `out` as little-endian bytes.
 pub(crate) fn put<T: Number>(values: &[T], out: &mut Vec<u8>) {
     let from = out.len();
     out.resize(from + values.len() * T::BYTES, 0);
@@ -41,7 +49,8 @@ pub(crate) fn put<T: Number>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
-/// Takes `n` numbers from the front; nothing where there are too few bytes.
+/// Moves `n` numbers from the front of `bytes` to `out`, which is cleared first. Returns `None` if
+/// there are too few bytes.
 pub(crate) fn take<T: Number>(bytes: &mut &[u8], n: usize, out: &mut Vec<T>) -> Option<()> {
     out.clear();
     let length = n.checked_mul(T::BYTES).filter(|&length| length <= bytes.len())?;
@@ -52,7 +61,8 @@ pub(crate) fn take<T: Number>(bytes: &mut &[u8], n: usize, out: &mut Vec<T>) -> 
     Some(())
 }
 
-/// Writes rows of numbers through a buffer of [`STREAM_BYTES`], so that a long record is never in memory as bytes.
+/// Writes slices of numbers through a buffer of [`STREAM_BYTES`], so that a long record is never
+/// held in memory as bytes.
 pub(crate) struct NumberWriter<'a> {
     buffer: Vec<u8>,
     write: &'a mut dyn FnMut(&[u8]) -> Result<()>,
@@ -63,17 +73,18 @@ impl<'a> NumberWriter<'a> {
         NumberWriter { buffer: Vec::new(), write }
     }
 
+    /// Appends numbers.
     pub(crate) fn put<T: Number>(&mut self, values: &[T]) -> Result<()> {
-        for some in values.chunks(STREAM_BYTES / T::BYTES) {
-            if self.buffer.len() + some.len() * T::BYTES > STREAM_BYTES {
+        for chunk in values.chunks(STREAM_BYTES / T::BYTES) {
+            if self.buffer.len() + chunk.len() * T::BYTES > STREAM_BYTES {
                 self.flush()?;
             }
-            put(some, &mut self.buffer);
+            put(chunk, &mut self.buffer);
         }
         Ok(())
     }
 
-    /// Hands on what is still in the buffer.
+    /// Writes the remaining bytes of the buffer.
     pub(crate) fn flush(&mut self) -> Result<()> {
         (self.write)(&self.buffer)?;
         self.buffer.clear();
@@ -84,69 +95,71 @@ impl<'a> NumberWriter<'a> {
 /// Reads what a [`NumberWriter`] wrote, through a buffer of [`STREAM_BYTES`].
 pub(crate) struct NumberReader<'a> {
     buffer: Vec<u8>,
-    /// Bytes of the buffer that were taken.
-    taken: usize,
-    /// Bytes that were not read into the buffer yet.
-    left: u64,
+    /// Number of bytes of the buffer that have been consumed.
+    consumed: usize,
+    /// Number of bytes of the record that have not been read into the buffer yet.
+    unread: u64,
     read: &'a mut dyn FnMut(&mut [u8]) -> Result<()>,
 }
 
 impl<'a> NumberReader<'a> {
-    /// Reads a record of so many bytes.
+    /// Creates a reader of a record of `bytes` bytes.
     pub(crate) fn new(bytes: u64, read: &'a mut dyn FnMut(&mut [u8]) -> Result<()>) -> NumberReader<'a> {
-        NumberReader { buffer: Vec::new(), taken: 0, left: bytes, read }
+        NumberReader { buffer: Vec::new(), consumed: 0, unread: bytes, read }
     }
 
-    /// Whether nothing is left.
+    /// Returns whether the whole record has been consumed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.left == 0 && self.taken == self.buffer.len()
+        self.unread == 0 && self.consumed == self.buffer.len()
     }
 
-    /// Takes `n` numbers; none where there are too few bytes.
+    /// Reads `n` numbers into `out`, which is cleared first. Returns `None` if there are too few
+    /// bytes; nothing is consumed then.
     pub(crate) fn take<T: Number>(&mut self, n: usize, out: &mut Vec<T>) -> Result<Option<()>> {
         out.clear();
-        let there = self.left.saturating_add((self.buffer.len() - self.taken) as u64);
-        if (n as u64).checked_mul(T::BYTES as u64).is_none_or(|bytes| bytes > there) {
+        let available = self.unread.saturating_add((self.buffer.len() - self.consumed) as u64);
+        if (n as u64).checked_mul(T::BYTES as u64).is_none_or(|bytes| bytes > available) {
             return Ok(None);
         }
         out.reserve_exact(n);
         while out.len() < n {
-            if self.buffer.len() - self.taken < T::BYTES {
+            if self.buffer.len() - self.consumed < T::BYTES {
                 self.fill()?;
             }
             let wanted = (n - out.len()) * T::BYTES;
-            let there = (self.buffer.len() - self.taken) / T::BYTES * T::BYTES;
-            let some = &self.buffer[self.taken..self.taken + wanted.min(there)];
-            out.extend(some.chunks_exact(T::BYTES).map(T::get));
-            self.taken += some.len();
+            let buffered = (self.buffer.len() - self.consumed) / T::BYTES * T::BYTES;
+            let bytes = &self.buffer[self.consumed..self.consumed + wanted.min(buffered)];
+            out.extend(bytes.chunks_exact(T::BYTES).map(T::get));
+            self.consumed += bytes.len();
         }
         Ok(Some(()))
     }
 
-    /// Reads the rest and forgets it.
+    /// Reads and discards the rest of the record.
     pub(crate) fn skip(&mut self) -> Result<()> {
-        while self.left > 0 {
-            self.taken = self.buffer.len();
+        while self.unread > 0 {
+            self.consumed = self.buffer.len();
             self.fill()?;
         }
-        self.taken = self.buffer.len();
+        self.consumed = self.buffer.len();
         Ok(())
     }
 
-    /// Fills the buffer behind what was not taken of it.
+    /// Removes the consumed bytes from the buffer and fills it up.
     fn fill(&mut self) -> Result<()> {
-        self.buffer.drain(..self.taken);
-        self.taken = 0;
+        self.buffer.drain(..self.consumed);
+        self.consumed = 0;
         let from = self.buffer.len();
-        let more = self.left.min((STREAM_BYTES - from) as u64) as usize;
+        let more = self.unread.min((STREAM_BYTES - from) as u64) as usize;
         self.buffer.resize(from + more, 0);
         (self.read)(&mut self.buffer[from..])?;
-        self.left -= more as u64;
+        self.unread -= more as u64;
         Ok(())
     }
 }
 
-/// Appends decimal digits; a good deal faster than the formatting machinery, on billions of numbers.
+/// Appends the decimal digits of `n`. This is considerably faster than `write!`, which matters for
+/// billions of numbers.
 pub(crate) fn push_number(out: &mut Vec<u8>, mut n: u64) {
     let start = out.len();
     loop {
@@ -159,8 +172,9 @@ pub(crate) fn push_number(out: &mut Vec<u8>, mut n: u64) {
     out[start..].reverse();
 }
 
-/// Appends a share from 0 to 1 with eight decimals, without zeros at the end: as many as an f32 near 1 has, and an order of magnitude
-/// faster than the formatting machinery.
+/// Appends a share from 0 to 1, rounded to eight decimals, without trailing zeros.
+///
+/// An `f32` near 1 has about eight decimals. This is an order of magnitude faster than `write!`.
 pub(crate) fn push_share(out: &mut Vec<u8>, share: f32) {
     const ONE: u64 = 100_000_000;
     let units = (f64::from(share) * ONE as f64).round() as u64;
@@ -201,14 +215,15 @@ mod tests {
         assert_eq!((a, b, c, rest), (vec![1, 255], vec![-1, i64::MAX], vec![f32::MIN_POSITIVE], &[][..]));
     }
 
-    /// Rows of several buffers, cut anywhere, come back; what is not there is refused before any memory is taken.
+    /// Slices longer than the buffer round-trip, and a request for more numbers than there are is
+    /// refused before any memory is allocated.
     #[test]
     fn streams_of_numbers_come_back() {
         let (small, large): (Vec<u8>, Vec<i64>) = (vec![7; 3], (0..30_000).collect());
         let mut bytes: Vec<u8> = Vec::new();
-        let mut append = |some: &[u8]| {
-            assert!(some.len() <= STREAM_BYTES);
-            bytes.extend_from_slice(some);
+        let mut append = |chunk: &[u8]| {
+            assert!(chunk.len() <= STREAM_BYTES);
+            bytes.extend_from_slice(chunk);
             Ok(())
         };
         let mut writer = NumberWriter::new(&mut append);

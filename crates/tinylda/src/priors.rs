@@ -1,78 +1,89 @@
-//! alpha and beta learned from what documents and topics have: Minka's fixed point for a Dirichlet-multinomial, as Wallach, Mimno
-//! and McCallum (2009) and MALLET have it.
+//! Estimation of alpha and beta from the counts of documents and topics: Minka's fixed point for a
+//! Dirichlet-multinomial, as in Wallach, Mimno and McCallum (2009) and in MALLET.
 //!
 //! ```text
-//! alpha[k] <- alpha[k] * sum_d [psi(theta[d,k]+alpha[k]) - psi(alpha[k])] / sum_d [psi(N[d]+A) - psi(A)]
-//! beta     <- beta * sum_wk [psi(phi[w,k]+beta) - psi(beta)] / W sum_k [psi(lambda[k]+W*beta) - psi(W*beta)]
+//! alpha[k] <- alpha[k] * sum_d [psi(theta[d,k]+alpha[k]) - psi(alpha[k])]
+//!                      / sum_d [psi(N[d]+A) - psi(A)]
+//! beta     <- beta * sum_wk [psi(phi[w,k]+beta) - psi(beta)]
+//!                  / W sum_k [psi(lambda[k]+W*beta) - psi(W*beta)]
 //! ```
 //!
-//! Only how often each count occurs matters, so documents are counted in a histogram per topic, of a size that does not
-//! depend on their number. Counts here are expectations, and a tenth of a token is not a small count but one token in a tenth of the
-//! cases: a count between two edges of the histogram is shared out between them, in whole parts, which add up exactly in any order.
+//! Only the frequency of each count matters, so documents are counted in one histogram per topic,
+//! whose size does not depend on their number. Counts are expectations: a tenth of a token stands
+//! for one token in a tenth of the cases. A count between two edges of the histogram is therefore
+//! divided between them, in whole parts, which add up exactly in any order.
 //!
-//! Legend: K topics, W words; `theta[d,k]`, `phi[w,k]`, `lambda[k]` counts in tokens; N\[d\] tokens of a document; A the sum of alpha;
-//! psi the digamma function.
+//! Nothing here knows files or threads. When to learn is decided in `train::learn`. Start reading
+//! at [`DocumentHistograms::learn`] and [`learn_beta`].
+//!
+//! Legend: K topics, W words; `theta[d,k]`, `phi[w,k]` and `lambda[k]` counts in tokens; N\[d\] the
+//! number of tokens of a document; A the sum of alpha; psi the digamma function.
 
-/// Up to here every count has an edge of its own;
-const EXACT: u64 = 16;
-/// from there on there are so many for each doubling,
-const PER_DOUBLING: u64 = 8;
-/// up to the 32 bits of a count.
+/// Counts up to this one have an edge each.
+const EXACT_COUNTS: u64 = 16;
+/// Number of edges per doubling, above the exact counts.
+const EDGES_PER_DOUBLING: u64 = 8;
+/// Number of doublings, up to counts of 32 bits.
 const DOUBLINGS: u64 = 28;
-/// Edges of a histogram.
-pub(crate) const EDGES: usize = (EXACT + PER_DOUBLING * DOUBLINGS + 1) as usize;
-/// What one count weighs.
-const WHOLE: u64 = 1024;
+/// Number of edges of a histogram.
+pub(crate) const EDGES: usize = (EXACT_COUNTS + EDGES_PER_DOUBLING * DOUBLINGS + 1) as usize;
+/// Number of parts that a count is divided into.
+const PARTS_PER_COUNT: u64 = 1024;
 
-/// A fixed point is reached when nothing changes by more than this share, or after so many steps.
-const STILL: f64 = 1e-4;
-const STEPS: u32 = 50;
+/// A fixed point is reached when no value changes by more than this fraction.
+const TOLERANCE: f64 = 1e-4;
+/// Maximum number of fixed-point steps.
+const MAX_STEPS: u32 = 50;
 
-/// alpha of a topic that documents do not use is this share of what it began with: the topic can come back.
-const LEAST_ALPHA: f64 = 0.01;
-/// Never less than this: the update of messages stays inside the range of 32-bit floats.
-const ALPHA: f64 = 1e-8;
-/// Nor more than this, or what it began with. Where documents do not tell topics apart theta is even, which calls for a larger alpha,
-/// which makes theta even: without an end it would grow from pass to pass.
-const MOST_ALPHA: f64 = 1.0;
-const BETA: (f64, f64) = (1e-6, 10.0);
+/// Minimum alpha as a fraction of its initial value, for topics that no document uses: such a topic
+/// can be used again later.
+const MIN_ALPHA_FRACTION: f64 = 0.01;
+/// Minimum alpha. It keeps message updates within the range of 32-bit floats.
+const MIN_ALPHA: f64 = 1e-8;
+/// Maximum alpha, unless the initial value is larger. If documents do not distinguish topics, theta
+/// is uniform, which raises alpha, which makes theta more uniform: without a limit alpha would grow
+/// from pass to pass.
+const MAX_ALPHA: f64 = 1.0;
+/// Smallest and largest beta.
+const BETA_RANGE: (f64, f64) = (1e-6, 10.0);
 
-/// The first passes find topics: there is nothing to learn from yet. While topics are sought `tbp` comes to rest up to every such pass,
-/// whether there is anything to learn or not.
-pub(crate) const FIRST: u32 = 10;
-/// Then after every so many passes.
-pub(crate) const EVERY: u32 = 5;
+/// First pass after which alpha and beta are learned. Earlier topics are not meaningful yet. During
+/// the search for topics, `tbp` alternates over-relaxed and plain passes in the same rhythm,
+/// whether priors are learned or not.
+pub(crate) const FIRST_PASS: u32 = 10;
+/// Number of passes between two estimates.
+pub(crate) const PASS_INTERVAL: u32 = 5;
 
-/// Whether alpha and beta are learned after this pass.
-pub(crate) fn due(pass: u32) -> bool {
-    pass >= FIRST && pass.is_multiple_of(EVERY)
+/// Returns whether alpha and beta are learned after this pass.
+pub(crate) fn is_due(pass: u32) -> bool {
+    pass >= FIRST_PASS && pass.is_multiple_of(PASS_INTERVAL)
 }
 
-/// A count of the histogram.
+/// Returns the count at an edge of the histogram.
 fn edge(i: usize) -> u64 {
     let i = i as u64;
-    if i < EXACT {
+    if i < EXACT_COUNTS {
         return i;
     }
-    let (doubling, step) = ((i - EXACT) / PER_DOUBLING, (i - EXACT) % PER_DOUBLING);
-    (PER_DOUBLING + step) << (doubling + 1)
+    let (doubling, step) = ((i - EXACT_COUNTS) / EDGES_PER_DOUBLING, (i - EXACT_COUNTS) % EDGES_PER_DOUBLING);
+    (EDGES_PER_DOUBLING + step) << (doubling + 1)
 }
 
-/// Between which edges a count is: the lower one, and the parts that belong to the upper one.
-fn between(count: f64) -> (usize, u64) {
+/// Returns the edge at or below a count, and the number of parts that belong to the next edge.
+fn bracket(count: f64) -> (usize, u64) {
     let count = count.clamp(0.0, edge(EDGES - 1) as f64 - 1.0);
     let whole = count as u64;
-    let i = if whole < EXACT {
+    let i = if whole < EXACT_COUNTS {
         whole
     } else {
-        let doubling = u64::from(whole.ilog2()) - u64::from(EXACT.ilog2());
-        EXACT + doubling * PER_DOUBLING + (whole >> (doubling + 1)) - PER_DOUBLING
+        let doubling = u64::from(whole.ilog2()) - u64::from(EXACT_COUNTS.ilog2());
+        EXACT_COUNTS + doubling * EDGES_PER_DOUBLING + (whole >> (doubling + 1)) - EDGES_PER_DOUBLING
     } as usize;
     let (from, to) = (edge(i) as f64, edge(i + 1) as f64);
-    (i, ((count - from) / (to - from) * WHOLE as f64).round() as u64)
+    (i, ((count - from) / (to - from) * PARTS_PER_COUNT as f64).round() as u64)
 }
 
-/// How often each count occurs.
+/// Frequencies of counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Histogram(Vec<u64>);
 
@@ -83,21 +94,21 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// One more count. Zeros need not be told: they add nothing.
+    /// Adds a count. Zeros may be omitted: they contribute nothing.
     pub(crate) fn add(&mut self, count: f64) {
-        let (i, parts) = between(count);
-        self.0[i] += WHOLE - parts;
+        let (i, parts) = bracket(count);
+        self.0[i] += PARTS_PER_COUNT - parts;
         self.0[i + 1] += parts;
     }
 
-    /// The sum over all counts n of psi(n+a) - psi(a).
+    /// Returns the sum over all counts n of psi(n+a) - psi(a).
     fn sum(&self, a: f64) -> f64 {
         let last = self.0.iter().rposition(|&n| n > 0).unwrap_or(0);
         let (mut rise, mut sum) = (0.0, 0.0);
         let start = digamma(a);
         for (i, &n) in self.0[..=last].iter().enumerate().skip(1) {
             // psi(x+1) = psi(x) + 1/x.
-            rise = if i as u64 <= EXACT {
+            rise = if i as u64 <= EXACT_COUNTS {
                 rise + 1.0 / (a + (i - 1) as f64)
             } else {
                 digamma(edge(i) as f64 + a) - start
@@ -106,11 +117,11 @@ impl Histogram {
                 sum += n as f64 * rise;
             }
         }
-        sum / WHOLE as f64
+        sum / PARTS_PER_COUNT as f64
     }
 }
 
-/// psi, the derivative of the logarithm of the gamma function, for x > 0.
+/// Returns psi(x), the derivative of the logarithm of the gamma function, for x > 0.
 fn digamma(mut x: f64) -> f64 {
     let mut less = 0.0;
     while x < 8.0 {
@@ -122,19 +133,22 @@ fn digamma(mut x: f64) -> f64 {
     libm::log(x) - 0.5 / x - series - less
 }
 
-/// What documents have: how often each count occurs in each topic, and each length.
+/// Histograms of the counts of documents: one per topic, and one of the document lengths.
 #[derive(Debug)]
-pub(crate) struct Documents {
+pub(crate) struct DocumentHistograms {
     topics: Vec<Histogram>,
     lengths: Histogram,
 }
 
-impl Documents {
-    pub(crate) fn new(topics: u32) -> Documents {
-        Documents { topics: vec![Histogram::default(); topics as usize], lengths: Histogram::default() }
+impl DocumentHistograms {
+    pub(crate) fn new(topics: u32) -> DocumentHistograms {
+        DocumentHistograms {
+            topics: vec![Histogram::default(); topics as usize],
+            lengths: Histogram::default(),
+        }
     }
 
-    /// One more document.
+    /// Adds a document.
     pub(crate) fn add(&mut self, tokens: u64, theta: &[f32]) {
         self.lengths.add(tokens as f64);
         for (topic, &count) in self.topics.iter_mut().zip(theta) {
@@ -144,22 +158,22 @@ impl Documents {
         }
     }
 
-    /// alpha, from what it is; `start` is what every topic began with.
+    /// Improves `alpha` by fixed-point steps. `start` is the initial value of every topic.
     pub(crate) fn learn(&self, alpha: &mut [f32], start: f64) {
-        let (least, most) = ((LEAST_ALPHA * start).max(ALPHA), start.max(MOST_ALPHA));
+        let (least, most) = ((MIN_ALPHA_FRACTION * start).max(MIN_ALPHA), start.max(MAX_ALPHA));
         let mut now: Vec<f64> = alpha.iter().map(|&a| f64::from(a)).collect();
-        for _ in 0..STEPS {
-            let below = self.lengths.sum(now.iter().sum());
-            if below <= 0.0 {
+        for _ in 0..MAX_STEPS {
+            let denominator = self.lengths.sum(now.iter().sum());
+            if denominator <= 0.0 {
                 return;
             }
             let mut changed = 0f64;
             for (a, topic) in now.iter_mut().zip(&self.topics) {
-                let new = (*a * topic.sum(*a) / below).clamp(least, most);
+                let new = (*a * topic.sum(*a) / denominator).clamp(least, most);
                 changed = changed.max((new - *a).abs() / *a);
                 *a = new;
             }
-            if changed < STILL {
+            if changed < TOLERANCE {
                 break;
             }
         }
@@ -167,20 +181,21 @@ impl Documents {
     }
 }
 
-/// beta, from what it is, the counts of words in topics, and those of topics.
+/// Returns an improved beta, given the counts of words in topics (`cells`) and of topics
+/// (`lambda`).
 pub(crate) fn learn_beta(beta: f32, cells: &Histogram, lambda: &[f64], words: u32) -> f32 {
     let (mut now, words) = (f64::from(beta), f64::from(words));
-    for _ in 0..STEPS {
+    for _ in 0..MAX_STEPS {
         let smooth = words * now;
         let start = digamma(smooth);
-        let below: f64 = lambda.iter().map(|&n| digamma(n + smooth) - start).sum::<f64>() * words;
-        if below <= 0.0 {
+        let denominator: f64 = lambda.iter().map(|&n| digamma(n + smooth) - start).sum::<f64>() * words;
+        if denominator <= 0.0 {
             return beta;
         }
-        let new = (now * cells.sum(now) / below).clamp(BETA.0, BETA.1);
+        let new = (now * cells.sum(now) / denominator).clamp(BETA_RANGE.0, BETA_RANGE.1);
         let changed = (new - now).abs() / now;
         now = new;
-        if changed < STILL {
+        if changed < TOLERANCE {
             break;
         }
     }
@@ -199,15 +214,15 @@ mod tests {
         }
         assert!(edge(EDGES - 1) > u64::from(u32::MAX));
         for count in (0..100_000u64).chain((0..32).map(|power| (1 << power) + 1)) {
-            let (i, parts) = between(count as f64);
-            assert!(edge(i) <= count && count < edge(i + 1) && parts <= WHOLE, "{count}");
-            if count < EXACT {
+            let (i, parts) = bracket(count as f64);
+            assert!(edge(i) <= count && count < edge(i + 1) && parts <= PARTS_PER_COUNT, "{count}");
+            if count < EXACT_COUNTS {
                 assert_eq!((i as u64, parts), (count, 0));
             }
         }
-        // A half of a token is one token in half of the cases.
-        assert_eq!(between(0.5), (0, WHOLE / 2));
-        assert_eq!(between(1e30).0, EDGES - 2);
+        // Half a token stands for one token in half of the cases.
+        assert_eq!(bracket(0.5), (0, PARTS_PER_COUNT / 2));
+        assert_eq!(bracket(1e30).0, EDGES - 2);
     }
 
     #[test]
@@ -238,12 +253,13 @@ mod tests {
         }
     }
 
-    /// Documents drawn from a Dirichlet-multinomial (an urn): its parameters are found again.
+    /// The parameters of a Dirichlet-multinomial (an urn model) are recovered from documents drawn
+    /// from it.
     #[test]
     fn known_parameters_are_found() {
         let truth = [0.8, 0.2, 0.05, 0.0];
-        let mut documents = Documents::new(4);
-        let mut random = Random::new(3, Purpose::Start, 0);
+        let mut documents = DocumentHistograms::new(4);
+        let mut random = Random::new(3, Purpose::InitialTopic, 0);
         for _ in 0..4000 {
             let mut theta = [0f32; 4];
             for _ in 0..60 {
@@ -269,7 +285,7 @@ mod tests {
     #[test]
     fn nothing_to_learn_from_changes_nothing() {
         let mut alpha = [0.5f32; 2];
-        Documents::new(2).learn(&mut alpha, 0.5);
+        DocumentHistograms::new(2).learn(&mut alpha, 0.5);
         assert_eq!(alpha, [0.5; 2]);
         assert_eq!(learn_beta(0.01, &Histogram::default(), &[0.0; 2], 5), 0.01);
     }

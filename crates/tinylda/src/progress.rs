@@ -1,9 +1,9 @@
-//! How long operations report their progress: one callback for all of them, except training, which has more to report
-//! ([`Event`](crate::Event)).
+//! Progress reports of long operations: one callback type for all of them except training, which
+//! reports [`Event`](crate::Event)s. This module does not know who calls it.
 
 use std::ops::ControlFlow;
 
-/// What an operation is doing.
+/// The current step of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Step {
@@ -26,7 +26,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns what is done, in a few words.
+    /// Returns a short name of the step.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -36,36 +36,37 @@ impl Step {
             Step::Documents => "documents",
             Step::Topics => "topics",
             Step::Coherence => "coherence",
-            Step::TopicMap => "map of topics",
+            Step::TopicMap => "topic map",
             Step::FirstLines => "first lines",
         }
     }
 
-    /// Returns the progress of this step.
+    /// Returns a progress report of this step.
     pub(crate) fn at(self, done: u64, total: impl Into<Option<u64>>) -> Progress {
         Progress { step: self, done, total: total.into() }
     }
 }
 
-/// How far an operation is.
+/// Progress of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What it is doing.
+    /// Current step.
     pub step: Step,
-    /// How much of the step is done.
+    /// Completed part of the step, in the unit of the step.
     pub done: u64,
-    /// How much there is to do, if that is known.
+    /// Total of the step; `None` if it is not known.
     pub total: Option<u64>,
 }
 
 impl Progress {
-    /// Returns the part of the step that is done, from 0 to 1; 0 if the total is not known.
+    /// Returns the completed fraction of the step, from 0 to 1; 0 if the total is not known.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.total.map_or(0.0, |total| self.done as f64 / total.max(1) as f64)
     }
 }
 
-/// Receives progress now and then. If it returns `Break`, the operation stops with [`Error::Interrupted`](crate::Error::Interrupted).
+/// Callback that receives progress from time to time. If it returns `Break`, the operation stops
+/// with [`Error::Interrupted`](crate::Error::Interrupted).
 pub type ProgressCallback<'p> = &'p mut dyn FnMut(Progress) -> ControlFlow<()>;

@@ -1,7 +1,8 @@
 //! Sections of numbers in a checkpointed state file, with a running checksum.
 //!
-//! Algorithms save and restore their state through [`SectionWriter`] and [`SectionReader`] and know nothing of the folder,
-//! the header or the renaming of checkpoints (`train/checkpoint.rs`).
+//! Algorithms save and restore their state through [`SectionWriter`] and [`SectionReader`]. They do
+//! not know about the folder, the header or the renaming of checkpoints, which are in
+//! `train/checkpoint.rs`. This module does not know what the numbers mean.
 //!
 //! ```text
 //! section := u64 number of values, the values in little-endian order
@@ -12,37 +13,37 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Position, Result};
-use crate::files::{AtomicFile, Summed};
+use crate::files::{AtomicFile, ChecksumWriter};
 use crate::numbers::{self, Number};
 
-/// Values converted to bytes at a time.
-const CHUNK: usize = 1 << 14;
+/// Number of values that are converted to bytes at a time.
+const VALUES_PER_CHUNK: usize = 1 << 14;
 
-/// Writes sections of numbers to a file that appears when it is complete.
+/// Writes sections of numbers to a file that appears only when it is complete.
 #[derive(Debug)]
 pub(crate) struct SectionWriter {
-    file: Summed,
+    file: ChecksumWriter,
     buffer: Vec<u8>,
 }
 
 impl SectionWriter {
-    /// Starts writing to a file that is not visible yet.
+    /// Creates a writer to a file that has not been committed yet.
     pub(crate) fn new(file: AtomicFile) -> SectionWriter {
-        SectionWriter { file: Summed::new(file), buffer: Vec::new() }
+        SectionWriter { file: ChecksumWriter::new(file), buffer: Vec::new() }
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes without a count.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.put(bytes)
     }
 
     /// Writes the CRC-32 of everything before it.
     pub(crate) fn checksum(&mut self) -> Result<()> {
-        let sum = self.file.sum();
+        let sum = self.file.checksum();
         self.file.put(&sum.to_le_bytes())
     }
 
-    /// Makes the file visible under its name.
+    /// Syncs the file and renames it to its final name.
     pub(crate) fn commit(self) -> Result<()> {
         self.file.into_inner().commit()
     }
@@ -50,19 +51,20 @@ impl SectionWriter {
     /// Writes a whole section.
     pub(crate) fn numbers<T: Number>(&mut self, values: &[T]) -> Result<()> {
         self.begin(values.len() as u64)?;
-        self.more(values)
+        self.write_values(values)
     }
 
-    /// Begins a section of `count` values, which [`more`](Self::more) then writes.
+    /// Begins a section of `count` values, which must follow through
+    /// [`write_values`](Self::write_values).
     pub(crate) fn begin(&mut self, count: u64) -> Result<()> {
         self.file.put(&count.to_le_bytes())
     }
 
     /// Writes some values of the current section.
-    pub(crate) fn more<T: Number>(&mut self, values: &[T]) -> Result<()> {
-        for some in values.chunks(CHUNK) {
+    pub(crate) fn write_values<T: Number>(&mut self, values: &[T]) -> Result<()> {
+        for chunk in values.chunks(VALUES_PER_CHUNK) {
             self.buffer.clear();
-            numbers::put(some, &mut self.buffer);
+            numbers::put(chunk, &mut self.buffer);
             self.file.put(&self.buffer)?;
         }
         Ok(())
@@ -92,12 +94,12 @@ impl SectionReader {
         })
     }
 
-    /// Returns the error that the file is damaged at the current position.
+    /// Returns an error which says that the file is damaged at the current position.
     pub(crate) fn damaged(&self, found: impl Into<String>) -> Error {
         Error::damaged_checkpoint(&self.path, Position::Byte(self.at), found)
     }
 
-    /// Reads bytes as they are.
+    /// Reads bytes without a count.
     pub(crate) fn bytes(&mut self, to: &mut [u8]) -> Result<()> {
         match self.file.read_exact(to) {
             Ok(()) => {}
@@ -118,21 +120,22 @@ impl SectionReader {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Begins a section, which must have `count` values.
+    /// Begins a section. A section with a number of values other than `count` is an error.
     pub(crate) fn begin(&mut self, count: u64) -> Result<()> {
         if self.count()? != count {
-            return Err(self.damaged("a section has another length than the corpus and the topics demand"));
+            let found = "the length of a section does not match the corpus and the number of topics";
+            return Err(self.damaged(found));
         }
         Ok(())
     }
 
     /// Reads some values of the current section.
-    pub(crate) fn more<T: Number>(&mut self, to: &mut [T]) -> Result<()> {
+    pub(crate) fn read_values<T: Number>(&mut self, to: &mut [T]) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        for some in to.chunks_mut(CHUNK) {
-            buffer.resize(some.len() * T::BYTES, 0);
+        for chunk in to.chunks_mut(VALUES_PER_CHUNK) {
+            buffer.resize(chunk.len() * T::BYTES, 0);
             self.bytes(&mut buffer)?;
-            for (to, from) in some.iter_mut().zip(buffer.chunks_exact(T::BYTES)) {
+            for (to, from) in chunk.iter_mut().zip(buffer.chunks_exact(T::BYTES)) {
                 *to = T::get(from);
             }
         }
@@ -145,27 +148,27 @@ impl SectionReader {
         self.begin(count as u64)?;
         to.clear();
         to.resize(count, T::default());
-        self.more(to)
+        self.read_values(to)
     }
 
-    /// Verifies the checksum that stands here.
+    /// Reads a checksum and compares it with that of everything before it.
     pub(crate) fn checksum(&mut self) -> Result<()> {
         let sum = self.crc.clone().finalize();
         let mut written = [0; 4];
         self.bytes(&mut written)?;
         if u32::from_le_bytes(written) != sum {
-            return Err(self.damaged("its checksum is wrong, so some byte has changed or is missing"));
+            return Err(self.damaged("its checksum is wrong, so a byte was changed or is missing"));
         }
         Ok(())
     }
 
-    /// Verifies the final checksum and that nothing follows.
+    /// Verifies the final checksum and that no bytes follow.
     pub(crate) fn end(mut self) -> Result<()> {
         self.checksum()?;
         let mut more = [0];
         match self.file.read(&mut more) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(self.damaged("it has bytes behind its end")),
+            Ok(_) => Err(self.damaged("it has extra bytes after its end")),
             Err(e) => Err(Error::io("read", &self.path)(e)),
         }
     }

@@ -1,13 +1,16 @@
-//! Tables out: rows of numbers and texts into a file that other tools read. Streaming, and whole or not there at all.
+//! Writing tables: rows of numbers and texts in formats that other tools read.
+//!
+//! Rows are streamed, and a file appears only when it is complete. This module does not know what
+//! the columns mean. Start with [`Table`].
 //!
 //! | format | read by |
 //! |---|---|
 //! | Parquet | pandas, polars, R's arrow, DuckDB; columns keep their types |
-//! | TSV, CSV | everything; a line of names first |
-//! | JSON lines | everything that reads JSON; an object per row |
-//! | npy | numpy; a matrix of numbers without names |
+//! | TSV, CSV | almost every tool; the first line has the column names |
+//! | JSON lines | every JSON parser; one object per row |
+//! | npy | NumPy; a matrix of numbers without column names |
 //!
-//! Parquet needs the feature `parquet`.
+//! Parquet requires the feature `parquet`.
 
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -18,27 +21,27 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 
-/// In which format a table is written.
+/// File format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableFormat {
     /// Apache Parquet, compressed with Snappy.
     Parquet,
-    /// Fields between tabs. Tabs and line ends in a text become blanks.
+    /// Tab-separated values. Tabs and line breaks in a text become spaces.
     Tsv,
-    /// Fields between commas, quoted where they must be (RFC 4180).
+    /// Comma-separated values, quoted where necessary (RFC 4180).
     Csv,
-    /// A JSON object per line.
+    /// JSON lines: one JSON object per row.
     JsonLines,
-    /// A numpy array of two dimensions: columns of numbers of one kind.
+    /// A two-dimensional NumPy array. All columns must be numbers of the same kind.
     Npy,
 }
 
 impl TableFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [TableFormat; 5] =
         [TableFormat::Parquet, TableFormat::Tsv, TableFormat::Csv, TableFormat::JsonLines, TableFormat::Npy];
 
-    /// Its name on the command line.
+    /// Returns the format's name, as used in parameters.
     pub fn name(self) -> &'static str {
         match self {
             TableFormat::Parquet => "parquet",
@@ -49,7 +52,8 @@ impl TableFormat {
         }
     }
 
-    /// The format that a file's suffix stands for (`.parquet`, `.tsv`, `.csv`, `.jsonl`, `.npy` and the like).
+    /// Returns the format that a file's suffix implies (`.parquet`, `.tsv`, `.csv`, `.jsonl`,
+    /// `.npy` and similar); `None` if the suffix is unknown.
     pub fn of_path(path: &Path) -> Option<TableFormat> {
         let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match suffix.as_str() {
@@ -63,12 +67,12 @@ impl TableFormat {
     }
 }
 
-/// What a column holds.
+/// Type of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
     /// Numbers, as 32-bit floats.
     Float,
-    /// Whole numbers from 0, in 64 bits.
+    /// Non-negative integers, in 64 bits.
     Whole,
     /// Texts.
     Text,
@@ -83,23 +87,23 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of some kind.
+    /// Creates a column of the given kind.
     pub fn new(name: impl Into<String>, kind: ColumnKind) -> Column {
         Column { name: name.into(), kind, optional: false }
     }
-    /// A column of 32-bit floats.
+    /// Creates a column of 32-bit floats.
     pub fn float(name: impl Into<String>) -> Column {
         Column::new(name, ColumnKind::Float)
     }
-    /// A column of whole numbers.
+    /// Creates a column of non-negative integers.
     pub fn whole(name: impl Into<String>) -> Column {
         Column::new(name, ColumnKind::Whole)
     }
-    /// A column of texts.
+    /// Creates a column of texts.
     pub fn text(name: impl Into<String>) -> Column {
         Column::new(name, ColumnKind::Text)
     }
-    /// The same, and [`Cell::Missing`] may stand in it.
+    /// Allows [`Cell::Missing`] in the column.
     #[must_use]
     pub fn optional(mut self) -> Column {
         self.optional = true;
@@ -107,47 +111,51 @@ impl Column {
     }
 }
 
-/// What stands in one place of a table.
+/// A cell of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// In a column of floats.
+    /// A cell of a column of floats.
     Float(f32),
-    /// In a column of whole numbers.
+    /// A cell of a column of integers.
     Whole(u64),
-    /// In a column of texts.
+    /// A cell of a column of texts.
     Text(&'a str),
-    /// Nothing, in a column that is [optional](Column::optional): null, an empty field, or not a number.
+    /// A missing value in a column that is [optional](Column::optional). It is written as null, an
+    /// empty field, or NaN.
     Missing,
 }
 
-/// The head of an array file takes this many bytes, whatever the number of rows turns out to be.
-const NPY_HEAD: usize = 128;
+/// Size of the header of a NumPy array file in bytes. It does not depend on the number of rows,
+/// which is only known at the end.
+const NPY_HEADER_BYTES: usize = 128;
 
-/// Where the bytes go.
-enum Sink {
-    /// A file that appears when it is whole.
+/// Destination of the bytes of a table.
+enum TableOutput {
+    /// A file that appears only when it is complete.
     File(AtomicFile),
-    /// Anything else, such as standard output.
+    /// Any other output, such as standard output.
     Stream(Box<dyn Write + Send>),
 }
 
-impl Write for Sink {
+impl Write for TableOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Sink::File(file) => file.write(bytes),
-            Sink::Stream(stream) => stream.write(bytes),
+            TableOutput::File(file) => file.write(bytes),
+            TableOutput::Stream(stream) => stream.write(bytes),
         }
     }
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Sink::File(file) => file.flush(),
-            Sink::Stream(stream) => stream.flush(),
+            TableOutput::File(file) => file.flush(),
+            TableOutput::Stream(stream) => stream.flush(),
         }
     }
 }
 
-/// A table that is being written, row by row. A file appears under its name with [`finish`](Table::finish); dropped before,
-/// it leaves nothing behind.
+/// Writes a table row by row.
+///
+/// A file appears under its name with [`finish`](Table::finish). If the table is dropped before,
+/// nothing is left behind.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -164,7 +172,7 @@ pub struct Table {
     format: TableFormat,
     columns: Vec<Column>,
     rows: u64,
-    body: Body,
+    body: TableBody,
     line: Vec<u8>,
 }
 
@@ -178,44 +186,50 @@ impl std::fmt::Debug for Table {
     }
 }
 
-enum Body {
-    /// Rows are bytes of their own.
-    Plain(Sink),
+/// Output of a table, by the way rows are written.
+enum TableBody {
+    /// Each row is written as it comes.
+    Plain(TableOutput),
+    /// Rows are buffered and written in row groups.
     #[cfg(feature = "parquet")]
-    Parquet(Box<parquet::Groups>),
+    Parquet(Box<parquet::RowGroupWriter>),
 }
 
 impl Table {
-    /// Begins a table in a file.
+    /// Starts a table in a file.
     pub fn create(path: impl AsRef<Path>, format: TableFormat, columns: &[Column]) -> Result<Table> {
         let path = path.as_ref();
-        check(format, columns)?;
-        Table::begin(Sink::File(AtomicFile::create(path)?), path, format, columns)
+        check_columns(format, columns)?;
+        Table::begin(TableOutput::File(AtomicFile::create(path)?), path, format, columns)
     }
 
-    /// Begins a table in anything that can be written to, such as standard output; errors call it `name`. A numpy array
-    /// cannot be streamed, since its head has the number of rows.
+    /// Starts a table in any writer, such as standard output, which errors call `name`.
+    ///
+    /// A NumPy array cannot be streamed, since its header contains the number of rows.
     pub fn stream(
         out: Box<dyn Write + Send>,
         name: &Path,
         format: TableFormat,
         columns: &[Column],
     ) -> Result<Table> {
-        check(format, columns)?;
+        check_columns(format, columns)?;
         if format == TableFormat::Npy {
             return Err(Error::out_of_range("output", "a stream", "a file for a NumPy array")
                 .with_remedy("write to a file, or write TSV or JSON lines"));
         }
-        Table::begin(Sink::Stream(out), name, format, columns)
+        Table::begin(TableOutput::Stream(out), name, format, columns)
     }
 
-    fn begin(sink: Sink, path: &Path, format: TableFormat, columns: &[Column]) -> Result<Table> {
+    /// Starts a table and writes its header.
+    fn begin(sink: TableOutput, path: &Path, format: TableFormat, columns: &[Column]) -> Result<Table> {
         let body = match format {
             #[cfg(feature = "parquet")]
-            TableFormat::Parquet => Body::Parquet(Box::new(parquet::Groups::new(sink, path, columns)?)),
+            TableFormat::Parquet => {
+                TableBody::Parquet(Box::new(parquet::RowGroupWriter::new(sink, path, columns)?))
+            }
             #[cfg(not(feature = "parquet"))]
-            TableFormat::Parquet => return Err(crate::features::missing("parquet", "write", path)),
-            _ => Body::Plain(sink),
+            TableFormat::Parquet => return Err(crate::features::missing_feature("parquet", "write", path)),
+            _ => TableBody::Plain(sink),
         };
         let (columns, path) = (columns.to_vec(), path.to_path_buf());
         let mut table = Table { path, format, columns, rows: 0, body, line: Vec::new() };
@@ -229,24 +243,24 @@ impl Table {
                 }
                 table.line.push(b'\n');
             }
-            TableFormat::Npy => table.line.extend_from_slice(&table.npy_head()),
+            TableFormat::Npy => table.line.extend_from_slice(&table.npy_header()),
             TableFormat::Parquet | TableFormat::JsonLines => {}
         }
         table.write_line()?;
         Ok(table)
     }
 
-    /// How many rows there are so far.
+    /// Returns the number of rows written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Adds a row: a cell for every column, of its kind.
+    /// Adds a row: one cell of the right kind for every column.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         self.check_row(cells)?;
         self.rows += 1;
         #[cfg(feature = "parquet")]
-        if let Body::Parquet(groups) = &mut self.body {
+        if let TableBody::Parquet(groups) = &mut self.body {
             return groups.row(cells).map_err(parquet::write_error(&self.path));
         }
         if self.format == TableFormat::JsonLines {
@@ -280,38 +294,40 @@ impl Table {
         self.write_line()
     }
 
-    /// Completes the table, and returns the number of its rows.
+    /// Completes the table and returns the number of its rows.
     pub fn finish(self) -> Result<u64> {
-        let head = (self.format == TableFormat::Npy).then(|| self.npy_head());
+        let head = (self.format == TableFormat::Npy).then(|| self.npy_header());
         let (path, rows) = (self.path, self.rows);
         #[cfg_attr(not(feature = "parquet"), allow(clippy::infallible_destructuring_match))]
         let sink = match self.body {
-            Body::Plain(sink) => sink,
+            TableBody::Plain(sink) => sink,
             #[cfg(feature = "parquet")]
-            Body::Parquet(groups) => groups.finish().map_err(parquet::write_error(&path))?,
+            TableBody::Parquet(groups) => groups.finish().map_err(parquet::write_error(&path))?,
         };
         match sink {
-            Sink::File(mut file) => {
+            TableOutput::File(mut file) => {
                 if let Some(head) = head {
                     file.patch(0, &head)?;
                 }
                 file.commit()?;
             }
-            Sink::Stream(mut stream) => stream.flush().map_err(Error::io("write", &path))?,
+            TableOutput::Stream(mut stream) => stream.flush().map_err(Error::io("write", &path))?,
         }
         Ok(rows)
     }
 
+    /// Writes the buffered line, except for Parquet.
     fn write_line(&mut self) -> Result<()> {
         match &mut self.body {
-            Body::Plain(sink) => sink.write_all(&self.line).map_err(Error::io("write", &self.path))?,
+            TableBody::Plain(sink) => sink.write_all(&self.line).map_err(Error::io("write", &self.path))?,
             #[cfg(feature = "parquet")]
-            Body::Parquet(_) => {}
+            TableBody::Parquet(_) => {}
         }
         self.line.clear();
         Ok(())
     }
 
+    /// Appends the separator in front of a column, unless it is the first.
     fn separate(&mut self, column: usize) {
         if column > 0 {
             self.line.push(if self.format == TableFormat::Tsv { b'\t' } else { b',' });
@@ -319,7 +335,8 @@ impl Table {
     }
 
     fn put_float(&mut self, v: f32) {
-        // The shortest digits that give the same float again; JSON has no word for what is not a number.
+        // `to_string` gives the shortest digits that parse to the same float. JSON has no NaN or
+        // infinity.
         if v.is_finite() {
             self.line.extend_from_slice(v.to_string().as_bytes());
         } else if self.format == TableFormat::JsonLines {
@@ -360,7 +377,8 @@ impl Table {
         }
     }
 
-    fn npy_head(&self) -> [u8; NPY_HEAD] {
+    /// Returns the header of a NumPy array file for the current number of rows.
+    fn npy_header(&self) -> [u8; NPY_HEADER_BYTES] {
         let whole = self.columns.first().is_some_and(|c| c.kind == ColumnKind::Whole);
         let dtype = if whole { "<u8" } else { "<f4" };
         let text = format!(
@@ -368,16 +386,17 @@ impl Table {
             self.rows,
             self.columns.len()
         );
-        let mut head = [b' '; NPY_HEAD];
+        let mut head = [b' '; NPY_HEADER_BYTES];
         head[..8].copy_from_slice(b"\x93NUMPY\x01\x00");
-        head[8..10].copy_from_slice(&(NPY_HEAD as u16 - 10).to_le_bytes());
-        // At most 61 + 2 * 20 bytes: it always fits.
-        let room = text.len().min(NPY_HEAD - 11);
-        head[10..10 + room].copy_from_slice(&text.as_bytes()[..room]);
-        head[NPY_HEAD - 1] = b'\n';
+        head[8..10].copy_from_slice(&(NPY_HEADER_BYTES as u16 - 10).to_le_bytes());
+        // The text has at most 61 + 2 * 20 bytes, so it always fits.
+        let length = text.len().min(NPY_HEADER_BYTES - 11);
+        head[10..10 + length].copy_from_slice(&text.as_bytes()[..length]);
+        head[NPY_HEADER_BYTES - 1] = b'\n';
         head
     }
 
+    /// Checks that a row has one cell of the right kind for every column.
     fn check_row(&self, cells: &[Cell<'_>]) -> Result<()> {
         let fits = |(cell, column): (&Cell<'_>, &Column)| match cell {
             Cell::Float(_) => column.kind == ColumnKind::Float,
@@ -398,15 +417,15 @@ impl Table {
     }
 }
 
-/// Whether a table of these columns can be written so.
-fn check(format: TableFormat, columns: &[Column]) -> Result<()> {
+/// Checks that a table with these columns can be written in the format.
+fn check_columns(format: TableFormat, columns: &[Column]) -> Result<()> {
     let Some(first) = columns.first() else {
         return Err(Error::missing("columns", "at least one column"));
     };
     let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     names.sort_unstable();
     if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Error::out_of_range("columns", format!("{twice:?} twice"), "a list of different names"));
+        return Err(Error::out_of_range("columns", format!("{twice:?} twice"), "a list of distinct names"));
     }
     if format == TableFormat::Npy {
         let other = columns.iter().find(|c| {
@@ -421,9 +440,9 @@ fn check(format: TableFormat, columns: &[Column]) -> Result<()> {
     Ok(())
 }
 
-/// A text in JSON's quotes.
+/// Appends a text as a JSON string.
 fn json_text(out: &mut Vec<u8>, text: &str) {
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = serde_json::to_writer(out, text);
 }
 

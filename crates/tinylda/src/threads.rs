@@ -1,7 +1,9 @@
-//! The worker threads of a training: how many there are, how they share work, and how they stay awake between two phases.
+//! The worker threads of a training: how many there are, how they share work, and how they stay
+//! awake between two phases.
 //!
-//! The training loop runs on the caller's thread, which is worker 0; [`Threads`] owns the others. It is passed explicitly to
-//! whatever runs in parallel. This module knows nothing of what the work is.
+//! The training loop runs on the caller's thread, which is worker 0; [`Threads`] owns the others.
+//! It is passed explicitly to everything that runs in parallel. This module does not know what the
+//! work is.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result, Template};
 
-/// Returns how many threads are started when `asked` are asked for: at most a few per core, since more would only compete.
+/// Returns the number of threads to start when `asked` are requested: at most a few per core, since
+/// more would only compete.
 pub(crate) fn started(asked: usize) -> usize {
     asked.clamp(1, (4 * cores()).max(64))
 }
@@ -20,6 +23,7 @@ pub(crate) fn pool(asked: usize) -> Result<rayon::ThreadPool> {
     build(started(asked))
 }
 
+/// Starts a thread pool of exactly `threads` threads.
 fn build(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| {
         let reason = Template::from("the system cannot start them: ").text(e.to_string());
@@ -27,44 +31,46 @@ fn build(threads: usize) -> Result<rayon::ThreadPool> {
     })
 }
 
+/// Returns the number of cores, or 1 if it is unknown.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Locks a mutex; a panic of another thread that held it does not matter here.
+/// Locks a mutex. A panic of another thread that held it is ignored.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The workers of a training: the caller's thread and, where more than one are wanted, the threads of a pool.
+/// The workers of a training: the caller's thread and, for more than one, the threads of a pool.
 ///
-/// A thread that falls asleep takes longer to wake up than the time between two phases. Where every worker has a core to
-/// itself, workers therefore spin for a short while before they sleep.
+/// A sleeping thread takes longer to wake up than the time between two phases. If every worker has
+/// a core to itself, workers therefore spin for a short while before they sleep.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    /// All workers but the caller's thread.
+    /// All workers except the caller's thread.
     pool: Option<rayon::ThreadPool>,
     count: usize,
-    /// Number of the current phase; workers that spin look for its change.
+    /// Number of the current phase. Spinning workers wait for its change.
     phase: Arc<AtomicU64>,
     cores: usize,
 }
 
 impl Threads {
-    /// Starts the workers; see [`started`] for how many.
+    /// Starts the workers; see [`started`] for their number.
     pub(crate) fn new(asked: usize) -> Result<Threads> {
         let count = started(asked);
         let pool = if count > 1 { Some(build(count - 1)?) } else { None };
         Ok(Threads { pool, count, phase: Arc::default(), cores: cores() })
     }
 
-    /// Number of workers, the caller's thread included.
+    /// Returns the number of workers, the caller's thread included.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Runs `each` on every task, longest first, so that workers finish at about the same time. `init(worker)` creates the
-    /// per-worker state; it is called on every worker, with or without tasks.
+    /// Runs `each` on every task, longest first, so that workers finish at about the same time.
+    /// `init(worker)` creates the per-worker state; it is called on every worker, with or without
+    /// tasks.
     pub(crate) fn share<S, T: Send>(
         &self,
         mut tasks: Vec<(u64, T)>,
@@ -85,7 +91,8 @@ impl Threads {
         self.phase.fetch_add(1, Ordering::Relaxed);
         let run = |worker: usize| {
             let mut state = init(worker);
-            // With few tasks, only as many workers take one, so that the buffers of the others stay small.
+            // If there are few tasks, only as many workers take one, so that the buffers of the
+            // others stay small.
             while worker < tasks.len()
                 && let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed))
             {
@@ -128,7 +135,7 @@ impl Threads {
         self.share(tasks.into_iter().map(|task| (0, task)).collect(), |_| (), |(), task| each(task));
     }
 
-    /// Whether every worker has a core to itself.
+    /// Returns whether every worker has a core to itself.
     fn may_spin(&self) -> bool {
         (2..=self.cores).contains(&self.count)
     }
@@ -139,7 +146,7 @@ fn spin_while(holds: impl Fn() -> bool) {
     const LIMIT: Duration = Duration::from_micros(300);
     let began = Instant::now();
     while holds() && began.elapsed() < LIMIT {
-        // Threads with work to do go first.
+        // Threads with work take precedence.
         std::thread::yield_now();
     }
 }
@@ -150,7 +157,8 @@ mod tests {
     use crate::{Algorithm, Trainer};
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Every task runs once, the longest first; every worker creates its state, with or without tasks.
+    /// Every task runs once, the longest first. Every worker creates its state, with or without
+    /// tasks.
     #[test]
     fn tasks_are_shared() {
         for (threads, tasks) in [(1, 0), (1, 7), (2, 1), (2, 100), (3, 2), (16, 5), (16, 100)] {
@@ -196,7 +204,7 @@ mod tests {
         assert_eq!(pool(0).unwrap().current_num_threads(), 1);
         let most = (4 * cores()).max(64);
         assert_eq!(Threads::new(usize::MAX).unwrap().count(), most);
-        // As many are planned for and reported as are started.
+        // As many threads are planned for and reported as are started.
         let trainer = Trainer::new(3).threads(usize::MAX);
         assert_eq!(trainer.threads_used(), most);
         assert_eq!(trainer.algorithm(Algorithm::Atbp).threads_used(), 1);

@@ -1,8 +1,10 @@
-//! The topics: what every algorithm reads and writes, and a model keeps.
+//! The topics: the matrices that every algorithm updates and that a model consists of.
+//!
+//! Only storage: how the numbers change is up to `algorithms`. Start reading at [`Topics`].
 //!
 //! ```text
-//! phi[W,K]   counts, not normalised: how much of word w belongs to topic k
-//! lambda[K]  sum of phi over words, in f64: it is the sum of billions of small numbers
+//! phi[W,K]   counts, not normalized: tokens of word w in topic k
+//! lambda[K]  sum of phi over words, in f64 because it adds billions of small numbers
 //! alpha[K]   Dirichlet parameter of a document's topics
 //! beta       Dirichlet parameter of a topic's words
 //! p(w|k) = (phi[w,k]+beta) / (lambda[k]+W*beta)
@@ -20,25 +22,26 @@ pub(crate) struct Matrix {
     data: Vec<Lanes>,
 }
 
-/// How many [`Lanes`] a row of `topics` numbers takes.
+/// Returns the number of [`Lanes`] in a row of `topics` numbers.
 pub(crate) fn stride(topics: u32) -> usize {
     (topics as usize).div_ceil(LANES)
 }
 
 impl Matrix {
-    /// All zero.
+    /// Creates a matrix of zeros.
     pub(crate) fn zeros(rows: u32, topics: u32) -> Result<Matrix> {
         Matrix::of_rows(rows, topics, |_, _| Ok(()))
     }
 
-    /// Row after row, each filled in where it is zero. Memory is taken as they come.
+    /// Creates a matrix row by row. `fill(row number, row)` receives a row of zeros. Memory is
+    /// touched as rows are filled.
     pub(crate) fn of_rows(
         rows: u32,
         topics: u32,
         mut fill: impl FnMut(u32, &mut [f32]) -> Result<()>,
     ) -> Result<Matrix> {
         let stride = stride(topics);
-        let mut data = memory::room(stride as u64 * u64::from(rows))?;
+        let mut data = memory::try_with_capacity(stride as u64 * u64::from(rows))?;
         for r in 0..rows {
             let start = data.len();
             data.resize(start + stride, Lanes::ZERO);
@@ -47,35 +50,37 @@ impl Matrix {
         Ok(Matrix { stride, data })
     }
 
-    /// Whether it has no rows.
+    /// Returns whether the matrix has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
+    /// Returns a row.
     #[inline]
     pub(crate) fn row(&self, r: u32) -> &[Lanes] {
         let start = r as usize * self.stride;
         &self.data[start..start + self.stride]
     }
 
+    /// Returns a row for writing.
     #[inline]
     pub(crate) fn row_mut(&mut self, r: u32) -> &mut [Lanes] {
         let start = r as usize * self.stride;
         &mut self.data[start..start + self.stride]
     }
 
-    /// All of it, and how much a row takes.
+    /// Returns all rows and the number of [`Lanes`] per row.
     pub(crate) fn all(&self) -> (&[Lanes], usize) {
         (&self.data, self.stride)
     }
 
-    /// The same, to write.
+    /// Returns all rows for writing, and the number of [`Lanes`] per row.
     pub(crate) fn all_mut(&mut self) -> (&mut [Lanes], usize) {
         (&mut self.data, self.stride)
     }
 
-    /// Its rows in parts; `bounds` are the first row of each, and one past the last.
-    pub(crate) fn parts(&mut self, bounds: &[u32]) -> Vec<Part<'_>> {
+    /// Splits the rows into parts. `bounds` has the first row of each part and the number of rows.
+    pub(crate) fn parts(&mut self, bounds: &[u32]) -> Vec<MatrixRows<'_>> {
         let stride = self.stride;
         let mut rest = &mut self.data[..];
         bounds
@@ -84,7 +89,7 @@ impl Matrix {
                 let rows = (ends[1] - ends[0]) as usize;
                 let (data, tail) = std::mem::take(&mut rest).split_at_mut(rows * stride);
                 rest = tail;
-                Part { first: ends[0], stride, data }
+                MatrixRows { first: ends[0], stride, data }
             })
             .collect()
     }
@@ -95,50 +100,55 @@ impl Matrix {
 
     pub(crate) fn restore(&mut self, from: &mut SectionReader) -> Result<()> {
         from.begin((self.data.len() * LANES) as u64)?;
-        from.more(flat_mut(&mut self.data))
+        from.read_values(flat_mut(&mut self.data))
     }
 }
 
-/// Some rows of a matrix.
+/// Consecutive rows of a matrix.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct MatrixRows<'a> {
     first: u32,
     stride: usize,
     data: &'a mut [Lanes],
 }
 
-impl Part<'_> {
-    /// By its number in the matrix.
+impl MatrixRows<'_> {
+    /// Returns a row by its number in the matrix.
     #[inline]
     pub(crate) fn row_mut(&mut self, r: u32) -> &mut [Lanes] {
         let start = (r - self.first) as usize * self.stride;
         &mut self.data[start..start + self.stride]
     }
 
-    /// All rows with their numbers.
+    /// Returns all rows with their numbers in the matrix.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut [Lanes])> {
         (self.first..).zip(self.data.chunks_exact_mut(self.stride.max(1)))
     }
 }
 
-/// A word with more tokens than this is *heavy*: sums of its small shares would stall in the 24 bits of an f32, so they
-/// are taken in f64. There are few such words, at most one per million tokens of the corpus.
-const HEAVY: u64 = 1 << 20;
+/// Number of tokens above which a word is *heavy*: sums of its small shares would stall in the 24
+/// bits of an f32, so they are computed in f64. There are few such words, at most one per million
+/// tokens of the corpus.
+const HEAVY_TOKENS: u64 = 1 << 20;
 
-/// The heavy words, from the tokens of each word.
+/// Returns the heavy words, given the number of tokens of each word.
 pub(crate) fn heavy_words(word_tokens: &[u64]) -> impl Iterator<Item = u32> {
-    (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY).map(|(w, _)| w)
+    (0u32..).zip(word_tokens).filter(|&(_, &n)| n > HEAVY_TOKENS).map(|(w, _)| w)
 }
 
 /// phi, lambda, alpha and beta.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Topics {
+    /// Number of topics, K.
     pub(crate) count: u32,
+    /// Number of words, W.
     words: u32,
-    /// Empty while an algorithm keeps it in a form of its own.
+    /// Counts by word and topic; empty while an algorithm keeps them in a format of its own.
     pub(crate) phi: Matrix,
+    /// Sums of phi over words, by topic.
     pub(crate) lambda: Vec<f64>,
-    /// Padded with zeros, so that padding topics never get any weight.
+    /// Dirichlet parameters by topic. The padding is zero, so that padding topics never get any
+    /// weight.
     pub(crate) alpha: Vec<Lanes>,
     pub(crate) alpha_sum: f64,
     pub(crate) beta: f32,
@@ -150,7 +160,7 @@ impl Topics {
         Ok(Topics { phi, ..Topics::without_phi(words, count, alpha, beta) })
     }
 
-    /// For an algorithm that keeps phi in a form of its own until it is done.
+    /// Creates topics for an algorithm that keeps phi in a format of its own until training ends.
     pub(crate) fn without_phi(words: u32, count: u32, alpha: &[f32], beta: f32) -> Topics {
         let mut padded = vec![Lanes::ZERO; stride(count)];
         flat_mut(&mut padded)[..alpha.len()].copy_from_slice(alpha);
@@ -165,7 +175,7 @@ impl Topics {
         }
     }
 
-    /// alpha and beta as they were learned.
+    /// Sets alpha and beta to learned values.
     pub(crate) fn set_priors(&mut self, alpha: &[f32], beta: f32) {
         flat_mut(&mut self.alpha)[..alpha.len()].copy_from_slice(alpha);
         self.alpha_sum = alpha.iter().map(|&a| f64::from(a)).sum();
@@ -176,12 +186,12 @@ impl Topics {
         self.words
     }
 
-    /// W * beta.
+    /// Returns W * beta.
     pub(crate) fn beta_sum(&self) -> f64 {
         f64::from(self.words()) * f64::from(self.beta)
     }
 
-    /// Sets lambda to what phi says, words in order.
+    /// Recomputes lambda from phi, in the order of words.
     pub(crate) fn sum_lambda(&mut self) {
         self.lambda.fill(0.0);
         for w in 0..self.words() {
@@ -191,7 +201,7 @@ impl Topics {
         }
     }
 
-    /// What changes in training.
+    /// Writes what changes in training: lambda and phi.
     pub(crate) fn save(&self, out: &mut SectionWriter) -> Result<()> {
         out.numbers(&self.lambda)?;
         self.phi.save(out)
@@ -202,7 +212,7 @@ impl Topics {
         self.phi.restore(from)
     }
 
-    /// 1 / (`lambda[k]` + W*beta), padded.
+    /// Writes 1 / (`lambda[k]` + W*beta) to `out`, padded.
     pub(crate) fn inverse(&self, out: &mut Vec<Lanes>) {
         let beta_sum = self.beta_sum();
         out.resize(stride(self.count), Lanes::ZERO);

@@ -1,4 +1,5 @@
-//! A file cut at any byte or with any byte changed is an error: never a panic, never a wrong number.
+//! Damaged files: a file that is truncated at any byte or has any byte changed is an error, and
+//! never causes a panic or a wrong number.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -10,7 +11,8 @@ use common::{fixture, verify};
 use tinylda::corpus::Statistics;
 use tinylda::{Corpus, Error, Model};
 
-/// Hands every cut and every changed byte of a fixture to `refuse`, with a word on what was done.
+/// Calls `refuse` with every truncation and every changed byte of a fixture, and a description of
+/// the damage.
 fn every_damage(name: &str, refuse: impl Fn(&[u8], String)) {
     let whole = std::fs::read(fixture(name)).unwrap();
     for cut in 0..whole.len() {
@@ -29,7 +31,7 @@ fn every_damage(name: &str, refuse: impl Fn(&[u8], String)) {
     refuse(&[&whole[..], &whole[..]].concat(), "twice".into());
 }
 
-/// Calls `read` on a file with every damage. Errors name the file.
+/// Calls `read` on a file with every kind of damage. Errors must name the file.
 fn damaged_files(name: &str, read: impl Fn(&Path) -> Result<(), Error>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -43,7 +45,7 @@ fn damaged_files(name: &str, read: impl Fn(&Path) -> Result<(), Error>) {
     });
 }
 
-/// Calls `read` on bytes with every damage. Errors do not name a file.
+/// Calls `read` on bytes with every kind of damage. Errors must not name a file.
 fn damaged_bytes(name: &str, read: impl Fn(&[u8]) -> Result<(), Error>) {
     read(&std::fs::read(fixture(name)).unwrap()).unwrap();
     every_damage(name, |bytes, what| match read(bytes) {

@@ -1,4 +1,5 @@
-//! Files of all versions open for ever, and what is written today is the same, byte for byte: version 1 where that is enough.
+//! Compatibility of file formats: files of all versions can be opened, and files are written
+//! byte-identically, with version 1 wherever it is sufficient.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -43,7 +44,7 @@ fn the_model_of_version_1_opens() {
     assert!((total / 490_266.0 - 1.0).abs() < 1e-5, "{total}");
 }
 
-/// Another safetensors reader sees the same tensors.
+/// An independent safetensors reader reads the same tensors.
 #[test]
 fn the_model_is_safetensors() {
     let bytes = std::fs::read(fixture("v1.model")).unwrap();
@@ -56,8 +57,8 @@ fn the_model_is_safetensors() {
     assert_eq!(file.tensor("vocabulary").unwrap().data()[..6], *"wört0".as_bytes());
 }
 
-/// The same content gives the same file. With `TINYLDA_WRITE_FIXTURES` set the files are made where there are none (for a
-/// new version; an old one is never written again).
+/// The same content gives the same file. If `TINYLDA_WRITE_FIXTURES` is set, missing fixtures are
+/// written (for a new version; those of an old version are never overwritten).
 #[test]
 fn what_is_written_today_is_version_1() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +82,8 @@ fn what_is_written_today_is_version_1() {
     );
 }
 
-/// A corpus and a model in memory have the bytes of their files, and files of any version can be opened from memory.
+/// A corpus and a model in memory have the same bytes as their files, and files of any version can
+/// be opened from memory.
 #[test]
 fn bytes_in_memory_are_those_of_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -112,7 +114,8 @@ fn bytes_in_memory_are_those_of_files() {
     assert!((0..100).all(|w| phi.row(w) == model.phi(w)));
 }
 
-/// Training and inference do not depend on where the corpus is; only its name in the model does.
+/// Training and inference do not depend on whether the corpus is in a file or in memory. Only the
+/// corpus name in the model differs.
 #[test]
 fn a_corpus_in_memory_gives_the_model_of_a_file() {
     let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
@@ -146,7 +149,7 @@ fn the_corpus_of_version_2_opens() {
     let places = reader.read_places(0).unwrap();
     assert_eq!((places[39].offset, places[39].length), ((39 << 30) + 3, 1039));
     verify(&fixture("v2.tlc")).unwrap();
-    // Old files have none of it.
+    // Files of version 1 have no such parts.
     let old = Corpus::open(fixture("v1.tlc")).unwrap();
     assert!(!old.has_labels() && !old.has_places() && old.about().unwrap().pipeline.is_none());
     assert!(
@@ -168,7 +171,7 @@ fn what_is_written_today_is_version_2_where_it_has_to_be() {
     );
 }
 
-/// Labels, places and the pipeline go along with a split, and the pipeline into the model.
+/// A split keeps labels, places and the pipeline, and a model keeps the pipeline.
 #[test]
 fn splits_and_models_keep_what_is_known() {
     let folder = tempfile::tempdir().unwrap();

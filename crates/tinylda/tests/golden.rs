@@ -1,5 +1,5 @@
-//! The authors' own numbers: what their programs gave on a small corpus from a given start (K = 6, alpha = 0.25,
-//! beta = 0.01, 51 passes).
+//! Comparison with the results of the authors' programs on a small corpus from a given
+//! initialization (K = 6, alpha = 0.25, beta = 0.01, 51 passes).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 #[path = "common/reference.rs"]
@@ -39,7 +39,7 @@ fn reference() -> Reference {
     Reference::new(DOCUMENTS, WORDS, K, 0.25, 0.01, entries, &start()).with_messages(&start())
 }
 
-/// (pass, perplexity) lines.
+/// Reads lines of (pass, perplexity).
 fn perplexities(name: &str) -> Vec<(usize, f64)> {
     numbers(&format!("{name}.perplexity.txt")).chunks(2).map(|p| (p[0] as usize, p[1])).collect()
 }
@@ -92,7 +92,7 @@ fn the_reference_gives_the_authors_vb() {
     compare("vb", Reference::variational_pass);
 }
 
-/// The shipped training from the given start.
+/// Runs the shipped training from the given initialization.
 fn ship(algorithm: Algorithm) -> Trained {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("small.tlc");
@@ -115,8 +115,8 @@ fn compare_shipped(name: &str, algorithm: Algorithm) {
         let got = history[pass - 1].1;
         assert!((got / perplexity - 1.0).abs() < 1e-4, "{name}, pass {pass}: {got} instead of {perplexity}");
     }
-    // f32 wanders off a little on the way, where a word sits between two topics, and messages of 16 bits a little more: hundredths of
-    // a token are close.
+    // Rounding errors of f32 grow where a word is divided between two topics, and those of 16-bit
+    // messages somewhat more. A difference of hundredths of a token is close.
     let close = if matches!(algorithm, Algorithm::Bp | Algorithm::Abp) { 1e-1 } else { 2e-2 };
     let phi: Vec<f64> =
         (0..WORDS as u32).flat_map(|w| trained.model.phi(w).iter().map(|&v| f64::from(v))).collect();
@@ -150,7 +150,8 @@ fn the_shipped_vb_gives_the_authors_numbers() {
     compare_shipped("vb", Algorithm::Vb);
 }
 
-/// `tbp` is asynchronous BP with small messages: from the authors' start it comes to what their program comes to.
+/// `tbp` is asynchronous BP with quantized messages: from the authors' initialization it reaches
+/// the perplexity of their program.
 #[test]
 fn tbp_comes_to_the_authors_asynchronous_bp() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,7 +160,7 @@ fn tbp_comes_to_the_authors_asynchronous_bp() {
     let corpus = Corpus::open(&file).unwrap();
     let start: Vec<u32> = whole("small.init.txt").into_iter().map(|k| k as u32).collect();
     let (_, perplexity) = perplexities("bp-async").pop().unwrap();
-    // Each seed cuts messages at other places.
+    // Each seed rounds messages differently.
     for seed in 1..=5 {
         let trainer = Trainer::new(K as u32).alpha(0.25).tolerance(0.0).start(start.clone()).seed(seed);
         let got = trainer

@@ -1,4 +1,5 @@
-//! New documents: are their topics right, the same on any number of threads, and what of words that the model does not know?
+//! Inference on new documents: correctness, independence of the number of threads, and words that
+//! the model does not know.
 #![allow(clippy::float_cmp, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -9,7 +10,10 @@ use std::path::Path;
 use common::go_on;
 use tinylda::corpus::CorpusWriter;
 use tinylda::corpus::Synth;
-use tinylda::infer::{Mixtures, Proportions, ProportionsFormat, Similar, Typical, find_document, names_of};
+use tinylda::infer::{
+    Mixtures, ProportionsFormat, ProportionsWriter, SimilarDocuments, TypicalDocuments, document_names,
+    find_document,
+};
 use tinylda::{Algorithm, Corpus, CorpusBuilder, Inference, Model, Trainer};
 
 fn on(_: tinylda::Progress) -> ControlFlow<()> {
@@ -33,11 +37,11 @@ fn trained(corpus: &Corpus, topics: u32, algorithm: Algorithm) -> (Model, Vec<f3
     (trained.model, trained.theta.unwrap())
 }
 
-/// Proportions of all documents, a row each.
+/// Returns the topic proportions of all documents, one row per document.
 fn rows(mixtures: &Mixtures<'_>) -> Vec<Vec<f32>> {
     let mut rows = Vec::new();
     mixtures
-        .each(
+        .for_each(
             |mixture, some: &mut Vec<Vec<f32>>| {
                 some.push(mixture.proportions.to_vec());
                 Ok(())
@@ -56,7 +60,7 @@ fn rows(mixtures: &Mixtures<'_>) -> Vec<Vec<f32>> {
 fn threads_do_not_change_a_byte() {
     let corpus = synthetic();
     for algorithm in [Algorithm::Tbp, Algorithm::Gibbs, Algorithm::Ovb] {
-        // OVB keeps no theta.
+        // OVB does not keep theta.
         let trainer = Trainer::new(40).algorithm(algorithm).passes(20);
         let model = trainer.train(&corpus, go_on).unwrap().model;
         for format in [ProportionsFormat::Tsv, ProportionsFormat::JsonLines, ProportionsFormat::Npy] {
@@ -65,7 +69,7 @@ fn threads_do_not_change_a_byte() {
                 .map(|threads| {
                     let mixtures = Mixtures::new(&model, &corpus).unwrap().threads(threads);
                     let mut out = Vec::new();
-                    let proportions = Proportions { format, top: None, min_proportion: None };
+                    let proportions = ProportionsWriter { format, top: None, min_proportion: None };
                     let told = proportions.write(&mixtures, &mut out, Path::new("-"), &mut on).unwrap();
                     assert_eq!((told.documents, told.documents_unknown), (600, 0));
                     out
@@ -76,7 +80,8 @@ fn threads_do_not_change_a_byte() {
     }
 }
 
-/// The measure is the total variation distance: half the sum of |p - q| over topics.
+/// Topic proportions from training and inference are close in total variation distance: half the
+/// sum of |p - q| over topics.
 #[test]
 fn training_and_inference_agree() {
     let corpus = synthetic();
@@ -96,8 +101,9 @@ fn training_and_inference_agree() {
     }
 }
 
-/// A corpus with names, some words that the model does not know, and a document of these alone.
-fn strangers(model: &Model) -> Corpus {
+/// Returns a corpus with names, some words that the model does not know, and a document that
+/// consists only of such words.
+fn corpus_with_unknown_words(model: &Model) -> Corpus {
     let known = model.vocabulary().unwrap().get(7).unwrap();
     let mut builder = CorpusBuilder::new().vocabulary(["strange", known, "unheard"]);
     builder.add_named("some\tknown", &[(0, 2), (1, 1), (2, 1)]).unwrap();
@@ -110,13 +116,13 @@ fn strangers(model: &Model) -> Corpus {
 fn unknown_words_are_counted_and_left_out() {
     let corpus = synthetic();
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
-    let corpus = strangers(&model);
+    let corpus = corpus_with_unknown_words(&model);
     let mixtures = Mixtures::new(&model, &corpus).unwrap();
     let unknown = mixtures.unknown().unwrap();
     assert_eq!((unknown.words, unknown.tokens), (2, 7));
     let mut text = Vec::new();
     let proportions =
-        Proportions { format: ProportionsFormat::JsonLines, top: Some(2), min_proportion: None };
+        ProportionsWriter { format: ProportionsFormat::JsonLines, top: Some(2), min_proportion: None };
     let told = proportions.write(&mixtures, &mut text, Path::new("-"), &mut on).unwrap();
     assert_eq!((told.documents, told.documents_unknown, told.examples), (3, 2, vec![1, 2]));
     let text = String::from_utf8(text).unwrap();
@@ -140,14 +146,14 @@ fn unknown_words_are_counted_and_left_out() {
 fn lines_are_of_one_length_and_names_cannot_break_them() {
     let corpus = synthetic();
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
-    let strangers = strangers(&model);
+    let unknown = corpus_with_unknown_words(&model);
     for (top, min_proportion, columns) in
         [(None, None, 42), (Some(3), None, 8), (None, Some(0.25), 10), (Some(2), Some(0.25), 6)]
     {
-        for corpus in [&corpus, &strangers] {
+        for corpus in [&corpus, &unknown] {
             let mixtures = Mixtures::new(&model, corpus).unwrap();
             let mut text = Vec::new();
-            let proportions = Proportions { format: ProportionsFormat::Tsv, top, min_proportion };
+            let proportions = ProportionsWriter { format: ProportionsFormat::Tsv, top, min_proportion };
             proportions.write(&mixtures, &mut text, Path::new("-"), &mut on).unwrap();
             let text = String::from_utf8(text).unwrap();
             assert_eq!(text.lines().count() as u64, corpus.shape().documents + 1);
@@ -156,7 +162,8 @@ fn lines_are_of_one_length_and_names_cannot_break_them() {
             }
         }
     }
-    let proportions = Proportions { format: ProportionsFormat::Npy, top: Some(3), min_proportion: None };
+    let proportions =
+        ProportionsWriter { format: ProportionsFormat::Npy, top: Some(3), min_proportion: None };
     let mixtures = Mixtures::new(&model, &corpus).unwrap();
     let error = proportions.write(&mixtures, &mut Vec::new(), Path::new("-"), &mut on).unwrap_err();
     assert!(error.to_string().contains("`top` cannot be combined with `to=npy`"), "{error}");
@@ -168,7 +175,8 @@ fn typical_documents_are_those_that_a_sort_would_find() {
     let (model, _) = trained(&corpus, 40, Algorithm::Tbp);
     let mixtures = Mixtures::new(&model, &corpus).unwrap().threads(3);
     let all = rows(&mixtures);
-    let typical = Typical { top: 4, min_tokens: 1, topics: Vec::new() }.find(&mixtures, &mut on).unwrap();
+    let typical =
+        TypicalDocuments { top: 4, min_tokens: 1, topics: Vec::new() }.find(&mixtures, &mut on).unwrap();
     assert_eq!(typical.len(), 40);
     for (k, found) in &typical {
         let mut order: Vec<usize> = (0..all.len()).collect();
@@ -178,10 +186,11 @@ fn typical_documents_are_those_that_a_sort_would_find() {
         assert_eq!(numbers, order[..4]);
         assert!(found.iter().all(|f| f.value == p(f.number as usize)));
     }
-    let one = Typical { top: 2, min_tokens: 70, topics: vec![3] }.find(&mixtures, &mut on).unwrap();
+    let one = TypicalDocuments { top: 2, min_tokens: 70, topics: vec![3] }.find(&mixtures, &mut on).unwrap();
     assert_eq!((one.len(), one[0].0), (1, 3));
     assert!(one[0].1.iter().all(|f| f.tokens >= 70));
-    let error = Typical { top: 2, min_tokens: 1, topics: vec![40] }.find(&mixtures, &mut on).unwrap_err();
+    let error =
+        TypicalDocuments { top: 2, min_tokens: 1, topics: vec![40] }.find(&mixtures, &mut on).unwrap_err();
     assert!(error.to_string().contains("from 0 to 39"), "{error}");
 }
 
@@ -200,13 +209,13 @@ fn the_nearest_document_is_the_one_with_the_same_words() {
     let twins = writer.finish(corpus.shape().words, vocabulary.as_ref()).unwrap();
     let mixtures = Mixtures::new(&model, &twins).unwrap();
     let to = find_document(&twins, "b").unwrap();
-    let found = Similar { top: 10, min_tokens: 0 }.find(&mixtures, to, &mut on).unwrap();
+    let found = SimilarDocuments { top: 10, min_tokens: 0 }.find(&mixtures, to, &mut on).unwrap();
     assert_eq!((found.len(), found[0].number), (3, 3));
     assert!(found[0].value < 1e-3 && found[1].value > found[0].value, "{found:?}");
-    // A name goes before a number.
+    // A name takes precedence over a number.
     assert_eq!(find_document(&twins, "7").unwrap(), 2);
     assert_eq!(find_document(&twins, "4").unwrap(), 3);
-    assert_eq!(names_of(&twins, &[3, 0]).unwrap(), ["twin of b", "a"]);
+    assert_eq!(document_names(&twins, &[3, 0]).unwrap(), ["twin of b", "a"]);
     for wrong in ["0", "5", "c", "-1"] {
         let error = find_document(&twins, wrong).unwrap_err().to_string();
         assert!(error.contains("from 1 to 4"), "{error}");

@@ -1,4 +1,4 @@
-//! alpha and beta: are they learned, do seeds hold their topics, and what is refused?
+//! Priors: learning alpha and beta, seed words, and invalid settings.
 #![allow(clippy::float_cmp, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -26,7 +26,8 @@ fn perplexity(model: &Model, corpus: &Corpus) -> f64 {
     evaluation.unwrap().predictive_perplexity
 }
 
-/// From a start that is far off, with every algorithm that can: sound numbers, and better than to stay there.
+/// From poor initial values, every algorithm that can learn alpha and beta finds valid ones, and
+/// `tbp` predicts better with them.
 #[test]
 fn what_is_learned_predicts_better() {
     let corpus = synthetic(&settings(1));
@@ -43,7 +44,8 @@ fn what_is_learned_predicts_better() {
             learned.training().settings.optimize == Some(true)
                 && fixed.training().settings.optimize.is_none()
         );
-        // Where a message is not taken out of the sums, topics that are alike may stay so, and there is nothing to learn from.
+        // If a message is not excluded from the sums, similar topics may stay similar, so that
+        // there is nothing to learn from.
         if algorithm == Algorithm::Tbp {
             assert!(learned.alpha().windows(2).any(|pair| pair[0] != pair[1]));
             let (before, after) = (perplexity(&fixed, &corpus), perplexity(&learned, &corpus));
@@ -52,7 +54,7 @@ fn what_is_learned_predicts_better() {
     }
 }
 
-/// Topics that nothing is left for keep a little.
+/// Unused topics keep a small positive alpha.
 #[test]
 fn topics_that_are_not_used() {
     let documents: Vec<Vec<(u32, u32)>> = (0..60).map(|d| vec![(d % 2, 5)]).collect();
@@ -71,7 +73,8 @@ fn threads_do_not_change_what_is_learned() {
     assert!(models.iter().all(|model| *model == models[0]));
 }
 
-/// The strongest words of true topics as seeds, in an order of their own: each topic that was found is the true one.
+/// With the top words of true topics as seed words, in a different order, each topic found is the
+/// corresponding true one.
 #[test]
 fn seeds_hold_their_topics() {
     let settings = settings(3);
@@ -106,7 +109,7 @@ fn seeds_hold_their_topics() {
             let held = tops[j].iter().filter(|&&w| found[k].iter().any(|top| top.word == w)).count();
             assert!(held >= 3, "seed {seed}, topic {k}: {held} of {:?} in {:?}", tops[j], found[k]);
             assert_eq!(model.topic_name(k as u32), Some(format!("topic{j}").as_str()));
-            // And it is a topic, not just its seeds.
+            // The whole topic must match, not only its seed words.
             let nearest = (0..truth.len())
                 .min_by(|&a, &b| away(&model, k, &truth[a]).total_cmp(&away(&model, k, &truth[b])));
             assert_eq!(nearest, Some(j), "seed {seed}, topic {k}");
@@ -115,14 +118,14 @@ fn seeds_hold_their_topics() {
     }
 }
 
-/// How far a topic is from a distribution.
+/// Returns the distance of a topic from a distribution.
 fn away(model: &Model, k: usize, truth: &[f64]) -> f64 {
     let total: f64 = (0..model.words()).map(|w| f64::from(model.phi(w)[k])).sum();
     (0..model.words()).map(|w| (f64::from(model.phi(w)[k]) / total - truth[w as usize]).abs()).sum()
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_settings_are_refused() {
     let corpus = synthetic(&settings(4));
     let bare = corpus_of(2, &[vec![(0, 5), (1, 5)]]);
     let refused = |trainer: Trainer, corpus: &Corpus, parts: &[&str]| {

@@ -1,4 +1,5 @@
-//! Memory or disk, straight through or stopped and resumed: the same bytes. And what goes wrong on the way is said.
+//! Storage and checkpoints: training gives the same bytes in memory and on disk, uninterrupted and
+//! resumed, and reports what goes wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -12,7 +13,7 @@ use tinylda::corpus::Synth;
 use tinylda::settings::{Digamma, DocumentState};
 use tinylda::{Algorithm, Corpus, Error, Event, Model, Resume, Seeds, Trainer};
 
-/// Several blocks, each in several pieces.
+/// Writes a corpus of several blocks with several pieces each.
 fn corpus(folder: &Path, seed: u64) -> Corpus {
     let path = folder.join(format!("synth-{seed}.tlc"));
     let settings =
@@ -23,18 +24,18 @@ fn corpus(folder: &Path, seed: u64) -> Corpus {
     corpus
 }
 
-/// What can be in files.
+/// State of a training that can be moved to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaves {
-    /// Nothing: the messages of belief propagation stay in memory.
+    /// None: the messages of belief propagation stay in memory.
     Nothing,
-    /// Documents, and what is kept of them.
+    /// Documents and their state.
     Documents,
-    /// phi, too.
+    /// Documents, their state, and phi.
     Phi,
 }
 
-/// Of two topics, one with a name.
+/// Returns seed words for two topics, one of which has a name.
 fn seeds() -> Seeds {
     let words = Synth { words: 900, ..Synth::default() }.vocabulary();
     let some = |from: u32| (from..from + 4).map(|w| words.get(w).unwrap()).collect::<Vec<_>>().join(" ");
@@ -42,7 +43,8 @@ fn seeds() -> Seeds {
     Seeds::of_bytes(text.into_bytes(), Path::new("seeds")).unwrap()
 }
 
-/// Every algorithm, few topics and many, long enough that messages settle.
+/// Returns trainers for every algorithm, with few and many topics, and enough passes for messages
+/// to converge.
 fn trainers() -> Vec<(Trainer, Leaves)> {
     let tbp = |topics, passes| Trainer::new(topics).passes(passes).tolerance(0.0);
     let other = |algorithm| tbp(7, 5).algorithm(algorithm);
@@ -71,7 +73,7 @@ fn bytes(trainer: &Trainer, corpus: &Corpus, file: &Path) -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
 
-/// The least memory that is enough.
+/// Returns the minimum memory limit in bytes that is sufficient, within 4096 bytes.
 fn least(trainer: &Trainer, corpus: &Corpus) -> u64 {
     let (mut too_little, mut enough) = (0u64, 1 << 32);
     while enough - too_little > 4096 {
@@ -84,7 +86,7 @@ fn least(trainer: &Trainer, corpus: &Corpus) -> u64 {
     enough
 }
 
-/// What is in a folder; nothing where it is not there.
+/// Returns the names of the files in a folder; empty if the folder does not exist.
 fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> =
@@ -93,7 +95,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Models on the way are models, and training does not notice that they are written; nor does its clock.
+/// Snapshots are valid models, and writing them changes neither the training nor its measured time.
 #[test]
 fn snapshots_do_not_disturb() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,7 +130,7 @@ fn snapshots_do_not_disturb() {
     }
 }
 
-/// A model on the way is the one that a shorter training gives.
+/// A snapshot equals the model of a shorter training.
 #[test]
 fn snapshots_are_shorter_trainings() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +171,7 @@ fn memory_or_disk_makes_no_difference() {
     }
 }
 
-/// Where messages must stay in memory and have no room there, that is said, with what would fit.
+/// If messages must stay in memory and do not fit, the error proposes settings that do.
 #[test]
 fn messages_that_cannot_leave() {
     let folder = tempfile::tempdir().unwrap();
@@ -186,8 +188,8 @@ fn messages_that_cannot_leave() {
     }
 }
 
-/// Trains until it is asked to stop at the n-th report of progress or of a pass, of which there are some on any machine; nothing
-/// where it came to its end before.
+/// Stops a training at its n-th report of progress or of a pass, and returns the error. Returns
+/// `None` if the training finished before. Every machine produces at least the reports of passes.
 fn stop_at(trainer: &Trainer, corpus: &Corpus, model: &Path, n: u32) -> Option<Error> {
     let mut reports = 0;
     let result = trainer.train_to(corpus, model, |event| {
@@ -204,7 +206,7 @@ fn stop_at(trainer: &Trainer, corpus: &Corpus, model: &Path, n: u32) -> Option<E
 }
 
 #[test]
-fn stopped_and_resumed_is_never_stopped() {
+fn resumed_training_is_byte_identical() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus(folder.path(), 2);
     let (model, kept) = (folder.path().join("m"), folder.path().join("checkpoint"));
@@ -236,7 +238,7 @@ fn stopped_and_resumed_is_never_stopped() {
     }
 }
 
-/// A stop at the end of a pass, when nothing is half done.
+/// Stopping at the end of a pass, between two units of work, also resumes to the same bytes.
 #[test]
 fn stopped_between_passes() {
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +279,7 @@ fn another_training_is_refused_by_name() {
             assert!(text.contains(part), "{part:?} is missing in: {text}");
         }
     };
-    // Nothing is restarted, or thrown away, by accident.
+    // Nothing is restarted or discarded by accident.
     refused(&trainer, &corpus, &["checkpoint", "unfinished", "`resume`", "`restart`"]);
     let resume = trainer.clone().resume(Resume::Yes);
     refused(&resume.clone().seed(2), &corpus, &["created with `seed=1`, this run uses `seed=2`"]);
@@ -293,14 +295,14 @@ fn another_training_is_refused_by_name() {
     refused(&more, &corpus, &["`topics=9`", "`topics=10`"]);
     let other = self::corpus(folder.path(), 5);
     refused(&resume, &other, &["corpus checksum"]);
-    // All that has done no harm.
+    // The refused attempts have not changed the checkpoint.
     let expected = bytes(&Trainer::new(9).passes(8).tolerance(0.0), &corpus, &folder.path().join("n"));
     assert!(bytes(&resume, &corpus, &model) == expected);
     assert!(!kept.exists());
 }
 
 #[test]
-fn begun_anew() {
+fn restart_discards_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus(folder.path(), 6);
     let (trainer, model, kept) = checkpoint(folder.path(), &corpus);
@@ -311,7 +313,7 @@ fn begun_anew() {
     assert!(!kept.exists());
 }
 
-/// Two trainings cannot share a folder.
+/// Two trainings cannot use the same folder at the same time.
 #[test]
 fn a_folder_in_use() {
     let folder = tempfile::tempdir().unwrap();
@@ -332,7 +334,7 @@ fn a_folder_in_use() {
     assert!(tried);
 }
 
-/// A checkpoint cut or changed anywhere is an error, and does no harm to what is left of it.
+/// A truncated or changed checkpoint is an error, and the attempt to resume does not modify it.
 #[test]
 fn damaged_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
@@ -362,7 +364,7 @@ fn damaged_checkpoints() {
         }
         std::fs::write(&path, &whole).unwrap();
     }
-    // Files that are gone.
+    // Missing files are errors.
     for name in files.iter().filter(|name| name.starts_with("tinylda-messages")) {
         let aside = folder.path().join("aside");
         std::fs::rename(kept.join(name), &aside).unwrap();
@@ -374,12 +376,12 @@ fn damaged_checkpoints() {
     assert!(bytes(&trainer, &corpus, &model) == expected);
 }
 
-/// Something done to files, and what is then said.
+/// Damage to files, and a part of the expected message.
 type Harm<'a> = (&'a (dyn Fn() + Sync), &'a str);
 
-/// The corpus or the files change under a training that needs them.
+/// Changes to the corpus or to the checkpoint during a training are reported.
 #[test]
-fn what_is_lost_while_running() {
+fn damage_during_training_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let whole = corpus(folder.path(), 9);
     let path = whole.path().unwrap().to_path_buf();
@@ -414,7 +416,8 @@ fn what_is_lost_while_running() {
             assert!(error.to_string().contains(text), "{error}");
             assert!(!model.exists());
         } else {
-            // Files that are gone may be written anew before a checkpoint needs them: then all is well.
+            // Removed files may be rewritten before a checkpoint needs them, so that training
+            // succeeds.
             assert_eq!(text, "checkpoint");
             assert!(std::fs::read(&model).unwrap() == expected);
             std::fs::remove_file(&model).unwrap();
@@ -423,9 +426,9 @@ fn what_is_lost_while_running() {
     }
 }
 
-/// Files in a folder of the user's own, stopped and resumed more than once, with others there too.
+/// A scratch folder that also contains other files works across several stops and resumes.
 #[test]
-fn a_folder_for_scratch() {
+fn scratch_folder_with_other_files() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus(folder.path(), 10);
     let (model, kept, scratch) =
@@ -447,14 +450,16 @@ fn a_folder_for_scratch() {
     };
     stop(&apart, 2);
     assert_eq!(names(&scratch).len(), 2);
-    // Where the files are is known without being told again; another place is refused.
+    // The checkpoint knows the scratch folder, so it need not be given again; another one is
+    // refused.
     stop(&inside, 4);
     stop(&inside, 6);
     stop(&apart, 8);
     let text = inside.clone().scratch(folder.path().to_path_buf()).train_to(&corpus, &model, go_on);
     let text = text.unwrap_err().to_string();
     assert!(text.contains("the `scratch` folder"), "{text}");
-    // Another training in the same folder does no harm, stopped or begun anew.
+    // Another training can use the same scratch folder, stopped or restarted, without affecting
+    // this one.
     let other = apart.clone().seed(7).checkpoint(folder.path().join("other"), None);
     stop(&other, 3);
     stop(&other.resume(Resume::Restart), 3);
@@ -462,7 +467,7 @@ fn a_folder_for_scratch() {
     assert_eq!(names(&scratch).len(), 2);
 }
 
-/// A checkpoint of several files of which one is lost: said, and the others stay.
+/// If one of several files of a checkpoint is missing, the error names it and the others are kept.
 #[test]
 fn one_file_of_many_is_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -492,9 +497,10 @@ fn one_file_of_many_is_lost() {
     assert!(bytes(&trainer, &corpus, &model) == bytes(&plain, &corpus, &folder.path().join("n")));
 }
 
-/// An order of the user's own goes to and fro between blocks: all must stay in memory, or is refused.
+/// A custom document order, which jumps between blocks, works with the minimum memory and across
+/// stops and resumes.
 #[test]
-fn an_order_of_ones_own() {
+fn custom_document_order() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus(folder.path(), 12);
     let (model, kept) = (folder.path().join("m"), folder.path().join("checkpoint"));
@@ -514,7 +520,7 @@ fn an_order_of_ones_own() {
     assert!(std::fs::read(&model).unwrap() == expected);
 }
 
-/// A small checkpoint, every byte of it changed, and every cut.
+/// Changing any byte of a small checkpoint, or truncating it anywhere, is an error.
 #[test]
 fn every_byte_of_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Training: known topics are found again, the same seed gives the same bytes, odd corpora do no harm.
+//! Training: known topics are recovered, the same seed gives the same bytes, and unusual corpora
+//! work.
 #![allow(clippy::float_cmp, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -12,7 +13,7 @@ use tinylda::eval::predictive_perplexity;
 use tinylda::settings::Digamma;
 use tinylda::{Algorithm, Corpus, Event, Inference, Inferencer, Model, Stop, Trained, Trainer};
 
-/// p(w|k) of a model, a row per topic.
+/// Returns p(w|k) of a model, one row per topic.
 fn distributions(model: &Model) -> Vec<Vec<f64>> {
     let mut rows = vec![vec![0.0; model.words() as usize]; model.topics() as usize];
     for w in 0..model.words() {
@@ -50,7 +51,8 @@ fn known_topics_are_recovered() {
             };
             truth.iter().map(nearest).fold(0.0, f64::max)
         };
-        // Sampling may stay with two topics in one for longer than a test wants to wait.
+        // Sampling may keep two topics merged for longer than a test can wait, so several seeds are
+        // tried.
         let seeds = if matches!(algorithm, Algorithm::Gibbs | Algorithm::Ovb) { 1..=4 } else { 1..=1 };
         let trained = seeds
             .map(|seed| {
@@ -70,7 +72,7 @@ fn known_topics_are_recovered() {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
-    // Several blocks, so that their order counts too.
+    // There are several blocks, so that their order matters.
     let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
     let corpus = synthetic(&settings);
     assert!(corpus.blocks() > 1);
@@ -84,16 +86,16 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
-/// Any number of threads, any instruction set: the same bytes.
+/// Any number of threads gives the same bytes, with any instruction set.
 #[test]
 fn threads_do_not_change_a_bit() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Synth { documents: 6000, words: 900, topics: 5, mean_length: 60.0, ..Synth::default() };
     let corpus = synthetic(&settings);
     let with = |algorithm| Trainer::new(20).algorithm(algorithm).passes(3).tolerance(0.0);
-    // Several blocks, with more documents each than are gone through at a time.
+    // There are several blocks, each with more documents than are processed at a time.
     assert!(corpus.blocks() > 1 && corpus.shape().documents / corpus.blocks() as u64 > 1024);
-    // Few passes, and with `tbp` enough that messages settle; few topics and many.
+    // Few passes, except for `tbp`, whose messages need more to converge; few and many topics.
     let mut trainers = vec![Trainer::new(150).passes(24), with(Algorithm::Gibbs).samples(3)];
     trainers.push(with(Algorithm::Vb).digamma(Digamma::Both).inner(5));
     trainers.push(with(Algorithm::Ovb).batch(700).inner(8));
@@ -111,7 +113,7 @@ fn threads_do_not_change_a_bit() {
     }
 }
 
-/// A model in memory is the one that a file has, with its alpha and beta.
+/// A model in memory equals the one in the file, including alpha and beta.
 #[test]
 fn in_memory_as_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,7 +131,8 @@ fn in_memory_as_in_a_file() {
     }
 }
 
-/// NMF climbs its hill, and is TBP's update but for alpha, beta and the denominators.
+/// NMF improves its objective in every pass, and its update is that of sTBP except for alpha, beta
+/// and the denominators.
 #[test]
 fn nmf_is_near_stbp() {
     let settings = Synth { documents: 1500, words: 300, topics: 6, mean_length: 50.0, ..Synth::default() };
@@ -149,9 +152,10 @@ fn nmf_is_near_stbp() {
     assert!((nmf / stbp - 1.0).abs() < 0.02, "{nmf}, {stbp}");
 }
 
-/// New documents, each algorithm in its own way: theta has their tokens, and predicts.
+/// Inference of new documents with every algorithm: theta sums to the number of tokens, and
+/// predicts well.
 #[test]
-fn new_documents_in_every_way() {
+fn inference_with_every_algorithm() {
     let settings = Synth { documents: 1000, words: 300, topics: 5, mean_length: 50.0, ..Synth::default() };
     let corpus = synthetic(&settings);
     let mut block = Block::default();
@@ -172,13 +176,13 @@ fn new_documents_in_every_way() {
         };
         let (own, same) = (perplexity(Inference::Own), perplexity(Inference::Same));
         assert!(own.is_finite() && own > 1.0 && own < 300.0, "{algorithm:?}: {own}");
-        // Of the others each has more or less to say of topics that a document hardly has.
+        // These algorithms smooth topics that are rare in a document differently.
         let far = matches!(algorithm, Algorithm::Gibbs | Algorithm::Vb | Algorithm::Ovb | Algorithm::Nmf);
         assert!(far || (own / same - 1.0).abs() < 0.1, "{algorithm:?}: {own}, {same}");
     }
 }
 
-/// Labels are whole tokens; the mean of samples has as many.
+/// Gibbs sampling assigns whole tokens, and the mean of samples has the same total.
 #[test]
 fn gibbs_counts_tokens() {
     let settings = Synth { documents: 1500, words: 300, topics: 5, mean_length: 50.0, ..Synth::default() };
@@ -192,7 +196,7 @@ fn gibbs_counts_tokens() {
     for (row, &total) in phi(&plain).iter().zip(&totals) {
         assert!(row.iter().all(|v| v.fract() == 0.0 && *v >= 0.0) && row.iter().sum::<f64>() == total as f64);
     }
-    // Samples after passes 6, 8, 10 and 12.
+    // Samples are taken after passes 6, 8, 10 and 12.
     let mean = phi(&plain.clone().samples(4).burn_in(4));
     let samples = [6, 8, 10, 12].map(|passes| phi(&plain.clone().passes(passes)));
     for (w, (row, &total)) in mean.iter().zip(&totals).enumerate() {
@@ -204,7 +208,8 @@ fn gibbs_counts_tokens() {
     }
 }
 
-/// Mass is kept, nothing is NaN, perplexity is a number and does not rise at the end.
+/// Checks that every algorithm conserves mass, produces no NaN, and ends with a finite perplexity
+/// that does not rise.
 fn trains_well(corpus: &Corpus, topics: u32) {
     for algorithm in Algorithm::ALL {
         let trained =
@@ -215,11 +220,11 @@ fn trains_well(corpus: &Corpus, topics: u32) {
             (0..trained.model.words()).flat_map(|w| trained.model.phi(w)).map(|&v| f64::from(v)).sum();
         let least = match algorithm {
             Algorithm::Tbp => 1e-6,
-            // Half of the last bit of a message, where there are hardly any.
+            // Half of the last bit of a message, for corpora with very few messages.
             Algorithm::Bp | Algorithm::Abp => 1.0 / 2048.0,
             _ => 1e-5,
         };
-        // OVB guesses the corpus from batches.
+        // OVB extrapolates from batches to the corpus.
         assert!(
             algorithm == Algorithm::Ovb || (mass / tokens - 1.0).abs() < least,
             "{algorithm:?}: {mass} of {tokens}"
@@ -227,16 +232,18 @@ fn trains_well(corpus: &Corpus, topics: u32) {
         let history = &trained.model.training().history;
         assert_eq!(history.len(), 30);
         assert!(history.iter().all(|&(_, p)| p.is_finite() && p >= 1.0 - 1e-6), "{algorithm:?}: {history:?}");
-        // aTBP keeps lambda apart from phi and so climbs no common hill: on a handful of documents it may drift a little.
-        // With own shares excluded the training likelihood is not what is climbed either.
+        // aTBP updates lambda separately from phi and so has no common objective: with a few
+        // documents, the perplexity may drift slightly. Algorithms that exclude a token's own
+        // message do not maximize the training likelihood either.
         let slack = if algorithm == Algorithm::Stbp { 1.001 } else { 1.05 };
         let most = |passes: std::ops::Range<usize>| history[passes].iter().map(|h| h.1).fold(0.0, f64::max);
         let before = match algorithm {
-            // It seeks, by chance too, until its last passes. Of a handful of tokens one that goes elsewhere is seen: then
-            // the end must not be above what the passes before were like.
+            // `tbp` explores, also at random, until its last passes. With a handful of tokens, a
+            // single one that moves is visible: the final perplexity then must not exceed the
+            // maximum of the passes before.
             Algorithm::Tbp if tokens < 100.0 => most(9..24),
             Algorithm::Tbp => history[24].1,
-            // The last bit of a message is hundreds of tokens here: it comes and goes.
+            // The last bit of a message is hundreds of tokens here, so the perplexity fluctuates.
             Algorithm::Bp | Algorithm::Abp if tokens > 1e6 => most(9..24),
             _ => history[19].1,
         };
@@ -259,7 +266,8 @@ fn odd_corpora() {
         (2, 3, vec![vec![(0, 1_000_000), (1, 1_000_000)], vec![(1, 3_000_000), (2, 1)]]),
         (17, 9, vec![vec![(0, 3), (8, 4)], vec![(3, 12), (4, 1)]]),
         (4, 50, vec![(0..50).map(|w| (w, 1)).collect(); 20]),
-        // One document; documents of one token; a word in all of them; long rows with more topics than words; copies.
+        // One document; documents with one token; a word in all documents; more topics than words;
+        // identical documents; very large counts.
         (3, 40, vec![(0..40).map(|w| (w, 1 + w % 3)).collect()]),
         (5, 30, (0..200).map(|d| vec![(d % 30, 1)]).collect()),
         (6, 60, (0..90).map(|d| vec![(0, 5), (1 + d % 59, 2)]).collect()),
@@ -371,7 +379,7 @@ fn words_are_matched_by_name() {
     assert!(text.contains("`vocab`"), "{text}");
 }
 
-/// A word with tens of millions of tokens: shares of a token must still count, in every row.
+/// Fractions of a token are not lost for a word with tens of millions of tokens.
 #[test]
 fn heavy_words_keep_their_mass() {
     let documents: Vec<Vec<(u32, u32)>> =
@@ -379,7 +387,7 @@ fn heavy_words_keep_their_mass() {
     let corpus = corpus_of(7, &documents);
     let totals = corpus.word_totals().unwrap().tokens;
     assert!(totals[0] > 1 << 24);
-    // Gibbs sampling refuses so many (`a_word_too_common_is_named`), OVB guesses the corpus from batches.
+    // Gibbs sampling refuses such counts, and OVB extrapolates from batches to the corpus.
     let all = Algorithm::ALL.into_iter().filter(|a| !matches!(a, Algorithm::Gibbs | Algorithm::Ovb));
     for (algorithm, topics) in all.flat_map(|a| [(a, 1), (a, 4)]) {
         let trained =
@@ -391,7 +399,7 @@ fn heavy_words_keep_their_mass() {
     }
 }
 
-/// A word that is too common to be counted is named before any work.
+/// A word with too many tokens to be counted is reported before the training starts.
 #[test]
 fn a_word_too_common_is_named() {
     let corpus = corpus_of(3, &[vec![(0, 2), (2, 40_000_000)], vec![(1, 3)]]);

@@ -1,83 +1,87 @@
-//! `report` and `plot`.
+//! Arguments of `report` and `plot`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Size, size};
+use super::heading::OUTPUT;
+use super::{MemorySize, parse_memory_size};
 
-/// Make a report of a model: one HTML file to explore in a browser
+/// Write an interactive report of a model: one HTML file to explore in a browser
 ///
-/// A map of the topics, their words by relevance, where words live; with the corpus also typical documents, labels and coherence. The
-/// file needs no network and no other file: send it to anybody. Distances, map and relevance are those of pyLDAvis.
+/// The report contains a map of the topics, their words by relevance, and the topics of each word;
+/// with a corpus also typical documents, labels and coherence. The file is self-contained: it needs
+/// no network and no other file. Distances, map and relevance equal those of pyLDAvis.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tinylda report nyt.model nyt.tlc -o nyt.html\n  tinylda report nyt.model -o nyt.html\n  \
     tinylda train abstracts.txt -k 50 -o abstracts.model --report abstracts.html"
 )]
-pub(crate) struct Report {
-    /// The model file
+pub(crate) struct ReportArgs {
+    /// Model file
     pub(crate) model: PathBuf,
-    /// The corpus file: its documents, labels and counts go into the report
+    /// Corpus file: include its documents, labels and counts
     pub(crate) corpus: Option<PathBuf>,
-    /// The HTML file to write
-    #[arg(short, long, value_name = "FILE")]
+    /// HTML file to write
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: PathBuf,
-    /// The report's title [default: the corpus's name]
-    #[arg(long)]
+    /// Title of the report [default: the name of the corpus]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) title: Option<String>,
-    /// Leave the documents' first lines out
-    #[arg(long)]
+    /// Omit the first lines of documents
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_text: bool,
-    /// The training's log, as `train --log` has written it [default: the model's name and .log.jsonl, where it is there]
-    #[arg(long, value_name = "FILE")]
+    /// Training log, as written by `train --log` [default: the model's name with .log.jsonl, if that
+    /// file exists]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) log: Option<PathBuf>,
-    /// How many threads; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads; the result does not depend on it [default: all cores]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// The most memory to use, such as 512MiB or 2GiB; refused where the model does not fit [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<Size>,
-    /// Print what was done as one JSON object
-    #[arg(long)]
+    /// Memory limit, such as 512MiB or 2GiB; fail if the model does not fit [default: no limit]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, value_parser = parse_memory_size)]
+    pub(crate) memory: Option<MemorySize>,
+    /// Print a summary as one JSON object
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum What {
-    /// The first words of topics as bars
+pub(crate) enum PlotKind {
+    /// ProgressReporter charts of the top words of topics
     Topics,
-    /// The training perplexity after each pass
+    /// Training perplexity after each pass
     Perplexity,
-    /// The map of the topics: near ones share words, larger ones have more of the corpus
+    /// Map of the topics: topics with similar words are close, areas show prevalence
     Map,
 }
 
 /// Draw a figure of a model for papers and slides
 ///
-/// Topics' words, the training perplexity or the map of the topics, as SVG or PNG by the file's ending.
+/// Draws the top words of topics, the training perplexity or the map of the topics, as SVG or PNG by
+/// the suffix of the output file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda plot nyt.model --what topics --topics 1,5,7 -o topics.svg\n  \
     tinylda plot nyt.model --what perplexity -o perplexity.png\n  tinylda plot nyt.model --what map -o map.svg")]
-pub(crate) struct Plot {
-    /// The model file
+pub(crate) struct PlotArgs {
+    /// Model file
     pub(crate) model: PathBuf,
-    /// What to draw
+    /// Figure to draw
     #[arg(long, value_enum)]
-    pub(crate) what: What,
-    /// The file to write: its name ends in .svg or .png
-    #[arg(short, long, value_name = "FILE")]
+    pub(crate) what: PlotKind,
+    /// File to write; its name ends in .svg or .png
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: PathBuf,
-    /// With --what topics: which, as numbers from 0 [default: the twelve with most of the corpus]
+    /// Topics to draw with --what topics, numbered from 0 [default: the twelve most prevalent]
     #[arg(long, value_name = "K,...", value_delimiter = ',')]
     pub(crate) topics: Vec<u32>,
-    /// With --what topics: how many words of each
+    /// Number of words per topic with --what topics
     #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) top: u32,
-    /// The figure's title [default: the corpus's name]
-    #[arg(long)]
+    /// Title of the figure [default: the name of the corpus]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) title: Option<String>,
-    /// Print what was done as one JSON object
-    #[arg(long)]
+    /// Print a summary as one JSON object
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,7 @@
-//! The library's table of settings as arguments.
+//! Arguments made from the library's table of settings.
+//!
+//! A setting of the library becomes an argument here without any further declaration. [`SettingArgs`]
+//! holds the parsed values; this module knows nothing about the commands that use them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -6,26 +9,51 @@ use tinylda::Settings;
 use tinylda::error::{Error, Problem};
 use tinylda::settings::{Group, SETTINGS, Setting};
 
+use super::heading;
 use crate::parameters;
 
-/// Settings that commands declare themselves: how many topics, and what belongs to other arguments.
+/// Settings whose arguments are declared by the commands themselves.
 const DECLARED_ELSEWHERE: [&str; 3] = ["topics", "seed", "seed_weight"];
 
-/// Settings whose flag is not their name.
+/// Settings whose flag differs from their name.
 const FLAGS: [(&str, &str); 1] = [("tolerance", "tol")];
 
-/// Flags and values of earlier versions, which still work: setting, flag, value, value now.
-const EARLIER: [(&str, &str, &str, &str); 1] = [("document_state", "theta", "recompute", "none")];
+/// Settings that `-h` lists; `--help` lists all.
+const ESSENTIAL: [&str; 2] = ["optimize", "passes"];
 
-/// The options of the library's table that were given.
+/// Names that other programs use for a setting, accepted as hidden aliases: setting, alias.
+const ALIASES: [(&str, &str); 3] =
+    [("passes", "iterations"), ("passes", "n-iter"), ("document_state", "theta")];
+
+/// Values of earlier versions, which are still accepted: setting, old value, new value.
+const OLD_VALUES: [(&str, &str, &str); 1] = [("document_state", "recompute", "none")];
+
+/// Settings given on the command line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingArgs(pub(crate) Settings);
 
-fn all() -> impl Iterator<Item = &'static Setting> {
+/// Declares the arguments of expert settings, whose values [`SettingArgs`] reads.
+///
+/// They are declared apart because help headings appear in the order of their first argument, and
+/// the expert settings come last.
+#[derive(Debug, Clone)]
+pub(crate) struct ExpertSettingArgs;
+
+/// Returns the settings that are declared here.
+fn declared_here() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| !DECLARED_ELSEWHERE.contains(&setting.name))
 }
 
-/// The help text of an option: the algorithms it is for, what it means, and its default.
+/// Returns the help heading of a group of settings.
+fn help_heading(group: Group) -> &'static str {
+    match group {
+        Group::Model => heading::MODEL,
+        Group::Training => heading::TRAINING,
+        _ => heading::EXPERT,
+    }
+}
+
+/// Returns the help text of a setting: the algorithms it applies to, its meaning and its default.
 fn help(setting: &Setting) -> String {
     let only: Vec<&str> = setting.only.iter().map(|algorithm| algorithm.name()).collect();
     let mut text = match only.len() {
@@ -39,8 +67,8 @@ fn help(setting: &Setting) -> String {
     text
 }
 
-/// Checks a value as the library does.
-fn checked(name: &str, text: &str) -> Result<String, String> {
+/// Checks a value with the library's own rules.
+fn check_value(name: &str, text: &str) -> Result<String, String> {
     match Settings::default().set(name, text) {
         Ok(()) => Ok(text.to_owned()),
         Err(Error::Parameter {
@@ -51,45 +79,73 @@ fn checked(name: &str, text: &str) -> Result<String, String> {
     }
 }
 
-/// The long flag of a setting, without its dashes.
+/// Returns the long flag of a setting, without its dashes.
 fn long(name: &str) -> String {
     let exception = FLAGS.iter().find(|(of, _)| *of == name);
     exception.map_or_else(|| name.replace('_', "-"), |(_, flag)| (*flag).to_owned())
 }
 
-/// The flag of a setting.
+/// Returns the flag of a setting, with its dashes.
 pub(crate) fn flag(name: &str) -> String {
     format!("--{}", long(name))
 }
 
+/// Returns the argument of a setting.
 fn argument(setting: &'static Setting) -> Arg {
     let name = setting.name;
-    let argument = Arg::new(name).long(long(name)).help(help(setting)).hide(setting.group == Group::Hidden);
+    let aliases = ALIASES.iter().filter(|(of, _)| *of == name).map(|(_, alias)| *alias);
+    let argument = Arg::new(name)
+        .long(long(name))
+        .aliases(aliases)
+        .help(help(setting))
+        .help_heading(help_heading(setting.group))
+        .hide(setting.group == Group::Hidden)
+        .hide_short_help(!ESSENTIAL.contains(&name));
     if setting.switch {
         return argument.action(ArgAction::SetTrue);
     }
-    let earlier = EARLIER.iter().find(|(of, ..)| *of == name);
     let parser = if setting.choices.is_empty() {
-        ValueParser::new(move |text: &str| checked(name, text))
+        ValueParser::new(move |text: &str| check_value(name, text))
     } else {
         let value = |choice: &tinylda::settings::Choice| {
-            let alias = earlier.filter(|(.., now)| *now == choice.name).map(|(_, _, before, _)| *before);
+            let old = OLD_VALUES.iter().find(|(of, _, new)| *of == name && *new == choice.name);
             let value = PossibleValue::new(choice.name).help(choice.about);
-            if let Some(alias) = alias { value.alias(alias) } else { value }
+            if let Some((_, old, _)) = old { value.alias(*old) } else { value }
         };
         PossibleValuesParser::new(setting.choices.iter().map(value)).into()
     };
-    let argument = argument.value_name(setting.value).allow_negative_numbers(true).value_parser(parser);
-    earlier.map_or(argument.clone(), |(_, flag, ..)| argument.alias(*flag))
+    argument.value_name(setting.value).allow_negative_numbers(true).value_parser(parser)
 }
 
 impl Args for SettingArgs {
     fn augment_args(command: Command) -> Command {
-        all().fold(command, |command, setting| command.arg(argument(setting)))
+        let settings = declared_here().filter(|setting| setting.group != Group::Expert);
+        settings.fold(command, |command, setting| command.arg(argument(setting)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         SettingArgs::augment_args(command)
+    }
+}
+
+impl Args for ExpertSettingArgs {
+    fn augment_args(command: Command) -> Command {
+        let settings = declared_here().filter(|setting| setting.group == Group::Expert);
+        settings.fold(command, |command, setting| command.arg(argument(setting)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        ExpertSettingArgs::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ExpertSettingArgs {
+    fn from_arg_matches(_: &ArgMatches) -> Result<ExpertSettingArgs, clap::Error> {
+        Ok(ExpertSettingArgs)
+    }
+
+    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), clap::Error> {
+        Ok(())
     }
 }
 
@@ -101,18 +157,18 @@ impl FromArgMatches for SettingArgs {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        let wrong = |error: Error| {
+        let invalid = |error: Error| {
             clap::Error::raw(clap::error::ErrorKind::ValueValidation, parameters::describe(&error))
         };
-        for setting in all() {
+        for setting in declared_here() {
             let name = setting.name;
             if setting.switch {
                 if matches.get_flag(name) {
-                    self.0.set(name, "true").map_err(wrong)?;
+                    self.0.set(name, "true").map_err(invalid)?;
                 }
             } else if let Some(text) = matches.get_one::<String>(name) {
-                let now = EARLIER.iter().find(|(of, _, before, _)| *of == name && before == text);
-                self.0.set(name, now.map_or(text.as_str(), |(.., now)| now)).map_err(wrong)?;
+                let renamed = OLD_VALUES.iter().find(|(of, old, _)| *of == name && old == text);
+                self.0.set(name, renamed.map_or(text.as_str(), |(.., new)| new)).map_err(invalid)?;
             }
         }
         Ok(())

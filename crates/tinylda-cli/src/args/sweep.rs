@@ -1,4 +1,4 @@
-//! `sweep`'s options.
+//! Arguments of `sweep`.
 
 use std::path::PathBuf;
 
@@ -6,64 +6,74 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tinylda::eval::Measure;
 
-use super::{TrainingArgs, Words, share};
+use super::heading::{INPUT, MODEL, OUTPUT, TRAINING};
+use super::settings::ExpertSettingArgs;
+use super::{TextArgs, TrainingArgs, parse_open_fraction};
 
-/// One measure by its name.
-fn one_measure() -> impl TypedValueParser<Value = Measure> {
+/// Returns the parser of one coherence measure's name.
+fn measure_parser() -> impl TypedValueParser<Value = Measure> {
     PossibleValuesParser::new(Measure::ALL.map(Measure::name))
         .map(|name| Measure::ALL.into_iter().find(|measure| measure.name() == name).unwrap_or(Measure::CNpmi))
 }
 
-/// How many topics? Train with several numbers of them, compare, and say which is best
+/// Find the best number of topics: train several models and compare them
 ///
-/// A part of the documents is held out. For every K and every seed a model is trained on the others and measured: how well it
-/// predicts the documents held out (perplexity as in `eval`), how coherent its topics are, how different they are from each other,
-/// and how stable: whether other seeds find the same topics. The best K is the one with the lowest perplexity, or the smallest that is
-/// within one standard error of it.
+/// Some documents are held out. For every K and every seed, a model is trained on the other
+/// documents and evaluated: how well it predicts the held-out documents (perplexity as in `eval`),
+/// how coherent its topics are, how different they are from each other, and how stable, that is,
+/// whether other seeds find the same topics. The best K has the lowest perplexity, or is the
+/// smallest K within one standard error of the lowest.
 ///
-/// Every result is kept in the folder as soon as it is there. Stopped with Ctrl-C or killed, the same command goes on with what
-/// is missing; with more K or more --repeats it adds to what is there.
+/// Each result is saved as soon as it is available. After Ctrl-C or a kill, the same command
+/// continues with the remaining runs; with more values of K or more --repeats it adds to the
+/// existing results.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda sweep nyt.tlc -k 20,50,100,200\n  \
-    tinylda sweep nyt.tlc -k 400 -o nyt.sweep                # one more K, beside those that are there\n  \
+    tinylda sweep nyt.tlc -k 400 -o nyt.sweep                # add another K to the existing results\n  \
     tinylda sweep abstracts.tsv.xz --text-column 3 -k 10,25,50 --repeats 5 -o topics/\n  \
     tinylda sweep cells.tlc -k 10,20,40 --memory 2GiB --optimize --passes 100 --tsv > cells.tsv")]
-pub(crate) struct Sweep {
-    /// A corpus file, or any data that `import` knows: a file or a folder; - for standard input
+pub(crate) struct SweepArgs {
+    /// Corpus file, or data in any format that `import` reads: a file or a folder; - for standard
+    /// input
     pub(crate) corpus: PathBuf,
-    /// With a bag of words: the words, one per line
-    #[arg(long, value_name = "FILE")]
+    /// Vocabulary file of a bag of words: line i is word i
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) vocab: Option<PathBuf>,
-    /// The numbers of topics to try
-    #[arg(short = 'k', long, value_name = "K,...", required = true, value_delimiter = ',', allow_negative_numbers = true, value_parser = super::topics)]
+    #[command(flatten)]
+    pub(crate) text: TextArgs,
+    /// Numbers of topics to compare
+    #[arg(short = 'k', long, alias = "num-topics", value_name = "K,...", help_heading = MODEL, required = true, value_delimiter = ',', allow_negative_numbers = true, value_parser = super::parse_topics)]
     pub(crate) topics: Vec<u32>,
-    /// Trainings for each K, with the seeds --seed, --seed + 1, and so on
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
+    /// Number of trainings for each K, with seeds --seed, --seed + 1, and so on
+    #[arg(long, value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
     pub(crate) repeats: u32,
-    /// The share of documents that are held out
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2, allow_negative_numbers = true, value_parser = share)]
+    /// Fraction of the documents that is held out
+    #[arg(long, value_name = "FRACTION", help_heading = TRAINING, default_value_t = 0.2, allow_negative_numbers = true, value_parser = parse_open_fraction)]
     pub(crate) test: f64,
-    /// The coherence to show; all are measured, on all documents. c_npmi goes from -1 to 1, whatever the corpus and K, and needs
-    /// one look at the documents; u_mass prefers topics of frequent words
-    #[arg(long, value_name = "MEASURE", value_parser = one_measure(), default_value = "c_npmi")]
-    pub(crate) coherence: Measure,
-    /// How many words of each topic count for coherence, diversity and stability
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
-    pub(crate) top: u32,
-    /// The same seed holds out the same documents and gives the same numbers, on any number of threads
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
+    /// Random seed of the held-out documents and the first training; results do not depend on the
+    /// number of threads
+    #[arg(long, aliases = ["random-seed", "random-state"], help_heading = TRAINING, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) training: TrainingArgs,
-    /// The folder for results, figure, report and models [default: the corpus's name and .sweep]
-    #[arg(short, long, value_name = "DIR")]
+    /// Coherence measure to show
+    ///
+    /// All measures are computed, on all documents. c_npmi ranges from -1 to 1 for any corpus and K
+    /// and needs one pass over the documents; u_mass prefers topics of frequent words.
+    #[arg(long, value_name = "MEASURE", help_heading = OUTPUT, hide_short_help = true, value_parser = measure_parser(), default_value = "c_npmi")]
+    pub(crate) coherence: Measure,
+    /// Number of words per topic for coherence, diversity and stability
+    #[arg(long, value_name = "N", help_heading = OUTPUT, hide_short_help = true, allow_negative_numbers = true, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) top: u32,
+    /// Folder for results, figure, report and models [default: the corpus's name with .sweep]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
-    /// Print the table with tabs and a header
-    #[arg(long, conflicts_with = "json")]
+    /// Print tab-separated values with a header
+    #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) tsv: bool,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) words: Words,
+    _expert: ExpertSettingArgs,
 }

@@ -1,4 +1,4 @@
-//! `train`'s options.
+//! Arguments of `train`, and those that it shares with `sweep`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::Args;
 use tinylda::{Algorithm, Settings};
 
-use super::settings::SettingArgs;
-use super::{Size, Words, positive, size};
+use super::heading::{EXPERT, INPUT, MEMORY, MODEL, OUTPUT, TRAINING};
+use super::settings::{ExpertSettingArgs, SettingArgs};
+use super::{MemorySize, TextArgs, parse_memory_size, parse_positive};
 
-/// 30s, 10m, 2h, 0.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "expected a time such as 30s, 10m or 2h, or 0".to_owned();
+/// Parses a duration: 30s, 10m, 2h, 0.
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let invalid = || "expected a time such as 30s, 10m or 2h, or 0".to_owned();
     let seconds = match text.char_indices().last() {
         Some((at, unit @ ('s' | 'm' | 'h'))) => {
             let factor = [('s', 1.0), ('m', 60.0), ('h', 3600.0)].into_iter().find(|(u, _)| *u == unit);
@@ -19,36 +20,42 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         }
         _ => text.trim().parse::<f64>().ok().filter(|v| *v == 0.0),
     };
-    let seconds = seconds.filter(|v| v.is_finite() && *v >= 0.0).ok_or_else(wrong)?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    let seconds = seconds.filter(|v| v.is_finite() && *v >= 0.0).ok_or_else(invalid)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| invalid())
 }
 
-/// How a model is trained: what every command that trains can be told.
+/// Training options of `train` and `sweep`.
+///
+/// A command that uses them must also declare [`ExpertSettingArgs`], whose values are read here.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TrainingArgs {
     #[command(flatten)]
     pub(crate) given: SettingArgs,
-    /// The same as --alpha as a sum over topics, as MALLET has it: alpha is this divided by K
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = positive, conflicts_with = "alpha")]
+    /// Sum of alpha over all topics, as in MALLET: alpha is X/K
+    #[arg(long, value_name = "X", help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, conflicts_with = "alpha")]
     pub(crate) alpha_sum: Option<f64>,
-    /// Number of threads; the result does not depend on it. atbp and abp use one, by their definition [default: all cores]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads; the result does not depend on it [default: all cores]
+    ///
+    /// atbp and abp are sequential by definition and use one thread.
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Memory limit, such as 512MiB, 2GiB or 50%; what does not fit goes to disk [default: nine tenths of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<Size>,
-    /// Time between two checkpoints, such as 30s, 10m or 2h; 0 writes one only when stopped
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
+    /// Memory limit, such as 512MiB, 2GiB or 50%; data that does not fit is kept on disk [default:
+    /// 90% of the free memory]
+    #[arg(long, value_name = "SIZE", help_heading = MEMORY, value_parser = parse_memory_size)]
+    pub(crate) memory: Option<MemorySize>,
+    /// Time between checkpoints, such as 30s, 10m or 2h; 0 writes a checkpoint only when training is
+    /// stopped
+    #[arg(long, value_name = "TIME", help_heading = MEMORY, hide_short_help = true, value_parser = parse_duration, default_value = "10m")]
     pub(crate) checkpoint_every: Duration,
 }
 
 impl TrainingArgs {
-    /// The algorithm to train with.
+    /// Returns the algorithm to train with.
     pub(crate) fn algorithm(&self) -> Algorithm {
         self.given.0.algorithm.unwrap_or_default()
     }
 
-    /// The settings of a training of so many topics.
+    /// Returns the settings of a training with `topics` topics.
     pub(crate) fn settings(&self, topics: u32, seed: u64) -> Settings {
         let mut settings = self.given.0.clone();
         settings.topics = Some(topics);
@@ -58,13 +65,14 @@ impl TrainingArgs {
     }
 }
 
-/// Find topics in a corpus
+/// Train a topic model on a corpus or on your own data
 ///
-/// The same seed gives the same model file, byte for byte: on any number of threads, from memory or from disk, straight through
-/// or stopped and resumed.
+/// The same seed gives the same model file, byte for byte: with any number of threads, in memory or
+/// on disk, uninterrupted or stopped and resumed.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  tinylda train nyt.tlc -k 100 -o nyt.model\n  \
+#[command(after_help = "Examples:\n  tinylda train my-documents.txt -k 20 -o my.model --report my.html\n  \
     tinylda train abstracts.tsv.xz --text-column 3 --label-column 2 -k 25 -o abstracts.model\n  \
+    tinylda train nyt.tlc -k 100 -o nyt.model\n  \
     tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
@@ -72,73 +80,81 @@ impl TrainingArgs {
     zcat docword.nyt.txt.gz | tinylda train - --vocab vocab.nyt.txt -k 100 --algorithm ovb --passes 1 -o nyt.model\n  \
     tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Train {
-    /// A corpus file, or any data that `import` knows: a file or a folder; - for standard input
+pub(crate) struct TrainArgs {
+    /// Corpus file, or data in any format that `import` reads: a file or a folder; - for standard
+    /// input
     pub(crate) corpus: PathBuf,
-    /// With a bag of words: the words, one per line
-    #[arg(long, value_name = "FILE")]
+    /// Vocabulary file of a bag of words: line i is word i
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) vocab: Option<PathBuf>,
-    /// With data: write its corpus to this file and keep it [default: it goes when the model is there]
-    #[arg(long, value_name = "FILE")]
+    /// Save the imported corpus to FILE instead of deleting it after training
+    #[arg(long, value_name = "FILE", help_heading = INPUT, hide_short_help = true)]
     pub(crate) keep_corpus: Option<PathBuf>,
-    /// K, the number of topics
-    #[arg(short = 'k', long, value_name = "K", allow_negative_numbers = true, value_parser = super::topics)]
+    #[command(flatten)]
+    pub(crate) text: TextArgs,
+    /// Number of topics
+    #[arg(short = 'k', long, alias = "num-topics", value_name = "K", help_heading = MODEL, allow_negative_numbers = true, value_parser = super::parse_topics)]
     pub(crate) topics: u32,
+    /// tbp: file with seed words, one topic per line: `topic: word word …`
+    ///
+    /// Topics are numbers from 0 or names. The words attract their topic in every pass.
+    #[arg(long, value_name = "FILE", help_heading = MODEL, hide_short_help = true)]
+    pub(crate) seeds: Option<PathBuf>,
+    /// tbp: weight of a seed word in its topic, as a multiple of its frequency in the corpus
+    /// [default: 1]
+    #[arg(long, value_name = "X", help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, requires = "seeds")]
+    pub(crate) seed_weight: Option<f64>,
+    /// Random seed: the same seed gives the same model, byte for byte
+    #[arg(long, aliases = ["random-seed", "random-state"], help_heading = TRAINING, allow_negative_numbers = true, default_value_t = 1)]
+    pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) training: TrainingArgs,
-    /// tbp: seed words of topics, a line for each: `topic: word word …`, topics as numbers from 0 or as names. The words keep
-    /// drawing their topic in every pass
-    #[arg(long, value_name = "FILE")]
-    pub(crate) seeds: Option<PathBuf>,
-    /// How much a seed word weighs in its topic: so many times what it occurs in the corpus [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = positive, requires = "seeds")]
-    pub(crate) seed_weight: Option<f64>,
-    /// The same seed gives the same topics
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Start from these topics: a number from 0 per line, one for each non-zero in the corpus's order
-    #[arg(long, value_name = "FILE")]
-    pub(crate) start: Option<PathBuf>,
-    /// atbp, abp: visit the documents in this order, a number from 0 per line, in place of a random one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) order: Option<PathBuf>,
-    /// Print what memory and disk would be used for, and do nothing
-    #[arg(long, conflicts_with_all = ["resume", "restart"])]
+    /// Print the planned use of memory and disk without training
+    #[arg(long, help_heading = MEMORY, conflicts_with_all = ["resume", "restart"])]
     pub(crate) plan: bool,
-    /// A folder for what does not fit in memory [default: that of the checkpoints]
-    #[arg(long, value_name = "DIR")]
+    /// Folder for data that does not fit in memory [default: the folder of --checkpoint]
+    #[arg(long, value_name = "DIR", help_heading = MEMORY, hide_short_help = true)]
     pub(crate) scratch: Option<PathBuf>,
-    /// A folder for checkpoints; it goes when the model is written [default: the model's name and .checkpoint]
-    #[arg(long, value_name = "DIR")]
+    /// Folder for checkpoints, deleted once the model is written [default: the model's name with
+    /// .checkpoint]
+    #[arg(long, value_name = "DIR", help_heading = MEMORY, hide_short_help = true)]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Go on where a checkpoint has left off: the model will be the same as if training had never stopped
-    #[arg(long)]
+    /// Resume from the last checkpoint; the model is byte-identical to that of an uninterrupted run
+    #[arg(long, help_heading = MEMORY)]
     pub(crate) resume: bool,
-    /// Throw an earlier checkpoint away and begin anew
-    #[arg(long, conflicts_with = "resume")]
+    /// Discard an existing checkpoint and start from the beginning
+    #[arg(long, help_heading = MEMORY, conflicts_with = "resume")]
     pub(crate) restart: bool,
-    /// Write the model as it is after these passes too, such as 1,10,100: to OUTPUT.snapshots/pass-00010.model and so on
-    #[arg(long, value_name = "PASSES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) snapshots: Vec<u32>,
-    /// Write a line of JSON per pass to this file; - for standard output [default: the model's name and .log.jsonl, where training
-    /// takes more than a minute]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-    /// Write a report of the model, too: an HTML file to explore in a browser (see `tinylda report`)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// The model file to write
-    #[arg(short, long, value_name = "FILE", required_unless_present = "plan")]
+    /// Model file to write
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT, required_unless_present = "plan")]
     output: Option<PathBuf>,
+    /// Also write a report of the model: an HTML file to explore in a browser (see `tinylda report`)
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) report: Option<PathBuf>,
+    /// Also write the model after these passes, such as 1,10,100, to OUTPUT.snapshots/pass-00010.model
+    /// and so on
+    #[arg(long, value_name = "PASSES", help_heading = OUTPUT, hide_short_help = true, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) snapshots: Vec<u32>,
+    /// Write one line of JSON per pass to FILE; - for standard output [default: the model's name with
+    /// .log.jsonl, if training takes more than a minute]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) log: Option<PathBuf>,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) json: bool,
+    /// Initial topics of all non-zeros, in the order of the corpus: one number from 0 per line
+    #[arg(long, value_name = "FILE", help_heading = EXPERT, hide_short_help = true)]
+    pub(crate) start: Option<PathBuf>,
+    /// atbp, abp: fixed order in which documents are visited, instead of a random one: one number
+    /// from 0 per line
+    #[arg(long, value_name = "FILE", help_heading = EXPERT, hide_short_help = true)]
+    pub(crate) order: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) words: Words,
+    _expert: ExpertSettingArgs,
 }
 
-impl Train {
-    /// The model file; only a plan can do without.
+impl TrainArgs {
+    /// Returns the model file. With `--plan` it may be missing, and a placeholder is returned.
     pub(crate) fn output(&self) -> &Path {
         self.output.as_deref().unwrap_or(Path::new("model"))
     }

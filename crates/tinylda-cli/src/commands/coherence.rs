@@ -1,23 +1,23 @@
-//! The part of `tinylda eval` that is about topics' words: coherence, diversity, exclusivity.
+//! `tinylda eval --coherence`: coherence, diversity and exclusivity of the top words of topics.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
-use tinylda::eval::{Coherence, Coherences, Measure, Missing, WordMeasures, word_measures};
+use tinylda::eval::{Coherence, CoherenceResult, Measure, MissingWords, WordMeasures, word_measures};
 use tinylda::{Corpus, Error, Model};
 
-use super::{grouped, shown, table, visible};
+use super::{escape_control, grouped, path_string, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
-/// Words of a topic that are shown beside its numbers.
+/// Number of words shown per topic.
 const SHOWN: usize = 5;
 
-/// For JSON, and for people.
+/// Returns the result as JSON and as text.
 pub(super) fn coherence(
-    a: &args::Eval,
+    a: &args::EvalArgs,
     model: &Model,
     corpus: Option<&Corpus>,
     ui: Ui,
@@ -32,8 +32,8 @@ pub(super) fn coherence(
         measures,
         window: a.window,
         missing: match a.missing {
-            args::Missing::LeaveOut => Missing::LeaveOut,
-            args::Missing::Keep => Missing::Keep,
+            args::Missing::LeaveOut => MissingWords::Ignore,
+            args::Missing::Keep => MissingWords::Keep,
         },
         threads: a.threads.map_or_else(
             || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -42,26 +42,27 @@ pub(super) fn coherence(
     };
     let topics: Vec<Vec<u32>> =
         model.top_words(a.top as usize).iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
-    let (found, source, ordered) = measured(a, &how, model, &topics, corpus, ui)?;
+    let (found, source, ordered) = measure(a, &how, model, &topics, corpus, ui)?;
     let words = word_measures(model, &topics);
     let windows = if ordered {
-        "texts in their order"
+        "texts with their word order"
     } else {
-        "a corpus file has no order of words, so that each document is one window; --reference takes texts"
+        "a corpus file has no word order, so each document is one window; pass texts with --reference"
     };
     let value = json(a, model, &found, &words, &source, windows);
     Ok((value, lines(model, &topics, &found, &words, &source, windows)?))
 }
 
-/// Measures on the reference or the corpus; says which, and whether it has an order of words.
-fn measured(
-    a: &args::Eval,
+/// Computes the coherence on the reference or the corpus. Also returns its name and whether it has a
+/// word order.
+fn measure(
+    a: &args::EvalArgs,
     how: &Coherence,
     model: &Model,
     topics: &[Vec<u32>],
     corpus: Option<&Corpus>,
     ui: Ui,
-) -> anyhow::Result<(Coherences, String, bool)> {
+) -> anyhow::Result<(CoherenceResult, String, bool)> {
     let reference = a.reference.as_deref().map(DetectedInput::open).transpose()?;
     let opened = match reference.as_ref().map(DetectedInput::kind) {
         Some(InputKind::Model) => {
@@ -72,9 +73,9 @@ fn measured(
     };
     if let Some(corpus) = opened.as_ref().or(corpus.filter(|_| reference.is_none())) {
         let bar = ui.bar("blocks read", Unit::Plain);
-        let found = how.of_corpus(model, topics, corpus, &mut |p| bar.step(p))?;
-        bar.done();
-        return Ok((found, corpus.path().map(shown).unwrap_or_default(), false));
+        let found = how.of_corpus(model, topics, corpus, &mut |p| bar.update(p))?;
+        bar.finish();
+        return Ok((found, corpus.path().map(path_string).unwrap_or_default(), false));
     }
     let texts = match reference {
         Some(texts) => texts,
@@ -82,20 +83,20 @@ fn measured(
     };
     let path = a.reference.as_deref().unwrap_or(Path::new("-"));
     let bar = ui.bar("reading", Unit::Bytes);
-    let found = how.of_text(model, topics, texts, &mut |p| bar.step(p))?;
-    bar.done();
-    Ok((found, shown(path), true))
+    let found = how.of_text(model, topics, texts, &mut |p| bar.update(p))?;
+    bar.finish();
+    Ok((found, path_string(path), true))
 }
 
 fn json(
-    a: &args::Eval,
+    a: &args::EvalArgs,
     model: &Model,
-    found: &Coherences,
+    found: &CoherenceResult,
     words: &WordMeasures,
     source: &str,
     windows: &str,
 ) -> Value {
-    let one = |m: &tinylda::eval::Measured| {
+    let one = |m: &tinylda::eval::MeasureResult| {
         json!({
             "measure": m.measure.name(),
             "mean": m.mean,
@@ -121,7 +122,7 @@ fn json(
 fn lines(
     model: &Model,
     topics: &[Vec<u32>],
-    found: &Coherences,
+    found: &CoherenceResult,
     words: &WordMeasures,
     source: &str,
     windows: &str,
@@ -137,7 +138,7 @@ fn lines(
         for m in &found.measures {
             write!(out, "  {:>8}", number(m.topics[k]))?;
         }
-        let names: Vec<_> = top.iter().take(SHOWN).map(|&w| visible(&model.word_name(w))).collect();
+        let names: Vec<_> = top.iter().take(SHOWN).map(|&w| escape_control(&model.word_name(w))).collect();
         let (exclusive, effective) = (words.exclusivity[k], words.effective_words[k]);
         writeln!(out, "  {:>9}  {effective:10.1}  {}", number(exclusive), names.join(" "))?;
     }
@@ -161,8 +162,11 @@ fn lines(
     out.push_str(&table(&[
         ("reference", format!("{source}, {} documents: {windows}", grouped(found.documents))),
         ("windows", sizes.join(", ")),
-        ("words", format!("the {top} most probable of each topic; {missing} never occur in the reference")),
-        ("diversity", format!("{} of them are different words", number(words.diversity))),
+        (
+            "words",
+            format!("the {top} most probable of each topic; {missing} of them never occur in the reference"),
+        ),
+        ("diversity", format!("{} of them are distinct words", number(words.diversity))),
         ("exclusive", "mean of p(w|k) / sum_j p(w|j) over these words, as in MALLET's diagnostics".into()),
         ("eff. words", "1 / sum_w p(w|k)^2".into()),
     ]));

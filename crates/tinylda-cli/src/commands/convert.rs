@@ -1,4 +1,4 @@
-//! `tinylda convert`
+//! `tinylda convert`: writes a corpus in another format.
 
 use std::path::Path;
 use std::time::Instant;
@@ -6,11 +6,11 @@ use std::time::Instant;
 use tinylda::corpus::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
 use tinylda::{Corpus, Error};
 
-use super::{check_output, print, shape_json, shown, usage};
+use super::{check_output, path_string, print, shape_json, usage};
 use crate::progress::{Ui, Unit};
 use crate::{args, machine};
 
-pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::ConvertArgs, ui: Ui) -> anyhow::Result<()> {
     let stream = a.output.as_path() == Path::new("-");
     let format = format(a, stream)?;
     let mut seen: Vec<Option<&Path>> = vec![Some(&a.corpus)];
@@ -38,18 +38,18 @@ pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
     if stream {
         let mut out = std::io::stdout().lock();
         let written =
-            write_text(&corpus, &mut out, Path::new("standard output"), format, &mut |p| bar.step(p));
-        bar.done();
+            write_text(&corpus, &mut out, Path::new("standard output"), format, &mut |p| bar.update(p));
+        bar.finish();
         return match written {
-            // A reader that has gone away (`| head`) has what it wanted.
+            // A closed pipe (`| head`) is not an error.
             Err(tinylda::Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
                 Ok(())
             }
             other => Ok(other?),
         };
     }
-    convert(&corpus, &a.output, format, &mut |p| bar.step(p))?;
-    bar.done();
+    convert(&corpus, &a.output, format, &mut |p| bar.update(p))?;
+    bar.finish();
     if let Some(path) = &a.vocab {
         save_vocabulary(&corpus, path)?;
     }
@@ -58,7 +58,7 @@ pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
     }
     let bytes = std::fs::metadata(&a.output)?.len();
     let mut json = shape_json(corpus.shape());
-    json.insert("output".into(), shown(&a.output).into());
+    json.insert("output".into(), path_string(&a.output).into());
     json.insert("format".into(), format.name().into());
     json.insert("bytes".into(), bytes.into());
     json.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
@@ -68,15 +68,15 @@ pub(crate) fn run(a: &args::Convert, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &json.into(), &line)
 }
 
-/// The format that was asked for, or that the output's name stands for.
-fn format(a: &args::Convert, stream: bool) -> anyhow::Result<CorpusFormat> {
+/// Returns the requested format, or that of the output's suffix.
+fn format(a: &args::ConvertArgs, stream: bool) -> anyhow::Result<CorpusFormat> {
     let asked = a.to.map(|to| match to {
-        args::To::Uci => CorpusFormat::Uci,
-        args::To::Mtx => CorpusFormat::MatrixMarket,
-        args::To::Svmlight => CorpusFormat::SvmLight,
-        args::To::Ldac => CorpusFormat::LdaC,
-        args::To::Npz => CorpusFormat::Npz,
-        args::To::Parquet => CorpusFormat::Parquet,
+        args::ConvertFormat::Uci => CorpusFormat::Uci,
+        args::ConvertFormat::Mtx => CorpusFormat::MatrixMarket,
+        args::ConvertFormat::Svmlight => CorpusFormat::SvmLight,
+        args::ConvertFormat::Ldac => CorpusFormat::LdaC,
+        args::ConvertFormat::Npz => CorpusFormat::Npz,
+        args::ConvertFormat::Parquet => CorpusFormat::Parquet,
     });
     let names: Vec<&str> = CorpusFormat::ALL.iter().map(|f| f.name()).collect();
     let format = asked.or_else(|| CorpusFormat::of_path(&a.output)).ok_or_else(|| {

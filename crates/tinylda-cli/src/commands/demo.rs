@@ -1,4 +1,4 @@
-//! `tinylda demo`: the whole way on a collection that is made up on the spot.
+//! `tinylda demo`: all steps on a small generated collection.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,20 +16,22 @@ use super::{print, shape_line};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
+/// Number of generated documents.
 const DOCUMENTS: u64 = 4000;
-/// One topic more than themes: for the words that all documents share.
+/// Number of topics: one per theme, and one for the words that all documents share.
 const TOPICS: u32 = THEMES.len() as u32 + 1;
 
-pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::DemoArgs, ui: Ui) -> anyhow::Result<()> {
     let temporary = tempfile::tempdir()?;
     let folder = a.keep.as_deref().unwrap_or(temporary.path());
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}: choose another for --keep", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| {
+        format!("cannot create the folder {}; choose another for --keep", folder.display())
+    })?;
     let drawn = draw(&folder.join("demo.tlc"), a.seed)?;
     let shape = drawn.shape();
-    ui.say(&format!("Drew a collection about {} themes: {}.", THEMES.len(), shape_line(shape)));
+    ui.say(&format!("Generated a collection about {} themes: {}.", THEMES.len(), shape_line(shape)));
     let learned = learn(&drawn, folder, a.seed, ui)?;
-    let Learned { model, summary, perplexity, .. } = &learned;
+    let DemoModel { model, summary, perplexity, .. } = &learned;
 
     let found = matches(model);
     let top = model.top_words(8);
@@ -38,7 +40,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         .filter(|(name, _)| found.iter().any(|(theme, share)| theme == name && *share > 0.5))
         .count();
     let mut lines = format!(
-        "Found {TOPICS} topics in {:.1} s ({} passes) without being told the themes:\n\n  theme        agreement  the topic's first words\n",
+        "Found {TOPICS} topics in {:.1} s ({} passes) without knowing the themes:\n\n  theme        agreement  top words of the topic\n",
         summary.seconds, summary.passes
     );
     let mut order: Vec<usize> = (0..top.len()).collect();
@@ -49,15 +51,15 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     }
     write!(
         lines,
-        "\n{recovered} of {} themes found. Documents it had not seen: predictive perplexity {perplexity:.1} (guessing: {}).\n\n\
-         What to try next, on documents of your own (a text file with one document per line):\n  \
-         tinylda import my-documents.txt -o my.tlc\n  tinylda train my.tlc -k 50 -o my.model --report my.html\n  tinylda topics my.model\n",
+        "\n{recovered} of {} themes found. Predictive perplexity on held-out documents: {perplexity:.1} (random guessing: {}).\n\n\
+         Next, try your own documents (a text file with one document per line):\n  \
+         tinylda train my-documents.txt -k 20 -o my.model --report my.html\n  tinylda topics my.model\n",
         THEMES.len(),
         model.words()
     )?;
     if a.keep.is_some() {
         let (corpus, model) = (folder.join("demo.tlc"), folder.join("demo.model"));
-        writeln!(lines, "\nKept: {} and {}", corpus.display(), model.display())?;
+        writeln!(lines, "\nSaved: {} and {}", corpus.display(), model.display())?;
     }
     let report = report(a, &learned, ui);
     if let Some(report) = &report {
@@ -71,7 +73,7 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
         "seconds": summary.seconds,
         "train_perplexity": summary.train_perplexity,
         "predictive_perplexity": perplexity,
-        "report": report.as_deref().map(super::shown),
+        "report": report.as_deref().map(super::path_string),
         "themes": THEMES.len(),
         "themes_found": recovered,
         "found": order.iter().map(|&k| json!({
@@ -84,58 +86,58 @@ pub(crate) fn run(a: &args::Demo, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &lines)
 }
 
-/// What the demo has learned from four fifths of its collection.
-struct Learned {
+/// Model of four fifths of the collection, and its evaluation on the rest.
+struct DemoModel {
     corpus: Corpus,
     model: Model,
     summary: Summary,
-    /// Predictive perplexity of the other fifth.
+    /// Predictive perplexity of the held-out fifth.
     perplexity: f64,
 }
 
-/// Trains on four fifths of the documents and measures the model on the others.
-fn learn(drawn: &Corpus, folder: &Path, seed: u64, ui: Ui) -> anyhow::Result<Learned> {
+/// Trains on four fifths of the documents and evaluates the model on the others.
+fn learn(drawn: &Corpus, folder: &Path, seed: u64, ui: Ui) -> anyhow::Result<DemoModel> {
     let (train, test) = (folder.join("train.tlc"), folder.join("test.tlc"));
     tinylda::corpus::split(drawn, 0.2, seed, &train, &test, &mut |_| std::ops::ControlFlow::Continue(()))?;
     let corpus = Corpus::open(&train)?;
     let bar = ui.bar("pass", Unit::Plain);
     let trainer = Trainer::new(TOPICS).algorithm(Algorithm::Atbp).passes(100).tolerance(0.05).seed(seed);
     let trained = trainer.train(&corpus, |event| match event {
-        Event::Progress(p) => bar.share(p.done, &format!("pass {}/{}", p.pass, p.passes), ""),
+        Event::Progress(p) => bar.update_fraction(p.done, &format!("pass {}/{}", p.pass, p.passes), ""),
         _ => std::ops::ControlFlow::Continue(()),
     })?;
-    bar.done();
+    bar.finish();
     trained.model.save(folder.join("demo.model"))?;
     let model = Model::load(folder.join("demo.model"))?;
     let heldout = predictive_perplexity(&model, &Corpus::open(&test)?, seed, Inference::Same, &mut |_| {
         std::ops::ControlFlow::Continue(())
     })?;
     let perplexity = heldout.predictive_perplexity;
-    Ok(Learned { corpus, model, summary: trained.summary, perplexity })
+    Ok(DemoModel { corpus, model, summary: trained.summary, perplexity })
 }
 
-/// Writes the report page. The demo goes on without it: what it has shown is worth something without the file, too.
-fn report(a: &args::Demo, learned: &Learned, ui: Ui) -> Option<PathBuf> {
+/// Writes the report page. Failure is not an error, since the demo is useful without the file.
+fn report(a: &args::DemoArgs, learned: &DemoModel, ui: Ui) -> Option<PathBuf> {
     let page =
         a.keep.as_deref().map_or_else(|| "tinylda-demo.html".into(), |folder| folder.join("demo.html"));
-    let making = super::report::Making {
+    let request = super::report::ReportRequest {
         title: "Demo".into(),
         command: format!("tinylda demo --seed {}", a.seed),
         passes: Vec::new(),
         memory: None,
         texts: false,
-        threads: super::infer::threads(None),
+        threads: super::infer::thread_count(None),
     };
-    match making.write(&learned.model, Some(&learned.corpus), None, &page, ui) {
+    match request.write(&learned.model, Some(&learned.corpus), None, &page, ui) {
         Ok(_) => Some(page),
         Err(error) => {
-            ui.say(&format!("no report: {}", crate::message(&error)));
+            ui.say(&format!("report not written: {}", crate::message(&error)));
             None
         }
     }
 }
 
-/// Draws the collection. A word of two themes (trial, whistle) is one word, as it would be in text.
+/// Generates the collection. A word of two themes (trial, whistle) is one word, as in real text.
 fn draw(path: &Path, seed: u64) -> anyhow::Result<Corpus> {
     let mut vocabulary = Vocabulary::new();
     let mut ids: HashMap<&str, u32> = HashMap::new();
@@ -168,7 +170,7 @@ fn draw(path: &Path, seed: u64) -> anyhow::Result<Corpus> {
     Ok(synthetic.write(path, &vocabulary, &mut |_| std::ops::ControlFlow::Continue(()))?)
 }
 
-/// For every topic the theme that most of its weight belongs to, and how much that is.
+/// Returns for every topic the theme with the largest probability mass, and that mass.
 fn matches(model: &Model) -> Vec<(&'static str, f64)> {
     let lists: Vec<(&'static str, Vec<&'static str>)> = THEMES
         .iter()

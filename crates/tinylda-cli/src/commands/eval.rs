@@ -1,4 +1,4 @@
-//! `tinylda eval`
+//! `tinylda eval`: predictive perplexity and topic coherence.
 
 use serde_json::{Value, json};
 use tinylda::eval::{DEFINITION, predictive_perplexity};
@@ -9,7 +9,7 @@ use super::{grouped, print, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
-pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::EvalArgs, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
     let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
     let (mut value, mut lines) = (json!({}), String::new());
@@ -29,19 +29,19 @@ pub(crate) fn run(a: &args::Eval, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &lines)
 }
 
-/// For JSON, and for people.
-fn perplexity(a: &args::Eval, model: &Model, corpus: &Corpus, ui: Ui) -> anyhow::Result<(Value, String)> {
+/// Returns the predictive perplexity as JSON and as text.
+fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> anyhow::Result<(Value, String)> {
     let bar = ui.bar("documents", Unit::Plain);
     let inference = match a.inference {
         args::Inference::Same => Inference::Same,
         args::Inference::Own => Inference::Own,
     };
-    let e = predictive_perplexity(model, corpus, a.seed, inference, &mut |p| bar.step(p))?;
-    bar.done();
+    let e = predictive_perplexity(model, corpus, a.seed, inference, &mut |p| bar.update(p))?;
+    bar.finish();
     let definition = match inference {
         Inference::Same => DEFINITION.to_owned(),
         Inference::Own => {
-            let end = "Here p(k|d) is found in the way of the algorithm that the model was trained with.";
+            let end = "Here p(k|d) is inferred with the algorithm that the model was trained with.";
             format!("{DEFINITION} {end}")
         }
     };
@@ -67,7 +67,7 @@ fn perplexity(a: &args::Eval, model: &Model, corpus: &Corpus, ui: Ui) -> anyhow:
         ("tokens scored", grouped(e.tokens_scored)),
         (
             "words unknown",
-            format!("{} ({} tokens, left out)", grouped(e.words_unknown), grouped(e.tokens_unknown)),
+            format!("{} ({} tokens, ignored)", grouped(e.words_unknown), grouped(e.tokens_unknown)),
         ),
     ]);
     Ok((value, format!("{lines}\nDefinition: {definition}\n")))

@@ -1,4 +1,4 @@
-//! What the experiments share (`paper`, `sweep`): results that are kept one by one, corpora in parts, the files of a figure.
+//! Shared by the experiments (`paper`, `sweep`): saved results, split corpora and files of figures.
 
 use std::path::Path;
 
@@ -13,11 +13,12 @@ use crate::machine;
 use crate::plot::{Drawing, png, svg};
 use crate::progress::{Ui, Unit};
 
-/// Pixels for every unit of a drawing.
-const SHARP: f64 = 2.0;
-/// How parts were made; others are made anew.
+/// Pixels per unit of a drawing.
+const PNG_SCALE: f64 = 2.0;
+
+/// Describes how the parts of a corpus were made, so that they are reused only for the same split.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Origin {
+struct SplitOrigin {
     corpus: String,
     share: f64,
     seed: u64,
@@ -25,46 +26,48 @@ struct Origin {
     test: String,
 }
 
-/// Keeps a result, in a file of its own.
-pub(super) fn keep<T: Serialize>(file: &Path, result: &T) -> anyhow::Result<()> {
+/// Saves a result as JSON in its own file.
+pub(super) fn save_result<T: Serialize>(file: &Path, result: &T) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(result).context("cannot write a result as JSON")?;
     text.push(b'\n');
     write_file(file, &text)?;
     Ok(())
 }
 
-/// A result that an earlier command has kept; one that cannot be read is no reason to stop.
-pub(super) fn look_up<T: DeserializeOwned>(file: &Path, ui: Ui) -> Option<T> {
+/// Loads a result of an earlier command. Returns `None` if there is none or it cannot be read.
+pub(super) fn load_result<T: DeserializeOwned>(file: &Path, ui: Ui) -> Option<T> {
     let bytes = std::fs::read(file).ok()?;
     match serde_json::from_slice(&bytes) {
         Ok(result) => Some(result),
         Err(error) => {
-            ui.say(&format!("{} cannot be read ({error}): done again", file.display()));
+            ui.say(&format!("cannot read {} ({error}); it will be computed again", file.display()));
             None
         }
     }
 }
 
-/// A split of a corpus into training and test documents, each in a file.
-pub(super) struct Split<'a> {
-    /// The proportion of documents that go to `test`.
+/// Describes a split of a corpus into training and test documents, each in its own file.
+pub(super) struct SplitSpec<'a> {
+    /// Fraction of the documents that go to `test`.
     pub(super) share: f64,
     pub(super) seed: u64,
     pub(super) train: &'a Path,
     pub(super) test: &'a Path,
 }
 
-/// Returns both parts of a corpus. The files are reused if they were made from the same corpus in the same way, as noted in a
-/// file beside `test`. If `train` is not needed, it may have been deleted, and is then not made again.
-pub(super) fn parts(
+/// Returns the training and test part of a corpus.
+///
+/// The files are reused if they were made from the same corpus in the same way, as noted in a file next
+/// to `test`. If `train` is not needed, it may have been deleted, and is then not created again.
+pub(super) fn split_corpus(
     corpus: &Corpus,
-    wanted: &Split<'_>,
+    spec: &SplitSpec<'_>,
     train_needed: bool,
     ui: Ui,
 ) -> anyhow::Result<(Option<Corpus>, Corpus)> {
-    let &Split { share, seed, train, test } = wanted;
+    let &SplitSpec { share, seed, train, test } = spec;
     let note = test.with_extension("json");
-    let old = std::fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
+    let old = std::fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<SplitOrigin>(&bytes).ok());
     if let (Some(old), Ok(second)) = (old, Corpus::open(test)) {
         let first = Corpus::open(train).ok().filter(|first| first.fingerprint() == old.train);
         let same = old.corpus == corpus.fingerprint()
@@ -76,10 +79,10 @@ pub(super) fn parts(
         }
     }
     let bar = ui.bar("blocks split", Unit::Plain);
-    split(corpus, share, seed, train, test, &mut |p| bar.step(p))?;
-    bar.done();
+    split(corpus, share, seed, train, test, &mut |p| bar.update(p))?;
+    bar.finish();
     let (first, second) = (Corpus::open(train)?, Corpus::open(test)?);
-    let origin = Origin {
+    let origin = SplitOrigin {
         corpus: corpus.fingerprint(),
         share,
         seed,
@@ -90,20 +93,20 @@ pub(super) fn parts(
     Ok((Some(first), second))
 }
 
-/// Bytes of memory that drawing a figure takes: the pixels, and a copy of them that becomes a PNG file.
+/// Memory in bytes that drawing a figure takes: the pixels and a copy for the PNG encoder.
 pub(super) const FIGURE_BYTES: u64 = 13 << 20;
 
-/// A figure's files: NAME.svg, NAME.png and NAME.csv.
-pub(super) fn save(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
-    machine::release_memory();
+/// Writes the files of a figure: NAME.svg, NAME.png and NAME.csv.
+pub(super) fn save_figure(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
+    machine::trim_heap();
     write_file(folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
-    write_file(folder.join(format!("{name}.png")), &png(drawing, SHARP)?)?;
+    write_file(folder.join(format!("{name}.png")), &png(drawing, PNG_SCALE)?)?;
     write_file(folder.join(format!("{name}.csv")), table.as_bytes())?;
     Ok(())
 }
 
-/// A value of a CSV file.
-pub(super) fn cell(text: &str) -> String {
+/// Quotes a value of a CSV file, if necessary.
+pub(super) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -1,21 +1,21 @@
-//! `tinylda import`
+//! `tinylda import`: turns data into a corpus file.
 
 use std::path::Path;
 use std::time::Instant;
 
 use tinylda::corpus::ingest::{DetectedInput, TableColumns};
 
-use super::{ceiling, check_output, input, print, shape_json, shape_line, shown, usage};
+use super::{check_output, input, memory_limit, path_string, print, shape_json, shape_line, usage};
 use crate::progress::Ui;
 use crate::{args, machine};
 
-pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::ImportArgs, ui: Ui) -> anyhow::Result<()> {
     check_output("-o", &a.output, &[])?;
     let stdin = Some(Path::new("-"));
     if a.input.as_path() == Path::new("-") && [&a.vocab, &a.names].iter().any(|f| f.as_deref() == stdin) {
         return Err(usage("standard input can be used only once; put the vocabulary or the names in a file"));
     }
-    let mut import = input::import(&a.words, None)?;
+    let mut import = input::import(&a.text, None)?;
     import.vocabulary.clone_from(&a.vocab);
     import.names.clone_from(&a.names);
     (import.transpose, import.first_id, import.skip_zeros) = (a.transpose, a.first_id, a.skip_zeros);
@@ -27,18 +27,18 @@ pub(crate) fn run(a: &args::Import, ui: Ui) -> anyhow::Result<()> {
         count: a.count_column.clone(),
         ..TableColumns::default()
     };
-    (import.threads, import.memory) = (usize::from(a.threads.unwrap_or(0)), ceiling(a.memory)?);
+    (import.threads, import.memory) = (usize::from(a.threads.unwrap_or(0)), memory_limit(a.memory)?);
     let clock = Instant::now();
     let done = input::run(&import, DetectedInput::open(&a.input)?, &a.output, ui)?;
     let bytes = std::fs::metadata(&a.output)?.len();
     let mut json = shape_json(done.shape);
-    json.insert("corpus".into(), shown(&a.output).into());
+    json.insert("corpus".into(), path_string(&a.output).into());
     json.insert("format".into(), done.format.name().into());
     json.insert("compression".into(), done.compression.name().into());
     json.insert("empty_documents".into(), done.empty_documents.into());
     json.insert("external_sort".into(), done.sorted.into());
     if let Some(dropped) = &done.dropped {
-        json.insert("left_out".into(), input::summary_json(dropped));
+        json.insert("left_out".into(), input::dropped_json(dropped));
     }
     json.insert("bytes".into(), bytes.into());
     json.insert("seconds".into(), clock.elapsed().as_secs_f64().into());

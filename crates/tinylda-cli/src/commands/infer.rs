@@ -1,24 +1,29 @@
-//! `tinylda infer`
+//! `tinylda infer`: infers the topics of new documents.
 
 use std::io::BufWriter;
 use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use tinylda::infer::{Inferred, Mixtures, Proportions, ProportionsFormat, Unknown, names_of};
+use tinylda::infer::{
+    InferenceSummary, Mixtures, ProportionsFormat, ProportionsWriter, UnknownWords, document_names,
+};
 use tinylda::{Corpus, Error, Inference, Model};
 
-use super::input::Documents;
-use super::{check_output, grouped, print, shown, visible};
+use super::input::OpenedDocuments;
+use super::{check_output, escape_control, grouped, path_string, print};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
-pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::InferArgs, ui: Ui) -> anyhow::Result<()> {
     let to_stdout = a.output.as_path() == Path::new("-");
-    let proportions =
-        Proportions { format: format(a)?, top: a.top.map(|n| n as usize), min_proportion: a.min_proportion };
+    let proportions = ProportionsWriter {
+        format: format(a)?,
+        top: a.top.map(|n| n as usize),
+        min_proportion: a.min_proportion,
+    };
     if to_stdout && a.json {
-        return Err(super::export::both_to_stdout("the proportions"));
+        return Err(super::export::stdout_conflict("the proportions"));
     }
     if !to_stdout {
         let inputs =
@@ -27,8 +32,8 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
         tinylda::files::check_writable(&a.output)?;
     }
     let model = Model::load(&a.model)?;
-    let threads = threads(a.threads);
-    let input = Documents::open(&a.input, &a.data, &model, threads, ui)?;
+    let threads = thread_count(a.threads);
+    let input = OpenedDocuments::open(&a.input, &a.data, &model, threads, ui)?;
     let clock = Instant::now();
     let inference = match a.inference {
         args::Inference::Same => Inference::Same,
@@ -37,11 +42,12 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
     let mixtures = Mixtures::new(&model, &input.corpus)?.inference(inference).threads(threads);
     let unknown = mixtures.unknown()?;
     let bar = ui.bar("documents", Unit::Plain);
-    let progress = &mut |p| bar.step(p);
-    let told = if to_stdout {
+    let progress = &mut |p| bar.update(p);
+    let summary = if to_stdout {
         let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
         match proportions.write(&mixtures, &mut out, Path::new("standard output"), progress) {
-            // A reader that has gone away (`| head`) is no failure; what is left in the buffer would fail once more.
+            // A closed pipe (`| head`) is not an error. Flushing the rest of the buffer would fail
+            // again, so it is discarded.
             Err(tinylda::Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
                 drop(out.into_parts());
                 return Ok(());
@@ -51,16 +57,16 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
     } else {
         proportions.save(&mixtures, &a.output, progress)?
     };
-    bar.done();
+    bar.finish();
     let seconds = clock.elapsed().as_secs_f64();
-    say_unknown(&input.corpus, unknown, &told, ui)?;
+    print_unknown(&input.corpus, unknown, &summary, ui)?;
     if to_stdout {
         return Ok(());
     }
     let value = json!({
-        "file": shown(&a.output),
-        "documents": told.documents,
-        "documents_unknown": told.documents_unknown,
+        "file": path_string(&a.output),
+        "documents": summary.documents,
+        "documents_unknown": summary.documents_unknown,
         "words_unknown": unknown.words,
         "tokens_unknown": unknown.tokens,
         "topics": model.topics(),
@@ -70,42 +76,47 @@ pub(crate) fn run(a: &args::Infer, ui: Ui) -> anyhow::Result<()> {
     let line = format!(
         "{}: {} documents x {} topics in {seconds:.1} s\n",
         a.output.display(),
-        grouped(told.documents),
+        grouped(summary.documents),
         model.topics()
     );
     print(a.json, &value, &line)
 }
 
-/// Says which words and documents the model does not know.
-fn say_unknown(corpus: &Corpus, unknown: Unknown, told: &Inferred, ui: Ui) -> anyhow::Result<()> {
+/// Prints how many words and documents the model does not know.
+fn print_unknown(
+    corpus: &Corpus,
+    unknown: UnknownWords,
+    summary: &InferenceSummary,
+    ui: Ui,
+) -> anyhow::Result<()> {
     if unknown.words > 0 {
         ui.say(&format!(
-            "{} words ({} tokens of {}) are not in the model: left out",
+            "ignored {} words ({} tokens of {}) that are not in the model",
             grouped(unknown.words),
             grouped(unknown.tokens),
             grouped(corpus.shape().tokens)
         ));
     }
-    if told.documents_unknown > 0 {
-        let names = names_of(corpus, &told.examples)?;
-        let some: Vec<String> = told
+    if summary.documents_unknown > 0 {
+        let names = document_names(corpus, &summary.examples)?;
+        let some: Vec<String> = summary
             .examples
             .iter()
             .zip(names)
-            .map(|(d, name)| if name.is_empty() { (d + 1).to_string() } else { visible(&name) })
+            .map(|(d, name)| if name.is_empty() { (d + 1).to_string() } else { escape_control(&name) })
             .collect();
-        let more = if told.documents_unknown > some.len() as u64 { ", ..." } else { "" };
+        let more = if summary.documents_unknown > some.len() as u64 { ", ..." } else { "" };
         ui.say(&format!(
-            "{} documents have no word that the model knows, and get the prior's proportions: {}{more}",
-            grouped(told.documents_unknown),
+            "{} documents contain no word of the model and get the proportions of the prior: {}{more}",
+            grouped(summary.documents_unknown),
             some.join(", ")
         ));
     }
     Ok(())
 }
 
-/// As asked for, or by the ending of the file's name.
-fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
+/// Returns the requested format, or that of the output's suffix.
+fn format(a: &args::InferArgs) -> anyhow::Result<ProportionsFormat> {
     let to_stdout = a.output.as_path() == Path::new("-");
     let ending = a.output.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match (a.to, ending.as_str()) {
@@ -128,7 +139,7 @@ fn format(a: &args::Infer) -> anyhow::Result<ProportionsFormat> {
     }
 }
 
-/// As asked for, or all cores.
-pub(super) fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+/// Returns the requested number of threads, or the number of cores.
+pub(super) fn thread_count(requested: Option<u16>) -> usize {
+    requested.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }

@@ -1,4 +1,4 @@
-//! `tinylda info`
+//! `tinylda info`: describes a corpus or model file and verifies its checksum.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::format::human_bytes;
 use tinylda::{Corpus, Model};
 
-use super::{grouped, plain, print, shape_json, shown, table};
+use super::{grouped, path_string, plain, print, shape_json, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
-pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::InfoArgs, ui: Ui) -> anyhow::Result<()> {
     match DetectedInput::open(&a.file)?.kind() {
         InputKind::Model => model(&a.file, a.json),
         InputKind::Corpus => corpus(&a.file, a.json, ui),
@@ -21,7 +21,8 @@ pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
             kind: "corpus or model",
             hint: match std::fs::metadata(&a.file) {
                 Ok(m) if m.len() == 0 => "it is empty".into(),
-                _ => "if it is data, run `tinylda import` first; if it was one, it is damaged".into(),
+                _ => "data has to be imported with `tinylda import` first; otherwise the file is damaged"
+                    .into(),
             },
         }
         .into()),
@@ -31,13 +32,13 @@ pub(crate) fn run(a: &args::Info, ui: Ui) -> anyhow::Result<()> {
 fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
     let corpus = Corpus::open(path)?;
     let bar = ui.bar("blocks checked", Unit::Plain);
-    let s = Statistics::of(&corpus, &mut |p| bar.step(p))?;
-    bar.done();
+    let s = Statistics::of(&corpus, &mut |p| bar.update(p))?;
+    bar.finish();
     let per_nonzero = corpus.bytes_without_strings() as f64 / s.shape.nonzeros.max(1) as f64;
     let mut value = shape_json(s.shape);
     let rest = json!({
         "kind": "corpus",
-        "file": shown(path),
+        "file": path_string(path),
         "empty_documents": s.empty_documents,
         "unused_words": s.unused_words,
         "length_mean": s.lengths.mean,
@@ -59,12 +60,12 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         value.extend(rest);
     }
     let lines = table(&[
-        ("corpus", shown(path)),
+        ("corpus", path_string(path)),
         (
             "documents",
             format!("{} ({} without words)", grouped(s.shape.documents), grouped(s.empty_documents)),
         ),
-        ("words", format!("{} ({} never occur)", grouped(u64::from(s.shape.words)), grouped(s.unused_words))),
+        ("words", format!("{} ({} unused)", grouped(u64::from(s.shape.words)), grouped(s.unused_words))),
         ("non-zeros", grouped(s.shape.nonzeros)),
         ("tokens", grouped(s.shape.tokens)),
         (
@@ -88,7 +89,7 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         ("vocabulary", if corpus.has_vocabulary() { "yes" } else { "no" }.into()),
         ("names", if corpus.has_names() { "yes" } else { "no" }.into()),
         ("labels", if corpus.has_labels() { "yes" } else { "no" }.into()),
-        ("places of texts", if corpus.has_places() { "yes" } else { "no" }.into()),
+        ("positions of texts", if corpus.has_places() { "yes" } else { "no" }.into()),
         ("checksum", format!("verified, {}", corpus.fingerprint())),
     ]);
     print(json, &value.into(), &lines)
@@ -102,7 +103,7 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
     let bytes = std::fs::metadata(path)?.len();
     let value = json!({
         "kind": "model",
-        "file": shown(path),
+        "file": path_string(path),
         "topics": model.topics(),
         "words": model.words(),
         "alpha": model.alpha().iter().map(|&a| plain(a)).collect::<Vec<_>>(),
@@ -128,10 +129,10 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
     let given: Vec<String> =
         s.settings.given().into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     let lines = table(&[
-        ("model", shown(path)),
+        ("model", path_string(path)),
         ("topics", grouped(u64::from(model.topics()))),
         ("words", grouped(u64::from(model.words()))),
-        ("alpha", format!("{alpha}, {alpha_sum:.4} in all")),
+        ("alpha", format!("{alpha}, {alpha_sum:.4} in total")),
         ("beta", model.beta().to_string()),
         ("algorithm", s.algorithm.clone()),
         ("settings", given.join(", ")),

@@ -1,9 +1,12 @@
-//! Any input -> a corpus file: `import` keeps it, `train` and others may have it for a while.
+//! Turns any input into a corpus file: `import` keeps it, other commands use it temporarily.
+//!
+//! Start with [`InputRequest`] for `train` and `sweep`, and [`OpenedDocuments`] for commands that apply
+//! a model.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tinylda::corpus::ingest::words::Dropped;
+use tinylda::corpus::ingest::words::DroppedTokens;
 use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
 use tinylda::progress::Step;
 use tinylda::{Corpus, Model};
@@ -12,69 +15,70 @@ use super::{check_output, grouped, usage};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
-/// A corpus to work on; one that was made for the purpose goes with [`Opened::done`].
-pub(crate) struct Opened {
-    /// The corpus file.
+/// Corpus file of a command: one that the user gave, or one that was imported.
+pub(crate) struct OpenedCorpus {
+    /// Path of the corpus file.
     pub(crate) path: PathBuf,
-    made: bool,
-    /// What the import did, where there was one.
+    /// Whether the file was made for this command only.
+    temporary: bool,
+    /// Result of the import, if there was one.
     pub(crate) imported: Option<Imported>,
 }
 
-impl Opened {
-    /// Nobody needs a corpus that was made for the purpose any more, and it can be made again.
-    pub(crate) fn done(&self) {
-        if self.made {
+impl OpenedCorpus {
+    /// Deletes the file if it was made for this command only.
+    pub(crate) fn remove_if_temporary(&self) {
+        if self.temporary {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// The library's format.
-pub(crate) fn format(format: args::Format) -> Format {
+/// Converts a format from the arguments to that of the library.
+pub(crate) fn format(format: args::InputFormat) -> Format {
     match format {
-        args::Format::Uci => Format::Uci,
-        args::Format::Mtx => Format::MatrixMarket,
-        args::Format::Svmlight => Format::SvmLight,
-        args::Format::Ldac => Format::LdaC,
-        args::Format::Text => Format::Text,
-        args::Format::Npz => Format::Npz,
-        args::Format::H5ad => Format::H5ad,
-        args::Format::Parquet => Format::Parquet,
-        args::Format::Csv => Format::Csv,
-        args::Format::Jsonl => Format::JsonLines,
-        args::Format::Mallet => Format::Mallet,
-        args::Format::Vw => Format::VowpalWabbit,
-        args::Format::Folder => Format::Folder,
+        args::InputFormat::Uci => Format::Uci,
+        args::InputFormat::Mtx => Format::MatrixMarket,
+        args::InputFormat::Svmlight => Format::SvmLight,
+        args::InputFormat::Ldac => Format::LdaC,
+        args::InputFormat::Text => Format::Text,
+        args::InputFormat::Npz => Format::Npz,
+        args::InputFormat::H5ad => Format::H5ad,
+        args::InputFormat::Parquet => Format::Parquet,
+        args::InputFormat::Csv => Format::Csv,
+        args::InputFormat::Jsonl => Format::JsonLines,
+        args::InputFormat::Mallet => Format::Mallet,
+        args::InputFormat::Vw => Format::VowpalWabbit,
+        args::InputFormat::Folder => Format::Folder,
     }
 }
 
-/// The options for text and tables, in a message.
-pub(super) const TEXT_OPTIONS: &str = "an option for text";
+/// Name of the options for text and tables in a message.
+pub(super) const TEXT_OPTION: &str = "an option for text";
 
-/// An option that is only valid with data to import was given with a corpus file.
-pub(super) fn not_with_corpus(option: &str) -> anyhow::Error {
+/// Returns the error for an option that is only valid with data to import, given with a corpus file.
+pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
     usage(format!(
         "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"
     ))
 }
 
-/// An import as the options have it; text goes the way of a model's, where there is one.
-pub(crate) fn import(words: &args::Words, model: Option<&Model>) -> anyhow::Result<Import> {
-    let treatment = match model {
-        None => words.treatment()?,
+/// Returns the import for the given options. With a model, text is processed as for that model.
+pub(crate) fn import(text: &args::TextArgs, model: Option<&Model>) -> anyhow::Result<Import> {
+    let pipeline = match model {
+        None => text.pipeline()?,
         Some(model) => {
-            words.nothing_of_treatment()?;
+            text.reject_word_options()?;
             let vocabulary = model.vocabulary().cloned().ok_or_else(|| {
                 usage("the model has no vocabulary to compare text with; use a corpus file instead of text")
             })?;
-            args::words::as_before(model.pipeline(), vocabulary)
+            args::text::existing_pipeline(model.pipeline(), vocabulary)
         }
     };
     Ok(Import {
-        format: words.format.map(format),
-        parts: words.parts(),
-        words: treatment,
+        format: text.format.map(format),
+        records: text.record_options(),
+        words: pipeline,
         words_if_text: model.is_some(),
         ..Import::default()
     })
@@ -86,13 +90,13 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     let sorting = ui.bar("sorting", Unit::Plain);
     let done = import.run_detected(input, output, &mut |progress| {
         if progress.step != Step::Sorting {
-            return reading.step(progress);
+            return reading.update(progress);
         }
-        reading.done();
-        sorting.step(progress)
+        reading.finish();
+        sorting.update(progress)
     })?;
-    reading.done();
-    sorting.done();
+    reading.finish();
+    sorting.finish();
     let packed = if done.compression == Compression::None {
         String::new()
     } else {
@@ -107,23 +111,23 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     };
     ui.say(&format!("format: {}{packed}{how}", done.format.name()));
     if done.sorted {
-        ui.say("the documents were not in order: sorted through temporary files");
+        ui.say("the documents were not in order and were sorted in temporary files");
     }
     if let Some(dropped) = &done.dropped {
         let pipeline = Corpus::open(output)?.about()?.pipeline.unwrap_or_default();
-        summary(dropped, &pipeline.stop_languages, import.words.vocabulary.is_some(), ui);
+        print_dropped(dropped, &pipeline.stop_languages, import.words.vocabulary.is_some(), ui);
     }
     if done.empty_documents > 0 {
         ui.say(&format!(
-            "{} documents have no words; they are kept, but say nothing about topics",
+            "{} documents have no words; they are kept, but do not influence the topics",
             grouped(done.empty_documents)
         ));
     }
     Ok(done)
 }
 
-/// What was left out, and why.
-fn summary(dropped: &Dropped, languages: &[String], fixed: bool, ui: Ui) {
+/// Prints which tokens were dropped, and why.
+fn print_dropped(dropped: &DroppedTokens, languages: &[String], fixed: bool, ui: Ui) {
     let mut parts = Vec::new();
     let mut tokens = |n: u64, what: String| {
         if n > 0 {
@@ -137,28 +141,28 @@ fn summary(dropped: &Dropped, languages: &[String], fixed: bool, ui: Ui) {
     tokens(dropped.long, "too long".into());
     tokens(
         dropped.rare.1,
-        format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.least),
+        format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.min_docs),
     );
     tokens(dropped.frequent.1, format!("of {} words in too many documents", grouped(dropped.frequent.0)));
-    tokens(dropped.beyond.1, format!("of {} words beyond --max-words", grouped(dropped.beyond.0)));
+    tokens(dropped.over_limit.1, format!("of {} words beyond --max-words", grouped(dropped.over_limit.0)));
     if fixed {
-        tokens(dropped.unknown, "that the vocabulary does not have".into());
+        tokens(dropped.unknown, "not in the vocabulary".into());
     }
     let left = if parts.is_empty() { "nothing".into() } else { parts.join("; ") };
-    ui.say(&format!("{} tokens in the text; left out: {left}", grouped(dropped.tokens)));
+    ui.say(&format!("{} tokens in the text; dropped: {left}", grouped(dropped.tokens)));
     if dropped.phrases > 0 {
         ui.say(&format!("{} phrases found and joined", grouped(dropped.phrases)));
     }
     if dropped.replaced > 0 {
         ui.say(&format!(
-            "{} documents have bytes that are not UTF-8: replaced (--strict refuses them)",
+            "{} documents contain bytes that are not UTF-8, which were replaced; --strict rejects them",
             grouped(dropped.replaced)
         ));
     }
 }
 
-/// The same for JSON.
-pub(crate) fn summary_json(dropped: &Dropped) -> Value {
+/// Returns which tokens were dropped, as JSON.
+pub(crate) fn dropped_json(dropped: &DroppedTokens) -> Value {
     json!({
         "tokens_in_text": dropped.tokens,
         "stop_words": dropped.stop,
@@ -169,79 +173,88 @@ pub(crate) fn summary_json(dropped: &Dropped) -> Value {
         "rare_tokens": dropped.rare.1,
         "frequent_words": dropped.frequent.0,
         "frequent_tokens": dropped.frequent.1,
-        "beyond_max_words": dropped.beyond.0,
-        "beyond_max_tokens": dropped.beyond.1,
+        "beyond_max_words": dropped.over_limit.0,
+        "beyond_max_tokens": dropped.over_limit.1,
         "unknown_tokens": dropped.unknown,
         "phrases": dropped.phrases,
         "documents_not_utf8": dropped.replaced,
-        "min_docs": dropped.least,
+        "min_docs": dropped.min_docs,
         "spilled": dropped.spilled,
     })
 }
 
-/// How an input is to be opened.
+/// Request to open an input as a corpus file.
 #[derive(Clone, Copy)]
-pub(crate) struct Opening<'a> {
-    /// What the user gave.
+pub(crate) struct InputRequest<'a> {
+    /// The input that the user gave.
     pub(crate) input: &'a Path,
-    /// The options for text.
-    pub(crate) words: &'a args::Words,
-    /// The words of a bag of words.
+    /// Options for text.
+    pub(crate) text: &'a args::TextArgs,
+    /// Vocabulary file of a bag of words.
     pub(crate) vocab: Option<&'a Path>,
-    /// Text is to go the way of this model's.
+    /// Model whose text pipeline is used.
     pub(crate) model: Option<&'a Model>,
-    /// Where a corpus is made, if one has to be.
-    pub(crate) beside: &'a Path,
-    /// The corpus that is made stays.
+    /// Corpus file to write if the input has to be imported.
+    pub(crate) import_to: &'a Path,
+    /// Whether the imported corpus is kept.
     pub(crate) keep: bool,
-    /// How many threads; 0 for all cores.
+    /// Number of threads; 0 for all cores.
     pub(crate) threads: usize,
-    /// The most memory.
+    /// Memory limit in bytes.
     pub(crate) memory: Option<u64>,
 }
 
-impl Opening<'_> {
+impl InputRequest<'_> {
     /// Returns a corpus file as it is, and imports any other input.
-    pub(crate) fn open(&self, input: DetectedInput, ui: Ui) -> anyhow::Result<Opened> {
+    pub(crate) fn open(&self, input: DetectedInput, ui: Ui) -> anyhow::Result<OpenedCorpus> {
         match input.kind() {
             InputKind::Corpus => {
-                if self.vocab.is_some() || self.words.given() {
-                    return Err(not_with_corpus(if self.vocab.is_some() { "--vocab" } else { TEXT_OPTIONS }));
+                if self.vocab.is_some() || self.text.is_given() {
+                    return Err(not_with_corpus_error(if self.vocab.is_some() {
+                        "--vocab"
+                    } else {
+                        TEXT_OPTION
+                    }));
                 }
-                return Ok(Opened { path: self.input.to_path_buf(), made: false, imported: None });
+                return Ok(OpenedCorpus { path: self.input.to_path_buf(), temporary: false, imported: None });
             }
             InputKind::Model => {
-                // Fails, and explains why.
+                // Always fails, with an error that explains why.
                 Corpus::open(self.input)?;
             }
             _ => {}
         }
-        check_output("-o", self.beside, &[Some(self.input), self.vocab])?;
-        let mut import = import(self.words, self.model)?;
+        check_output("-o", self.import_to, &[Some(self.input), self.vocab])?;
+        let mut import = import(self.text, self.model)?;
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
-        let imported = run(&import, input, self.beside, ui)?;
-        Ok(Opened { path: self.beside.to_path_buf(), made: !self.keep, imported: Some(imported) })
+        let imported = run(&import, input, self.import_to, ui)?;
+        Ok(OpenedCorpus {
+            path: self.import_to.to_path_buf(),
+            temporary: !self.keep,
+            imported: Some(imported),
+        })
     }
 }
 
-/// Documents for a model.
-pub(crate) struct Documents {
-    /// The corpus file, opened.
+/// Documents to which a model is applied.
+pub(crate) struct OpenedDocuments {
+    /// The opened corpus.
     pub(crate) corpus: Corpus,
-    /// Where they were packed for the while; goes with this.
+    /// Temporary folder of an imported corpus, deleted on drop.
     _folder: Option<tempfile::TempDir>,
 }
 
-impl Documents {
-    /// A corpus file as it is; anything else through a corpus file in the system's temporary folder, text as the model's was.
+impl OpenedDocuments {
+    /// Opens a corpus file as it is, and imports anything else into a corpus file in the system's
+    /// temporary folder. Text is processed as for the model.
     pub(crate) fn open(
         input: &Path,
-        data: &args::Data,
+        data: &args::DataArgs,
         model: &Model,
         threads: usize,
         ui: Ui,
-    ) -> anyhow::Result<Documents> {
+    ) -> anyhow::Result<OpenedDocuments> {
         if [&data.vocab, &data.names].iter().any(|f| f.as_deref() == Some(Path::new("-"))) {
             return Err(usage(
                 "--vocab and --names must be files; only documents can come from standard input",
@@ -252,20 +265,20 @@ impl Documents {
             let given = [
                 ("--vocab", data.vocab.is_some()),
                 ("--names", data.names.is_some()),
-                (TEXT_OPTIONS, data.words.given()),
+                (TEXT_OPTION, data.text.is_given()),
             ];
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-                return Err(not_with_corpus(option));
+                return Err(not_with_corpus_error(option));
             }
-            return Ok(Documents { corpus: Corpus::open(input)?, _folder: None });
+            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, _folder: None });
         }
         let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
         let path = folder.path().join("input.tlc");
-        let mut import = import(&data.words, Some(model))?;
+        let mut import = import(&data.text, Some(model))?;
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
         run(&import, detected, &path, ui)?;
-        Ok(Documents { corpus: Corpus::open(&path)?, _folder: Some(folder) })
+        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, _folder: Some(folder) })
     }
 }

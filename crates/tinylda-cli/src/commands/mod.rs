@@ -1,4 +1,7 @@
-//! One file per command: arguments in, the library called, a result printed.
+//! The commands, one file each, and the functions that they share.
+//!
+//! A command takes its parsed arguments, calls the library and prints a result. Formulas, formats and
+//! algorithms belong to the library. Start with the `run` function of a command.
 
 mod coherence;
 pub(crate) mod completions;
@@ -31,23 +34,22 @@ use tinylda::format::grouped;
 
 use crate::{args, machine};
 
-/// Prints a result: the JSON object, or the lines for people.
+/// Prints a result: as a JSON object or as readable lines.
 fn print(json: bool, value: &Value, lines: &str) -> anyhow::Result<()> {
     if json { to_stdout(&format!("{value}\n")) } else { to_stdout(lines) }
 }
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no failure.
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
 fn to_stdout(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(e).context("cannot write the result to standard output (the work itself is done)")
-        }
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e)
+            .context("cannot write the result to standard output, although the command itself has succeeded"),
         _ => Ok(()),
     }
 }
 
-/// Arguments that cannot be used, alone or together: exit code 2.
+/// Error in the arguments, which leads to exit code 2.
 #[derive(Debug)]
 pub(crate) struct UsageError(String);
 
@@ -59,12 +61,12 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// A [`UsageError`] with this message.
+/// Returns a [`UsageError`] with a message.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
-/// Refuses an output that would replace one of the inputs, or that is `-` where no stream makes sense.
+/// Rejects an output that would replace one of the inputs, and `-` for files that are not text.
 fn check_output(option: &str, output: &Path, inputs: &[Option<&Path>]) -> anyhow::Result<()> {
     if output == Path::new("-") {
         return Err(usage(format!("{option} must be a file, not -; only text can go to standard output")));
@@ -79,32 +81,37 @@ fn check_output(option: &str, output: &Path, inputs: &[Option<&Path>]) -> anyhow
     }
     match inputs.iter().flatten().find(|input| tinylda::files::same_file(input, output)) {
         Some(input) => Err(usage(format!(
-            "{option} must be another file than {}, which is read or written too",
+            "{option} must be another file than {}, which is also read or written",
             input.display()
         ))),
         None => Ok(()),
     }
 }
 
-/// The most memory to use: what was asked for, or nine tenths of what is free.
-fn ceiling(memory: Option<args::Size>) -> anyhow::Result<Option<u64>> {
+/// Returns the memory limit in bytes: the given one, or 90% of the free memory.
+fn memory_limit(memory: Option<args::MemorySize>) -> anyhow::Result<Option<u64>> {
     Ok(match memory {
-        Some(args::Size::Bytes(bytes)) => Some(bytes),
-        Some(args::Size::Share(share)) => {
+        Some(args::MemorySize::Bytes(bytes)) => Some(bytes),
+        Some(args::MemorySize::Share(share)) => {
             let all = machine::total_bytes();
-            let unknown = || usage("--memory must be a size in bytes: the size of the memory is not known");
+            let unknown =
+                || usage("--memory must be a size such as 2GiB: the total memory of this machine is unknown");
             Some((all.ok_or_else(unknown)? as f64 * share) as u64)
         }
         None => machine::available_bytes().map(|free| free - free / 10),
     })
 }
 
-/// Bytes of the program itself: its code and what it has allocated before any work. Without optimization there is more code.
+/// Memory of the program itself in bytes: its code and what it allocates before any work. There is
+/// more code without optimization.
 const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 13 << 20 } else { 41 << 18 };
 
-/// Refuses memory that is too little for one of the steps of a command: `planned` is the step that plans for itself, `need` what
-/// the others need. The refusal states what is enough for all of them; `steps` names those that need `need`.
-fn enough_for_all<T>(
+/// Rejects a memory limit that is too low for one of the steps of a command.
+///
+/// `planned` is the result of the step that plans for itself, `need` the memory that the other steps
+/// need, and `have` the limit. The error states how much is enough for all steps; `steps` names those
+/// that need `need`.
+fn check_memory_for_all_steps<T>(
     planned: tinylda::Result<T>,
     need: u64,
     have: Option<u64>,
@@ -122,25 +129,25 @@ fn enough_for_all<T>(
     }
 }
 
-/// A trainer that keeps the whole process within so many bytes.
-fn within(trainer: tinylda::Trainer, bytes: u64) -> tinylda::Trainer {
+/// Makes a trainer keep the whole process within `bytes`.
+fn with_memory_limit(trainer: tinylda::Trainer, bytes: u64) -> tinylda::Trainer {
     trainer.memory(bytes).memory_in_use(PROGRAM_BYTES).guard_process(true)
 }
 
-/// A number as it was meant: 0.1 and not 0.10000000149011612.
+/// Converts to the shortest decimal number: 0.1 and not 0.10000000149011612.
 fn plain(value: f32) -> f64 {
     value.to_string().parse().unwrap_or(f64::from(value))
 }
 
-/// A word as it can be shown in a terminal: control characters would do more than be shown.
-fn visible(word: &str) -> String {
+/// Escapes control characters, which a terminal would interpret.
+fn escape_control(word: &str) -> String {
     word.chars()
         .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect()
 }
 
-/// A word of a command as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
+/// Quotes a word of a command for a shell, if necessary.
+pub(crate) fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -149,19 +156,19 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// A path as it goes into JSON.
-fn shown(path: &Path) -> String {
+/// Converts a path to a string, for JSON.
+fn path_string(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Labels and values, one pair per line, values in a column.
+/// Formats labels and values, one pair per line, with the values aligned.
 fn table(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     let lines: Vec<String> = rows.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect();
     lines.concat()
 }
 
-/// The numbers of a corpus's size, for JSON.
+/// Returns the size of a corpus as JSON.
 fn shape_json(shape: tinylda::corpus::Shape) -> serde_json::Map<String, Value> {
     let mut map = serde_json::Map::new();
     map.insert("documents".into(), shape.documents.into());
@@ -171,7 +178,7 @@ fn shape_json(shape: tinylda::corpus::Shape) -> serde_json::Map<String, Value> {
     map
 }
 
-/// The same in a sentence.
+/// Returns the size of a corpus as a readable text.
 fn shape_line(shape: tinylda::corpus::Shape) -> String {
     format!(
         "{} documents, {} words, {} non-zeros, {} tokens",

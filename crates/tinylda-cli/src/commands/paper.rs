@@ -1,8 +1,9 @@
-//! `tinylda paper`: the experiments of the TBP paper, run again.
+//! `tinylda paper`: reproduces the experiments of the TBP paper.
 //!
-//! Corpora are divided (`corpora`), runs listed and looked up (`runs`), their time guessed (`estimate`), those that are left done
-//! (`work`), and all of them shown (`report`, with `figures` and `words`). A run is a file of its own, so that only those under way are
-//! lost when the command is stopped.
+//! Corpora are split (`corpora`), runs are listed and looked up (`runs`), their time is estimated
+//! (`estimate`), the remaining ones are executed (`work`), and all results are shown (`report`, with
+//! `figures` and `words`). Each run has its own file, so that only unfinished runs are lost when the
+//! command is stopped. Start with [`run`].
 
 mod corpora;
 mod estimate;
@@ -19,15 +20,15 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::Algorithm;
 
-use super::{ceiling, print, shown};
+use super::{memory_limit, path_string, print};
 use crate::args;
 use crate::progress::Ui;
-use corpora::Data;
-use runs::{Kind, Record, Run};
+use corpora::PreparedCorpus;
+use runs::{PaperRecord, PaperRun, RunKind};
 
-/// What was asked for.
+/// Options of the command, with their defaults.
 #[derive(Debug)]
-struct Setup {
+struct PaperSetup {
     out: PathBuf,
     topics: Vec<u32>,
     algorithms: Vec<Algorithm>,
@@ -41,8 +42,8 @@ struct Setup {
     quick: bool,
 }
 
-impl Setup {
-    fn new(a: &args::Paper) -> anyhow::Result<Setup> {
+impl PaperSetup {
+    fn new(a: &args::PaperArgs) -> anyhow::Result<PaperSetup> {
         let mut topics = match (&a.topics[..], a.quick) {
             ([], true) => vec![20, 50],
             ([], false) => vec![100, 300, 500, 700, 900],
@@ -58,7 +59,7 @@ impl Setup {
         }
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let passes = a.passes.unwrap_or(if a.quick { 30 } else { 500 });
-        Ok(Setup {
+        Ok(PaperSetup {
             out: a.output.clone(),
             topics,
             algorithms,
@@ -68,72 +69,74 @@ impl Setup {
             seed: a.seed,
             threads: a.threads.map_or_else(cores, usize::from),
             jobs: usize::from(a.jobs),
-            memory: ceiling(a.memory)?,
+            memory: memory_limit(a.memory)?,
             quick: a.quick,
         })
     }
 
-    /// Threads of each of the runs that are under way at once.
-    fn threads_of(&self, kind: Kind) -> usize {
+    /// Returns the number of threads of each run of a kind.
+    fn threads_of(&self, kind: RunKind) -> usize {
         match kind {
-            Kind::Train => (self.threads / self.jobs).max(1),
-            Kind::Online => self.threads,
-            Kind::Time => 1,
+            RunKind::Train => (self.threads / self.jobs).max(1),
+            RunKind::Online => self.threads,
+            RunKind::Time => 1,
         }
     }
 
-    /// The middle one, for curves.
-    fn middle(&self) -> u32 {
+    /// Returns the number of topics of the convergence curves: 500, or the middle one.
+    fn middle_topics(&self) -> u32 {
         let found = self.topics.iter().copied().find(|&k| k == 500);
         found.or_else(|| self.topics.get(self.topics.len() / 2).copied()).unwrap_or(1)
     }
 
-    /// The one for the table of memory.
-    fn least(&self) -> u32 {
+    /// Returns the number of topics of the memory table: 100, or the smallest one.
+    fn memory_table_topics(&self) -> u32 {
         let found = self.topics.iter().copied().find(|&k| k == 100);
         found.or_else(|| self.topics.first().copied()).unwrap_or(1)
     }
 }
 
-/// The default of beta.
+/// Returns the default of beta.
 fn beta() -> f64 {
     tinylda::settings::Setting::default_number("beta").unwrap_or(0.01)
 }
 
-/// All that there is to show.
+/// Corpora, runs and results of all experiments.
 #[derive(Debug)]
-struct Everything {
-    setup: Setup,
-    data: Vec<Data>,
-    /// The corpus of the comparison with online learning.
-    online: Data,
-    /// That of the words, by its place.
-    words: Option<usize>,
-    runs: Vec<Run>,
-    /// What is known of each run.
-    records: Vec<Option<Record>>,
+struct Experiments {
+    setup: PaperSetup,
+    corpora: Vec<PreparedCorpus>,
+    /// Corpus of the comparison with online learning.
+    online: PreparedCorpus,
+    /// Index of the corpus whose top words are shown.
+    words_corpus: Option<usize>,
+    runs: Vec<PaperRun>,
+    /// Result of each run, if it is done.
+    records: Vec<Option<PaperRecord>>,
 }
 
-impl Everything {
-    fn record(&self, kind: Kind, corpus: &str, algorithm: Algorithm, topics: u32) -> Option<&Record> {
+impl Experiments {
+    /// Returns the result of a run.
+    fn record(&self, kind: RunKind, corpus: &str, algorithm: Algorithm, topics: u32) -> Option<&PaperRecord> {
         let at = self.runs.iter().position(|run| run.is(kind, corpus, algorithm, topics))?;
         self.records[at].as_ref()
     }
 }
 
-pub(crate) fn run(a: &args::Paper, ui: Ui) -> anyhow::Result<()> {
-    let setup = Setup::new(a)?;
+pub(crate) fn run(a: &args::PaperArgs, ui: Ui) -> anyhow::Result<()> {
+    let setup = PaperSetup::new(a)?;
     for folder in [setup.out.join("corpora"), setup.out.join("runs")] {
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    let data = corpora::prepare(a, &setup, ui)?;
+    let corpora = corpora::prepare(a, &setup, ui)?;
     let online = corpora::prepare_online(a, &setup, ui)?;
-    let named = |at: &usize| data[*at].vocabulary;
-    let pubmed = |at: &usize| data[*at].name.to_lowercase().contains("pubmed");
-    let words = (0..data.len()).filter(named).find(pubmed).or_else(|| (0..data.len()).find(named));
-    let runs = runs::list(&setup, &data, &online, words);
-    let records: Vec<Option<Record>> = runs.iter().map(|run| run.look_up(ui)).collect();
-    let mut all = Everything { setup, data, online, words, runs, records };
+    let named = |at: &usize| corpora[*at].vocabulary;
+    let pubmed = |at: &usize| corpora[*at].name.to_lowercase().contains("pubmed");
+    let words_corpus =
+        (0..corpora.len()).filter(named).find(pubmed).or_else(|| (0..corpora.len()).find(named));
+    let runs = runs::list(&setup, &corpora, &online, words_corpus);
+    let records: Vec<Option<PaperRecord>> = runs.iter().map(|run| run.load_record(ui)).collect();
+    let mut all = Experiments { setup, corpora, online, words_corpus, runs, records };
     let left = all.records.iter().filter(|record| record.is_none()).count();
     let costs = estimate::costs(&all, ui)?;
     ui.say(&estimate::line(&all, &costs));
@@ -142,26 +145,26 @@ pub(crate) fn run(a: &args::Paper, ui: Ui) -> anyhow::Result<()> {
             json!({ "runs": all.runs.len(), "runs_left": left, "seconds": estimate::seconds(&all, &costs) });
         return print(a.json, &value, &format!("{}\n", estimate::line(&all, &costs)));
     }
-    work::all(&mut all, &costs, ui)?;
-    // What is there is shown, even where the user has had enough of waiting.
+    work::run_all(&mut all, &costs, ui)?;
+    // Existing results are shown even if the user has stopped the command.
     report::write(&all)?;
     let done = all.records.iter().flatten().filter(|record| record.outcome.is_some()).count();
     let failed = all.records.iter().flatten().filter(|record| record.failed.is_some()).count();
     let file = all.setup.out.join("README.md");
     if crate::INTERRUPTED.load(Ordering::Relaxed) {
         anyhow::bail!(
-            "stopped with {done} of {} runs done; {} shows these. The same command goes on with the others.",
+            "stopped after {done} of {} runs; {} shows their results. Run the same command again to continue.",
             all.runs.len(),
             file.display()
         );
     }
     let value = json!({
-        "report": shown(&file),
+        "report": path_string(&file),
         "runs": all.runs.len(),
         "runs_done_now": left - failed,
         "runs_failed": failed,
     });
-    let bad = if failed > 0 { format!(", {failed} failed (the report says why)") } else { String::new() };
-    let line = format!("{}: {done} runs, {} of them new{bad}\n", file.display(), left - failed);
+    let failures = if failed > 0 { format!(", {failed} failed (see the report)") } else { String::new() };
+    let line = format!("{}: {done} runs, {} of them new{failures}\n", file.display(), left - failed);
     print(a.json, &value, &line)
 }

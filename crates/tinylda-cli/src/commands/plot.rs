@@ -1,4 +1,4 @@
-//! `tinylda plot`: figures of a model.
+//! `tinylda plot`: draws figures of a model.
 
 use std::path::Path;
 
@@ -7,44 +7,45 @@ use tinylda::format::human_bytes;
 use tinylda::{Error, Model};
 
 use super::report::title;
-use super::{check_output, infer, print, shown};
-use crate::args::{self, What};
+use super::{check_output, infer, path_string, print};
+use crate::args::{self, PlotKind};
 use crate::plot::{
     Anchor, Axis, Colour, Drawing, Figure, Marker, Panel, Series, Shape, Stroke, Text, png, svg, text, width,
 };
 use crate::progress::{Ui, Unit};
 
-/// Pixels for every unit of a drawing.
-const SHARP: f64 = 2.0;
-/// Topics that are drawn where none are named.
-const TOPICS: usize = 12;
-/// Characters of a word that are drawn.
-const LONGEST: usize = 24;
+/// Pixels per unit of a drawing.
+const PNG_SCALE: f64 = 2.0;
+/// Number of topics that are drawn by default.
+const DEFAULT_TOPICS: usize = 12;
+/// Maximum number of characters drawn per word.
+const MAX_WORD_LENGTH: usize = 24;
 
 const BLUE: Colour = Colour(0, 114, 178);
 const LIGHT: Colour = Colour(0xb8, 0xd8, 0xec);
 const GREY: Colour = Colour(0x80, 0x80, 0x80);
 
-pub(crate) fn run(a: &args::Plot, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::PlotArgs, ui: Ui) -> anyhow::Result<()> {
     let as_png = as_png(&a.output)?;
     check_output("-o", &a.output, &[Some(a.model.as_path())])?;
-    if !a.topics.is_empty() && a.what != What::Topics {
+    if !a.topics.is_empty() && a.what != PlotKind::Topics {
         return Err(Error::only_with("topics", ["{what=topics}"]).into());
     }
     tinylda::files::check_writable(&a.output)?;
     let model = Model::load(&a.model)?;
     let heading = a.title.clone().unwrap_or_else(|| title(&model));
     let drawing = match a.what {
-        What::Topics => topics(&model, &chosen(a, &model)?, a.top as usize, &heading),
-        What::Perplexity => perplexity(&model, &heading),
-        What::Map => map(&model, &heading, ui)?,
+        PlotKind::Topics => topics(&model, &chosen_topics(a, &model)?, a.top as usize, &heading),
+        PlotKind::Perplexity => perplexity(&model, &heading),
+        PlotKind::Map => map(&model, &heading, ui)?,
     };
-    let bytes = if as_png { png(&drawing, SHARP)? } else { svg(&drawing).into_bytes() };
+    let bytes = if as_png { png(&drawing, PNG_SCALE)? } else { svg(&drawing).into_bytes() };
     tinylda::files::write_file(&a.output, &bytes)?;
-    let value = json!({ "file": shown(&a.output), "bytes": bytes.len() });
+    let value = json!({ "file": path_string(&a.output), "bytes": bytes.len() });
     print(a.json, &value, &format!("{}: {}\n", a.output.display(), human_bytes(bytes.len() as u64)))
 }
 
+/// Returns whether the output is a PNG file, by its suffix.
 fn as_png(output: &Path) -> anyhow::Result<bool> {
     let ending = output.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match ending.as_str() {
@@ -54,8 +55,8 @@ fn as_png(output: &Path) -> anyhow::Result<bool> {
     }
 }
 
-/// The topics that were asked for, or those with most of the corpus.
-fn chosen(a: &args::Plot, model: &Model) -> anyhow::Result<Vec<u32>> {
+/// Returns the requested topics, or the most prevalent ones.
+fn chosen_topics(a: &args::PlotArgs, model: &Model) -> anyhow::Result<Vec<u32>> {
     if let Some(bad) = a.topics.iter().find(|&&k| k >= model.topics()) {
         let expected = format!("numbers from 0 to {}", model.topics() - 1);
         return Err(Error::out_of_range("topics", bad, expected)
@@ -67,11 +68,11 @@ fn chosen(a: &args::Plot, model: &Model) -> anyhow::Result<Vec<u32>> {
     }
     let mut all: Vec<u32> = (0..model.topics()).collect();
     all.sort_by(|&a, &b| model.share(b).total_cmp(&model.share(a)));
-    all.truncate(TOPICS);
+    all.truncate(DEFAULT_TOPICS);
     Ok(all)
 }
 
-/// A panel of bars for each topic, all to one scale.
+/// Draws a bar chart of the top words of each topic, all with the same scale.
 fn topics(model: &Model, chosen: &[u32], words: usize, heading: &str) -> Drawing {
     const EDGE: f64 = 16.0;
     const LINE: f64 = 16.0;
@@ -82,7 +83,7 @@ fn topics(model: &Model, chosen: &[u32], words: usize, heading: &str) -> Drawing
         .iter()
         .map(|&k| {
             let list = all[k as usize].iter();
-            let word = |w: u32| model.word_name(w).chars().take(LONGEST).collect::<String>();
+            let word = |w: u32| model.word_name(w).chars().take(MAX_WORD_LENGTH).collect::<String>();
             (k, list.map(|w| (word(w.word), w.probability)).collect())
         })
         .collect();
@@ -112,6 +113,7 @@ fn topics(model: &Model, chosen: &[u32], words: usize, heading: &str) -> Drawing
     Drawing { width: wide, height: 58.0 + rows as f64 * block, shapes }
 }
 
+/// Draws the training perplexity against passes.
 fn perplexity(model: &Model, heading: &str) -> Drawing {
     let training = model.training();
     let points = training.history.iter().map(|&(pass, perplexity)| (f64::from(pass), perplexity)).collect();
@@ -124,20 +126,20 @@ fn perplexity(model: &Model, heading: &str) -> Drawing {
     Figure { title: heading.into(), columns: 1, panels: vec![panel] }.draw()
 }
 
-/// Discs whose area is the topic's share of the corpus, the largest below.
+/// Draws the map of topics: discs with an area proportional to the prevalence, largest at the bottom.
 fn map(model: &Model, heading: &str, ui: Ui) -> anyhow::Result<Drawing> {
     const SIDE: f64 = 640.0;
     const EDGE: f64 = 60.0;
     const TOP: f64 = 44.0;
     let bar = ui.bar("map of topics", Unit::Plain);
-    let found = tinylda::report::topic_map(model, infer::threads(None), &mut |p| bar.step(p))?;
-    bar.done();
+    let found = tinylda::report::topic_map(model, infer::thread_count(None), &mut |p| bar.update(p))?;
+    bar.finish();
     let ends = |axis: &[f64]| {
         let low = axis.iter().copied().fold(f64::INFINITY, f64::min);
         (low, axis.iter().copied().fold(f64::NEG_INFINITY, f64::max))
     };
     let (x, y) = (ends(&found.x), ends(&found.y));
-    // One scale for both axes: distances are what the map is for.
+    // Both axes have the same scale, since the map shows distances.
     let span = (x.1 - x.0).max(y.1 - y.0).max(1e-9);
     let scale = (SIDE - 2.0 * EDGE) / span;
     let middle = (f64::midpoint(x.0, x.1), f64::midpoint(y.0, y.1));
@@ -151,7 +153,7 @@ fn map(model: &Model, heading: &str, ui: Ui) -> anyhow::Result<Drawing> {
     }
     let mut order: Vec<u32> = (0..model.topics()).collect();
     order.sort_by(|&a, &b| model.share(b).total_cmp(&model.share(a)));
-    // All discs together cover a seventh of the square; numbers are on top of all of them.
+    // All discs together cover a seventh of the square; the numbers are drawn on top.
     let area = SIDE * SIDE / 7.0 / std::f64::consts::PI;
     let mut numbers = Vec::new();
     for k in order {

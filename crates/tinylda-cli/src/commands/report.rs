@@ -1,4 +1,6 @@
-//! `tinylda report`: the page that is in the program, and the data that the library makes.
+//! `tinylda report`: combines the page, which is part of the program, with data from the library.
+//!
+//! `train` and `demo` write their reports with [`ReportRequest`], too.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -7,38 +9,43 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tinylda::format::human_bytes;
 use tinylda::progress::Step;
-use tinylda::report::{ModelSize, Pass, Report, Run, TrainedDocuments};
+use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TrainedDocuments};
 use tinylda::{Corpus, Model};
 
-use super::{PROGRAM_BYTES, ceiling, check_output, infer, print, shown};
+use super::{PROGRAM_BYTES, check_output, infer, memory_limit, path_string, print};
 use crate::args;
-use crate::progress::{Bar, Ui, Unit};
+use crate::progress::{ProgressReporter, Ui, Unit};
 
-pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
-    let began = Instant::now();
+pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
+    let start = Instant::now();
     check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
     tinylda::files::check_writable(&a.output)?;
-    let most = a.memory.and_then(|size| ceiling(Some(size)).transpose()).transpose()?;
+    let most = a.memory.and_then(|size| memory_limit(Some(size)).transpose()).transpose()?;
     let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
-    let threads = infer::threads(a.threads);
+    let threads = infer::thread_count(a.threads);
     if let Some(most) = most {
-        let need = need(ModelSize::of_file(&a.model)?, corpus.as_ref(), threads)?;
-        super::enough_for_all(Ok(()), need, Some(most), "the model and its report are in memory")?;
+        let need = memory_needed(ModelSize::of_file(&a.model)?, corpus.as_ref(), threads)?;
+        super::check_memory_for_all_steps(
+            Ok(()),
+            need,
+            Some(most),
+            "the model and its report are in memory",
+        )?;
     }
     let model = Model::load(&a.model)?;
     let (log, asked) = match &a.log {
         Some(log) => (log.clone(), true),
-        None => (with_more(&a.model, ".log.jsonl"), false),
+        None => (append_to_name(&a.model, ".log.jsonl"), false),
     };
-    let passes = match passes(&log, &model) {
+    let passes = match read_passes(&log, &model) {
         Ok(passes) => passes,
         Err(error) if asked => return Err(error),
         Err(_) => Vec::new(),
     };
     if asked && passes.is_empty() {
-        ui.say(&format!("{}: not the log of this model's training, and passed over", log.display()));
+        ui.say(&format!("ignoring {}: it is not the log of this model's training", log.display()));
     }
-    let making = Making {
+    let request = ReportRequest {
         title: a.title.clone().unwrap_or_else(|| title(&model)),
         command: command(&model, &a.model),
         passes,
@@ -46,10 +53,10 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
         texts: !a.no_text,
         threads,
     };
-    let bytes = making.write(&model, corpus.as_ref(), None, &a.output, ui)?;
-    let seconds = began.elapsed().as_secs_f64();
+    let bytes = request.write(&model, corpus.as_ref(), None, &a.output, ui)?;
+    let seconds = start.elapsed().as_secs_f64();
     let value = json!({
-        "file": shown(&a.output),
+        "file": path_string(&a.output),
         "bytes": bytes,
         "topics": model.topics(),
         "documents": corpus.as_ref().map(|corpus| corpus.shape().documents),
@@ -60,45 +67,52 @@ pub(crate) fn run(a: &args::Report, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &line)
 }
 
-/// Returns the memory that the report of a model takes, if the topics of documents have to be inferred.
-fn need(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
-    let report = Report { threads, texts: true, run: Run::default() };
+/// Returns the memory in bytes that the report of a model needs if the topics of documents have to be
+/// inferred.
+fn memory_needed(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
+    let report = Report { threads, texts: true, run: RunInfo::default() };
     Ok(with_program(report.memory_bytes(model, corpus)?))
 }
 
-/// Returns the memory that the report takes after a training, which hands over the topics of documents if `at_hand`.
-pub(super) fn need_after_training(
+/// Returns the memory in bytes that the report needs after a training, which provides the topics of
+/// documents if `keeps_theta`.
+pub(super) fn memory_needed_after_training(
     corpus: &Corpus,
     topics: u32,
     threads: usize,
-    at_hand: bool,
+    keeps_theta: bool,
 ) -> tinylda::Result<u64> {
     let model = ModelSize::of_training(corpus, topics);
-    if !at_hand {
-        return need(model, Some(corpus), threads);
+    if !keeps_theta {
+        return memory_needed(model, Some(corpus), threads);
     }
-    let report = Report { threads, texts: true, run: Run::default() };
+    let report = Report { threads, texts: true, run: RunInfo::default() };
     let documents = TrainedDocuments::memory_bytes(corpus, topics);
     Ok(with_program(report.memory_bytes_after_training(model, corpus)? + documents))
 }
 
+/// Adds the memory of the program and a safety margin of 1/32.
 fn with_program(bytes: u64) -> u64 {
     let bytes = PROGRAM_BYTES + bytes;
     bytes + bytes / 32
 }
 
-/// How a report is made, as `report`, `train` and `demo` have it.
-pub(super) struct Making {
+/// Content of a report that does not come from the model or the corpus.
+pub(super) struct ReportRequest {
     pub(super) title: String,
+    /// Command that made the model.
     pub(super) command: String,
-    pub(super) passes: Vec<Pass>,
+    /// Passes of the training, for the curve of the perplexity.
+    pub(super) passes: Vec<PassRecord>,
+    /// Memory limit of the training in bytes.
     pub(super) memory: Option<u64>,
+    /// Whether to include the first lines of documents.
     pub(super) texts: bool,
     pub(super) threads: usize,
 }
 
-impl Making {
-    /// Writes the file; returns its size.
+impl ReportRequest {
+    /// Writes the report and returns its size in bytes.
     pub(super) fn write(
         self,
         model: &Model,
@@ -110,7 +124,7 @@ impl Making {
         let report = Report {
             threads: self.threads,
             texts: self.texts,
-            run: Run {
+            run: RunInfo {
                 title: self.title,
                 command: self.command,
                 version: env!("CARGO_PKG_VERSION").into(),
@@ -118,13 +132,13 @@ impl Making {
                 memory: self.memory,
             },
         };
-        let mut bar: Option<(Step, Bar)> = None;
+        let mut bar: Option<(Step, ProgressReporter)> = None;
         let data = report.data_with(model, corpus, documents, &mut |p| {
             if bar.as_ref().is_none_or(|(before, _)| *before != p.step) {
                 bar = None;
             }
             let (_, bar) = bar.get_or_insert_with(|| (p.step, ui.bar(p.step.name(), Unit::Plain)));
-            bar.step(p)
+            bar.update(p)
         })?;
         drop(bar);
         let page = crate::page::page(&data);
@@ -133,7 +147,7 @@ impl Making {
     }
 }
 
-/// What was modelled: the corpus's name without its endings.
+/// Returns the default title: the name of the corpus without its suffixes.
 pub(super) fn title(model: &Model) -> String {
     let mut name = model.training().corpus.file.as_str();
     for ending in [".tlc", ".input", ".stdin", ".model"] {
@@ -142,7 +156,7 @@ pub(super) fn title(model: &Model) -> String {
     if name.is_empty() { "topics".into() } else { name.into() }
 }
 
-/// The command that makes such a model, from what the model keeps.
+/// Returns the command that creates such a model, from the metadata of the model.
 fn command(model: &Model, path: &Path) -> String {
     let training = model.training();
     let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), training.corpus.file.clone()];
@@ -158,36 +172,37 @@ fn command(model: &Model, path: &Path) -> String {
             _ => words.extend([args::flag(name), value]),
         }
     }
-    super::train::shell(&words)
+    super::train::shell_command(&words)
 }
 
-fn with_more(path: &Path, more: &str) -> PathBuf {
+/// Appends `more` to the name of a file.
+fn append_to_name(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
     name.into()
 }
 
-/// The passes in a log; none where it is not of this model's training.
-pub(super) fn passes(log: &Path, model: &Model) -> anyhow::Result<Vec<Pass>> {
+/// Reads the passes from a log. Returns none if the log is not that of this model's training.
+pub(super) fn read_passes(log: &Path, model: &Model) -> anyhow::Result<Vec<PassRecord>> {
     let text =
         std::fs::read_to_string(log).with_context(|| format!("cannot read the log {}", log.display()))?;
-    let one = |line: &str| {
+    let parse = |line: &str| {
         let value: Value = serde_json::from_str(line).ok()?;
-        Some(Pass {
+        Some(PassRecord {
             pass: u32::try_from(value["pass"].as_u64()?).ok()?,
             perplexity: value["train_perplexity"].as_f64()?,
             seconds: value["seconds"].as_f64(),
             memory: value["rss_bytes"].as_u64(),
         })
     };
-    // A training that was resumed may have done a pass twice.
-    let mut found: Vec<Pass> = text.lines().filter_map(one).collect();
+    // A resumed training may have done a pass twice; the last one counts.
+    let mut found: Vec<PassRecord> = text.lines().filter_map(parse).collect();
     found.sort_by_key(|pass| pass.pass);
     found.reverse();
     found.dedup_by_key(|pass| pass.pass);
     found.reverse();
     let history = &model.training().history;
-    let alike = |(pass, &(number, perplexity)): (&Pass, &(u32, f64))| {
+    let alike = |(pass, &(number, perplexity)): (&PassRecord, &(u32, f64))| {
         pass.pass == number && (pass.perplexity - perplexity).abs() <= 1e-6 * perplexity.abs()
     };
     let same = found.len() == history.len() && found.iter().zip(history).all(alike);

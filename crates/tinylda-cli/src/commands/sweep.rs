@@ -1,8 +1,8 @@
-//! `tinylda sweep`: how many topics?
+//! `tinylda sweep`: finds the best number of topics.
 //!
-//! The corpus is divided, every K is trained with every seed and measured (`runs`), what has come out is weighed (`choice`) and shown (`show`).
-//! A run is a file of its own, so that only the one under way is lost when the command is killed, and not all of that: training has its
-//! checkpoints.
+//! The corpus is split, every K is trained with every seed and evaluated (`runs`), the results are
+//! compared (`choice`) and shown (`show`). Each run has its own file, so that only the active run is
+//! lost when the command is killed, and only since its last checkpoint. Start with [`run`].
 
 mod choice;
 mod runs;
@@ -20,29 +20,31 @@ use tinylda::eval::Coherence;
 use tinylda::report::ModelSize;
 use tinylda::{Corpus, Error};
 
-use super::train::how;
-use super::{PROGRAM_BYTES, ceiling, experiment, shape_line, usage};
+use super::train::trainer as training;
+use super::{PROGRAM_BYTES, experiment, memory_limit, shape_line, usage};
 use crate::args;
 use crate::progress::Ui;
-use choice::Row;
+use choice::SweepRow;
 
-/// What every result depends on beside K and the seed, by the names of the options.
-type Settings = BTreeMap<String, Value>;
+/// Settings that determine a result in addition to K and the seed, by the names of the options.
+type SweepSettings = BTreeMap<String, Value>;
 
-/// What was asked for.
-struct Setup<'a> {
-    a: &'a args::Sweep,
+/// Options of the command, and the corpora.
+struct SweepSetup<'a> {
+    a: &'a args::SweepArgs,
     out: PathBuf,
-    settings: Settings,
+    settings: SweepSettings,
     threads: usize,
     memory: Option<u64>,
-    /// All documents, those to train on, and those held out.
+    /// All documents.
     corpus: Corpus,
+    /// Documents to train on.
     train: Corpus,
+    /// Held-out documents.
     test: Corpus,
 }
 
-pub(crate) fn run(a: &args::Sweep, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::SweepArgs, ui: Ui) -> anyhow::Result<()> {
     let out = a.output.clone().unwrap_or_else(|| default_folder(&a.corpus));
     if out.exists() && !out.is_dir() {
         let found = format!("the file {}", out.display());
@@ -53,31 +55,31 @@ pub(crate) fn run(a: &args::Sweep, ui: Ui) -> anyhow::Result<()> {
     topics.dedup();
     let setup = prepare(a, out, ui)?;
     check(&setup, &topics)?;
-    experiment::keep(&setup.out.join("sweep.json"), &setup.settings)?;
+    experiment::save_result(&setup.out.join("sweep.json"), &setup.settings)?;
     let all = runs::list(&setup, &topics, ui);
-    let (count, before) = (all.len(), all.iter().filter(|run| run.done()).count());
+    let (count, before) = (all.len(), all.iter().filter(|run| run.is_done()).count());
     if before > 0 {
         let there = setup.out.display();
-        ui.say(&format!("{before} of {count} runs are in {there} already, {} to do", count - before));
+        ui.say(&format!("{before} of {count} runs already done in {there}, {} remaining", count - before));
     }
-    runs::go(&setup, all, ui)?;
-    let records = runs::all_in(&setup, ui)?;
-    let rows = Row::all(&records, a.coherence);
+    runs::run_all(&setup, all, ui)?;
+    let records = runs::load_all(&setup, ui)?;
+    let rows = SweepRow::all(&records, a.coherence);
     let choice = choice::choose(&rows, a.coherence);
-    show::files(&setup, &records, &rows, choice.as_ref())?;
+    show::write_files(&setup, &records, &rows, choice.as_ref())?;
     if crate::INTERRUPTED.load(Ordering::Relaxed) {
-        let done = runs::list(&setup, &topics, ui).iter().filter(|run| run.done()).count();
+        let done = runs::list(&setup, &topics, ui).iter().filter(|run| run.is_done()).count();
         anyhow::bail!(
-            "stopped with {done} of {count} runs done; what is known is in {}. The same command goes on with the others.",
+            "stopped after {done} of {count} runs; their results are in {}. Run the same command again to continue.",
             setup.out.join("report.md").display()
         );
     }
     let choice = choice.context("no run has a perplexity")?;
     let model = runs::best_model(&setup, &records, &choice, ui)?;
-    show::result(&setup, &rows, &choice, &model, count - before)
+    show::print_result(&setup, &rows, &choice, &model, count - before)
 }
 
-/// Named after the data, in the current folder.
+/// Returns the default folder: named after the data, in the current folder.
 fn default_folder(corpus: &Path) -> PathBuf {
     let stdin = corpus == Path::new("-");
     let mut name = corpus.file_stem().filter(|_| !stdin).unwrap_or("corpus".as_ref()).to_os_string();
@@ -85,29 +87,29 @@ fn default_folder(corpus: &Path) -> PathBuf {
     name.into()
 }
 
-/// The corpus as a file, and its two parts.
-fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
+/// Imports the data if necessary, and splits the corpus.
+fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSetup<'_>> {
     let parts = out.join("parts");
     for folder in [&parts, &out.join("runs"), &out.join("models")] {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    let memory = ceiling(a.training.memory)?;
-    // Other data must not take the place of a corpus that belongs to results.
+    let memory = memory_limit(a.training.memory)?;
+    // Other data must not replace a corpus to which existing results belong.
     let (new, kept) = (out.join("corpus.new.tlc"), out.join("corpus.tlc"));
-    let opening = super::input::Opening {
+    let request = super::input::InputRequest {
         input: &a.corpus,
-        words: &a.words,
+        text: &a.text,
         vocab: a.vocab.as_deref(),
         model: None,
-        beside: &new,
+        import_to: &new,
         keep: true,
         threads: usize::from(a.training.threads.unwrap_or(0)),
         memory,
     };
-    let opened = opening.open(DetectedInput::open(&a.corpus)?, ui)?;
+    let opened = request.open(DetectedInput::open(&a.corpus)?, ui)?;
     let fingerprint = Corpus::open(&opened.path)?.fingerprint();
     let settings = settings(a, &fingerprint);
-    if let Err(error) = compare(&out, &settings, ui) {
+    if let Err(error) = check_same_settings(&out, &settings, ui) {
         if opened.imported.is_some() {
             let _ = std::fs::remove_file(&new);
         }
@@ -121,14 +123,24 @@ fn prepare(a: &args::Sweep, out: PathBuf, ui: Ui) -> anyhow::Result<Setup<'_>> {
     };
     ui.say(&format!("{}: {}", a.corpus.display(), shape_line(corpus.shape())));
     let (train_file, test_file) = (parts.join("train.tlc"), parts.join("test.tlc"));
-    let split = experiment::Split { share: a.test, seed: a.seed, train: &train_file, test: &test_file };
-    let (train, test) = experiment::parts(&corpus, &split, true, ui)?;
-    let train = train.context("the training part is gone")?;
-    Ok(Setup { a, out, settings, threads: how::threads(&a.training), memory, corpus, train, test })
+    let split = experiment::SplitSpec { share: a.test, seed: a.seed, train: &train_file, test: &test_file };
+    let (train, test) = experiment::split_corpus(&corpus, &split, true, ui)?;
+    let train = train.context("the training documents are missing")?;
+    Ok(SweepSetup {
+        a,
+        out,
+        settings,
+        threads: training::thread_count(&a.training),
+        memory,
+        corpus,
+        train,
+        test,
+    })
 }
 
-/// All that decides about a result, so that what is in the folder can be compared. Threads, memory and instructions do not.
-fn settings(a: &args::Sweep, fingerprint: &str) -> Settings {
+/// Returns all settings that determine a result, to compare them with those of existing results.
+/// Threads, memory and instructions are not among them.
+fn settings(a: &args::SweepArgs, fingerprint: &str) -> SweepSettings {
     let mut list = vec![
         ("the version of tinylda".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
         ("the documents".to_owned(), json!(fingerprint)),
@@ -142,11 +154,11 @@ fn settings(a: &args::Sweep, fingerprint: &str) -> Settings {
     list.into_iter().collect()
 }
 
-/// Results of other settings cannot stand beside these in one table.
-fn compare(out: &Path, settings: &Settings, ui: Ui) -> anyhow::Result<()> {
+/// Rejects a folder with results of other settings, which cannot be compared with new ones.
+fn check_same_settings(out: &Path, settings: &SweepSettings, ui: Ui) -> anyhow::Result<()> {
     let file = out.join("sweep.json");
-    let Some(old) = experiment::look_up::<Settings>(&file, ui) else { return Ok(()) };
-    let value = |of: &Settings, option: &str| match of.get(option) {
+    let Some(old) = experiment::load_result::<SweepSettings>(&file, ui) else { return Ok(()) };
+    let value = |of: &SweepSettings, option: &str| match of.get(option) {
         None | Some(Value::Null) => "the default".to_owned(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
@@ -160,15 +172,15 @@ fn compare(out: &Path, settings: &Settings, ui: Ui) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(usage(format!(
-        "{} has the results of other settings: {}; choose another folder with -o, or use the old settings \
+        "{} contains results of other settings: {}; choose another folder with -o, or use the old settings \
          (only -k, --repeats, --coherence, --threads and --memory may change)",
         out.display(),
         changed.join(", ")
     )))
 }
 
-/// What can be known to go wrong is said before the first training, and not hours later.
-fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
+/// Checks before the first training whether all runs can succeed.
+fn check(setup: &SweepSetup<'_>, topics: &[u32]) -> anyhow::Result<()> {
     let (mut reader, mut block) = (setup.test.reader(), Block::default());
     let mut long_enough = false;
     for i in 0..setup.test.blocks() {
@@ -185,18 +197,18 @@ fn check(setup: &Setup<'_>, topics: &[u32]) -> anyhow::Result<()> {
             .with_remedy("hold out more documents, or use a larger corpus")
             .into());
     }
-    // With a ceiling a larger K needs no less: it decides.
+    // A larger K needs at least as much memory, so the largest K is checked first.
     let mut topics = topics.to_vec();
     topics.sort_unstable_by(|a, b| b.cmp(a));
     for k in topics {
         let plan = runs::trainer(setup, k, setup.a.seed).plan(&setup.train);
-        // A model is evaluated in memory; 1 MiB for lists that are not worth a formula.
+        // A model is evaluated in memory; 2 MiB are for lists that are not worth a formula.
         let model = ModelSize::of_training(&setup.train, k).memory_bytes();
         let how = Coherence { threads: setup.threads, ..Coherence::default() };
         let coherence = how.memory_bytes(&setup.corpus, k, setup.a.top);
         let needed = PROGRAM_BYTES + (model + coherence + (2 << 20)).max(experiment::FIGURE_BYTES);
         let needed = needed + needed / 32;
-        super::enough_for_all(
+        super::check_memory_for_all_steps(
             plan,
             needed,
             setup.memory,

@@ -1,4 +1,4 @@
-//! `tinylda synth`
+//! `tinylda synth`: generates a synthetic corpus.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,12 +7,12 @@ use anyhow::Context;
 use tinylda::Error;
 use tinylda::corpus::Synth;
 
-use super::{print, shape_json, shape_line, shown};
+use super::{path_string, print, shape_json, shape_line};
 use crate::args::{self, SynthFormat};
 use crate::machine;
 use crate::progress::{Ui, Unit};
 
-pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::SynthArgs, ui: Ui) -> anyhow::Result<()> {
     let clock = Instant::now();
     let settings = Synth {
         documents: a.documents,
@@ -42,17 +42,18 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
         None => to_stdout,
     };
     if to_stdout && a.json {
-        return Err(super::export::both_to_stdout("-o -"));
+        return Err(super::export::stdout_conflict("-o -"));
     }
     let topics = ui.bar("topics drawn", Unit::Plain);
-    let mut synthetic = settings.prepare(&mut |p| topics.step(p))?;
-    topics.done();
+    let mut synthetic = settings.prepare(&mut |p| topics.update(p))?;
+    topics.finish();
     let mut draw = |path: &Path| {
         let bar = ui.bar("documents drawn", Unit::Plain);
-        synthetic.write(path, &settings.vocabulary(), &mut |p| bar.step(p))
+        synthetic.write(path, &settings.vocabulary(), &mut |p| bar.update(p))
     };
     let shape = if uci {
-        // UCI text begins with the number of entries, which is known at the end: by way of a corpus file.
+        // UCI text begins with the number of entries, which is known only at the end, so a temporary
+        // corpus file is written first.
         let beside = a.output.parent().filter(|p| !to_stdout && !p.as_os_str().is_empty());
         let folder = match beside {
             Some(folder) => tempfile::tempdir_in(folder),
@@ -60,7 +61,7 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
             None => tempfile::tempdir_in("."),
         };
         let folder =
-            folder.with_context(|| format!("cannot make a temporary folder for {}", a.output.display()))?;
+            folder.with_context(|| format!("cannot create a temporary folder for {}", a.output.display()))?;
         let path = folder.path().join("synth.tlc");
         let corpus = draw(&path)?;
         super::export::uci(&corpus, &a.output, ui)?;
@@ -69,7 +70,7 @@ pub(crate) fn run(a: &args::Synth, ui: Ui) -> anyhow::Result<()> {
         draw(&a.output)?.shape()
     };
     let mut value = shape_json(shape);
-    value.insert("file".into(), shown(&a.output).into());
+    value.insert("file".into(), path_string(&a.output).into());
     value.insert("seconds".into(), clock.elapsed().as_secs_f64().into());
     value.insert("peak_rss_bytes".into(), machine::peak_rss_bytes().into());
     let line = format!("{}: {}\n", a.output.display(), shape_line(shape));

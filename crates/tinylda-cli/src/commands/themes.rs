@@ -1,5 +1,6 @@
-//! The themes of the demonstration: word lists, most frequent first.
+//! Themes of the demo: word lists, most frequent words first.
 
+/// Names and words of the themes.
 pub(super) const THEMES: [(&str, &str); 12] = [
     (
         "cooking",
@@ -51,6 +52,6 @@ pub(super) const THEMES: [(&str, &str); 12] = [
     ),
 ];
 
-/// Words that every document has, whatever its theme.
+/// Words that occur in documents of all themes.
 pub(super) const COMMON: &str = "time people year day way new good first last long great little own old right large \
     early young important public small work part place case week point number group fact";

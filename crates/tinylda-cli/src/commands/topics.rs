@@ -1,15 +1,15 @@
-//! `tinylda topics`
+//! `tinylda topics`: prints the topics of a model.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tinylda::model::{Order, RankedWord};
+use tinylda::model::{RankedWord, WordRanking};
 use tinylda::{Error, Model};
 
-use super::{plain, print, shown, table, to_stdout, visible};
+use super::{escape_control, path_string, plain, print, table, to_stdout};
 use crate::args::{self, TopicOrder, WordOrder};
 
-pub(crate) fn run(a: &args::Topics) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::TopicsArgs) -> anyhow::Result<()> {
     let order = order(a)?;
     let model = Model::load(&a.model)?;
     if let Some(k) = a.topic.filter(|&k| k >= model.topics()) {
@@ -28,14 +28,14 @@ pub(crate) fn run(a: &args::Topics) -> anyhow::Result<()> {
         return to_stdout(&tsv(&model, order, &topics)?);
     }
     let lines = match &topics[..] {
-        [(k, words)] if a.topic.is_some() => one(&model, order, *k, words)?,
+        [(k, words)] if a.topic.is_some() => one_topic(&model, order, *k, words)?,
         _ => overview(&model, &topics)?,
     };
     print(a.json, &value(a, &model, order, &topics), &lines)
 }
 
-/// The order that was asked for; options of another order are refused.
-fn order(a: &args::Topics) -> anyhow::Result<Order> {
+/// Returns the requested ranking of words. Rejects options of another ranking.
+fn order(a: &args::TopicsArgs) -> anyhow::Result<WordRanking> {
     for (name, given, by, needs) in [
         ("lambda", a.lambda.is_some(), WordOrder::Relevance, "{by=relevance}"),
         ("weight", a.weight.is_some(), WordOrder::Frex, "{by=frex}"),
@@ -45,14 +45,15 @@ fn order(a: &args::Topics) -> anyhow::Result<Order> {
         }
     }
     Ok(match a.by {
-        WordOrder::Probability => Order::Probability,
-        WordOrder::Relevance => Order::Relevance(a.lambda.unwrap_or(Order::RELEVANCE)),
-        WordOrder::Lift => Order::Lift,
-        WordOrder::Frex => Order::Frex(a.weight.unwrap_or(Order::FREX)),
+        WordOrder::Probability => WordRanking::Probability,
+        WordOrder::Relevance => WordRanking::Relevance(a.lambda.unwrap_or(WordRanking::RELEVANCE)),
+        WordOrder::Lift => WordRanking::Lift,
+        WordOrder::Frex => WordRanking::Frex(a.weight.unwrap_or(WordRanking::FREX)),
     })
 }
 
-fn value(a: &args::Topics, model: &Model, order: Order, topics: &[(u32, &[RankedWord])]) -> Value {
+/// Returns the topics as JSON.
+fn value(a: &args::TopicsArgs, model: &Model, order: WordRanking, topics: &[(u32, &[RankedWord])]) -> Value {
     let word = |w: &RankedWord| {
         json!({
             "word": model.word_name(w.word),
@@ -70,56 +71,56 @@ fn value(a: &args::Topics, model: &Model, order: Order, topics: &[(u32, &[Ranked
         })
     };
     let mut value = json!({
-        "model": shown(&a.model),
+        "model": path_string(&a.model),
         "by": order.name(),
         "topics": topics.iter().map(topic).collect::<Vec<_>>(),
     });
     match order {
-        Order::Relevance(lambda) => value["lambda"] = lambda.into(),
-        Order::Frex(weight) => value["weight"] = weight.into(),
-        Order::Probability | Order::Lift => {}
+        WordRanking::Relevance(lambda) => value["lambda"] = lambda.into(),
+        WordRanking::Frex(weight) => value["weight"] = weight.into(),
+        WordRanking::Probability | WordRanking::Lift => {}
     }
     value
 }
 
-/// A line for each topic.
+/// Returns one line per topic.
 fn overview(model: &Model, topics: &[(u32, &[RankedWord])]) -> anyhow::Result<String> {
     let mut lines = String::from("topic   share  words\n");
     for &(k, words) in topics {
-        let words: Vec<_> = words.iter().map(|w| visible(&model.word_name(w.word))).collect();
+        let words: Vec<_> = words.iter().map(|w| escape_control(&model.word_name(w.word))).collect();
         writeln!(lines, "{k:5}  {:5.1}%  {}", 100.0 * model.share(k), words.join(" "))?;
     }
     Ok(lines)
 }
 
-/// A line for each word of a topic.
-fn one(model: &Model, order: Order, k: u32, words: &[RankedWord]) -> anyhow::Result<String> {
+/// Returns one line per word of a topic.
+fn one_topic(model: &Model, order: WordRanking, k: u32, words: &[RankedWord]) -> anyhow::Result<String> {
     let mut lines = table(&[
         ("topic", k.to_string()),
         ("share", format!("{:.2}% of all tokens", 100.0 * model.share(k))),
         ("alpha", plain(model.alpha()[k as usize]).to_string()),
     ]);
-    let extra = matches!(order, Order::Relevance(_) | Order::Frex(_));
+    let extra = matches!(order, WordRanking::Relevance(_) | WordRanking::Frex(_));
     let last = if extra { format!("  {:>9}", order.name()) } else { String::new() };
     writeln!(lines, "\nprobability      lift{last}  word")?;
     for w in words {
         let last = if extra { format!("  {:9.4}", w.score) } else { String::new() };
-        let name = visible(&model.word_name(w.word));
+        let name = escape_control(&model.word_name(w.word));
         writeln!(lines, "{:11.6}  {:8.2}{last}  {name}", w.probability, w.lift)?;
     }
     Ok(lines)
 }
 
-/// For other programs: a line for each word of each topic, below a line of names.
-fn tsv(model: &Model, order: Order, topics: &[(u32, &[RankedWord])]) -> anyhow::Result<String> {
-    let extra = matches!(order, Order::Relevance(_) | Order::Frex(_));
+/// Returns tab-separated values: a header, then one line per topic and word.
+fn tsv(model: &Model, order: WordRanking, topics: &[(u32, &[RankedWord])]) -> anyhow::Result<String> {
+    let extra = matches!(order, WordRanking::Relevance(_) | WordRanking::Frex(_));
     let last = if extra { format!("\t{}", order.name()) } else { String::new() };
     let mut lines = format!("topic\tshare\trank\tword\tprobability\tlift{last}\n");
     for &(k, words) in topics {
         let share = model.share(k);
         for (w, rank) in words.iter().zip(1..) {
             let last = if extra { format!("\t{}", w.score) } else { String::new() };
-            let name = visible(&model.word_name(w.word));
+            let name = escape_control(&model.word_name(w.word));
             writeln!(lines, "{k}\t{share}\t{rank}\t{name}\t{}\t{}{last}", w.probability, w.lift)?;
         }
     }

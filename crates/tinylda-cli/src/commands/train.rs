@@ -1,8 +1,11 @@
-//! `tinylda train`
+//! `tinylda train`: trains a model, on a corpus file or on data that is imported first.
+//!
+//! Start with [`run`]. The trainer is configured in `trainer`, the log is written in `log`, and the
+//! memory plan is printed in `plan`.
 
-pub(super) mod how;
 mod log;
 mod plan;
+pub(super) mod trainer;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,35 +15,36 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::format::human_bytes;
-use tinylda::report::{Pass, TrainedDocuments};
+use tinylda::report::{PassRecord, TrainedDocuments};
 use tinylda::train::{Summary, TrainingProgress};
 use tinylda::{Corpus, Event, Model, Plan, PlannedTraining, Resume, Seeds, Stop, Trainer};
 
 use super::{
-    PROGRAM_BYTES, ceiling, check_output, enough_for_all, grouped, print, quoted, shape_line, shown, within,
+    PROGRAM_BYTES, check_memory_for_all_steps, check_output, grouped, memory_limit, path_string, print,
+    shape_line, shell_quote, with_memory_limit,
 };
-use crate::progress::{Bar, Ui, Unit};
+use crate::progress::{ProgressReporter, Ui, Unit};
 use crate::{MAY_EXIT, args, machine, parameters};
 use log::Log;
 
-pub(crate) fn run(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     if !a.plan {
         check_output("-o", a.output(), &[Some(&a.corpus)])?;
     }
     let input = DetectedInput::open(&a.corpus)?;
     if input.kind() == InputKind::Corpus {
-        nothing_to_import(a)?;
+        reject_import_options(a)?;
         on_corpus(a, ui)
     } else {
         from_data(a, input, ui)
     }
 }
 
-/// Refuses outputs that would replace one another or an input.
-fn check_outputs(a: &args::Train) -> anyhow::Result<()> {
+/// Rejects outputs that would replace one another or an input.
+fn check_outputs(a: &args::TrainArgs) -> anyhow::Result<()> {
     let log_to_stdout = a.log.as_deref() == Some(Path::new("-"));
     if a.json && log_to_stdout {
-        return Err(super::export::both_to_stdout("--log -"));
+        return Err(super::export::stdout_conflict("--log -"));
     }
     let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref(), a.seeds.as_deref()];
     if !a.plan {
@@ -55,7 +59,7 @@ fn check_outputs(a: &args::Train) -> anyhow::Result<()> {
         }
     }
     if a.log.is_none() && !a.plan {
-        check_output("-o", &with_more(a.output(), log::ENDING), &inputs)?;
+        check_output("-o", &append_to_name(a.output(), log::SUFFIX), &inputs)?;
     }
     if let Some(report) = a.report.as_deref().filter(|_| !a.plan) {
         check_output("--report", report, &[&inputs[..], &[Some(a.output()), a.log.as_deref()]].concat())?;
@@ -65,43 +69,43 @@ fn check_outputs(a: &args::Train) -> anyhow::Result<()> {
 }
 
 /// Trains on a corpus file.
-fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
+fn on_corpus(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     check_outputs(a)?;
     let corpus = Corpus::open(&a.corpus)?;
     let seeds = a.seeds.as_deref().map(Seeds::read).transpose()?;
     let mut trainer = trainer(a, seeds.clone())?;
-    let at_hand = trainer.keeps_theta();
+    let keeps_theta = trainer.keeps_theta();
     let mut report_need = 0;
     if a.report.is_some() {
-        if at_hand {
+        if keeps_theta {
             trainer =
                 trainer.memory_in_use(PROGRAM_BYTES + TrainedDocuments::memory_bytes(&corpus, a.topics));
         }
-        let threads = super::infer::threads(a.training.threads);
-        report_need = super::report::need_after_training(&corpus, a.topics, threads, at_hand)?;
+        let threads = super::infer::thread_count(a.training.threads);
+        report_need = super::report::memory_needed_after_training(&corpus, a.topics, threads, keeps_theta)?;
     }
     let planned = trainer.prepare(&corpus);
     let steps = "the model and its report are in memory after the training";
-    let planned = enough_for_all(planned, report_need, ceiling(a.training.memory)?, steps)?;
+    let planned = check_memory_for_all_steps(planned, report_need, memory_limit(a.training.memory)?, steps)?;
     let plan = *planned.plan();
     if a.plan {
         return plan::show(a, &plan, trainer.threads_used());
     }
-    // Hours of training should not be lost to a name that cannot be written to: try it before.
+    // Hours of training must not be lost because the model cannot be written, so try it first.
     tinylda::files::check_writable(a.output())?;
     let finished = a.output().exists() && !tinylda::train::has_checkpoint(checkpoint_folder(a));
     if a.resume && finished {
         let output = a.output().display();
         ui.say(&format!(
-            "{output} is there and no checkpoint: nothing to go on with. Leave --resume out to train again."
+            "{output} already exists and there is no checkpoint: nothing to resume. Omit --resume to train again."
         ));
         return Ok(());
     }
     if a.resume && !tinylda::train::has_checkpoint(checkpoint_folder(a)) {
         let folder = checkpoint_folder(a);
-        ui.say(&format!("no checkpoint in {}: beginning with the first pass", folder.display()));
+        ui.say(&format!("no checkpoint in {}: starting from the first pass", folder.display()));
     }
-    announce(a, &corpus, &plan, ui);
+    print_start(a, &corpus, &plan, ui);
     warn_of_seeds(seeds.as_ref(), &corpus, ui)?;
     let mut log = Log::new(a)?;
     let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(&corpus, a.topics)).transpose()?;
@@ -125,8 +129,8 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
         "threads": trainer.threads_used(),
         "active_topics": summary.active_topics,
         "message_bytes": summary.message_bytes,
-        "model": shown(a.output()),
-        "report": a.report.as_deref().map(shown),
+        "model": path_string(a.output()),
+        "report": a.report.as_deref().map(path_string),
     });
     let line = format!(
         "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}",
@@ -142,9 +146,9 @@ fn on_corpus(a: &args::Train, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &format!("{line}\n"))
 }
 
-/// Writes the report, from the model as it was written and the topics of documents as training has left them.
+/// Writes the report, from the model file and from the topics of documents at the end of training.
 fn report(
-    a: &args::Train,
+    a: &args::TrainArgs,
     corpus: &Corpus,
     documents: TrainedDocuments<'_>,
     log: &Log,
@@ -156,97 +160,104 @@ fn report(
     if let Some(program) = command.first_mut() {
         *program = "tinylda".into();
     }
-    // Where training was resumed, the time of earlier passes is not known here.
+    // If training was resumed, the time of earlier passes is unknown here.
     let pass = |&(pass, perplexity): &(u32, f64)| {
-        let told = log.passes.iter().rfind(|told| told.pass == pass).copied();
-        told.unwrap_or(Pass { pass, perplexity, seconds: None, memory: None })
+        let logged = log.passes.iter().rfind(|logged| logged.pass == pass).copied();
+        logged.unwrap_or(PassRecord { pass, perplexity, seconds: None, memory: None })
     };
-    let making = super::report::Making {
+    let request = super::report::ReportRequest {
         title: super::report::title(&model),
-        command: shell(&command),
+        command: shell_command(&command),
         passes: model.training().history.iter().map(pass).collect(),
-        memory: ceiling(a.training.memory)?.filter(|_| a.training.memory.is_some()),
+        memory: memory_limit(a.training.memory)?.filter(|_| a.training.memory.is_some()),
         texts: true,
-        threads: super::infer::threads(a.training.threads),
+        threads: super::infer::thread_count(a.training.threads),
     };
-    making
+    request
         .write(&model, Some(corpus), Some(documents), output, ui)
-        .with_context(|| format!("the model {} is written, but not its report", a.output().display()))?;
-    ui.say(&format!("{}: the report; open it in a browser", output.display()));
+        .with_context(|| format!("the model {} was written, but its report was not", a.output().display()))?;
+    ui.say(&format!("{}: report written; open it in a browser", output.display()));
     Ok(())
 }
 
-/// Refuses options for data to import.
-fn nothing_to_import(a: &args::Train) -> anyhow::Result<()> {
+/// Rejects options that are only valid with data to import.
+fn reject_import_options(a: &args::TrainArgs) -> anyhow::Result<()> {
     let unused = [
         ("--vocab", a.vocab.is_some()),
         ("--keep-corpus", a.keep_corpus.is_some()),
-        (super::input::TEXT_OPTIONS, a.words.given()),
+        (super::input::TEXT_OPTION, a.text.is_given()),
     ];
     for (option, given) in unused {
         if given {
-            return Err(super::input::not_with_corpus(option));
+            return Err(super::input::not_with_corpus_error(option));
         }
     }
     Ok(())
 }
 
-/// Data of any kind, standard input too: packed into a corpus beside the model, two bytes or so a word, which goes when the model is
-/// there, unless it is to be kept. A training that is stopped can go on with it.
-fn from_data(a: &args::Train, input: DetectedInput, ui: Ui) -> anyhow::Result<()> {
-    let beside = a.keep_corpus.clone().unwrap_or_else(|| {
+/// Trains on data of any kind, including standard input.
+///
+/// The data is imported into a corpus file next to the model, of about two bytes per word. The file is
+/// deleted after training, unless it is to be kept. If training is stopped, the file remains, so that
+/// training can be resumed.
+fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Result<()> {
+    let import_to = a.keep_corpus.clone().unwrap_or_else(|| {
         let stdin = a.corpus.as_path() == Path::new("-");
-        with_more(a.output(), if stdin { ".stdin.tlc" } else { ".input.tlc" })
+        append_to_name(a.output(), if stdin { ".stdin.tlc" } else { ".input.tlc" })
     });
     if !a.plan {
-        check_output("-o", a.output(), &[Some(&a.corpus), Some(&beside)])?;
+        check_output("-o", a.output(), &[Some(&a.corpus), Some(&import_to)])?;
     }
-    let opening = super::input::Opening {
+    let request = super::input::InputRequest {
         input: &a.corpus,
-        words: &a.words,
+        text: &a.text,
         vocab: a.vocab.as_deref(),
         model: None,
-        beside: &beside,
+        import_to: &import_to,
         keep: a.keep_corpus.is_some(),
         threads: usize::from(a.training.threads.unwrap_or(0)),
-        memory: ceiling(a.training.memory)?,
+        memory: memory_limit(a.training.memory)?,
     };
-    let opened = opening.open(input, ui)?;
+    let opened = request.open(input, ui)?;
     if let Some(done) = &opened.imported {
-        let name =
-            if a.corpus.as_path() == Path::new("-") { "standard input".into() } else { shown(&a.corpus) };
+        let name = if a.corpus.as_path() == Path::new("-") {
+            "standard input".into()
+        } else {
+            path_string(&a.corpus)
+        };
         ui.say(&format!("{name}: {}, {}", done.format.name(), shape_line(done.shape)));
     }
     let mut own = a.clone();
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path.clone(), None, None);
-    own.words = args::Words::default();
+    own.text = args::TextArgs::default();
     let result = on_corpus(&own, ui);
     let stopped = result.is_err() && tinylda::train::has_checkpoint(checkpoint_folder(a));
     if !stopped {
-        opened.done();
+        opened.remove_if_temporary();
     }
     result
 }
 
-/// Seed words that the corpus does not have are left out, and said.
+/// Warns about seed words that do not occur in the corpus and are therefore ignored.
 fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Result<()> {
-    /// More would not be read.
-    const MOST: usize = 20;
+    /// Maximum number of words in the warning.
+    const MAX_WORDS: usize = 20;
     let Some(seeds) = seeds else { return Ok(()) };
     let Some(vocabulary) = corpus.vocabulary()? else { return Ok(()) };
     let unknown = seeds.unknown(&vocabulary);
     if !unknown.is_empty() {
-        let mut list: Vec<String> = unknown.iter().take(MOST).map(|word| super::visible(word)).collect();
-        if unknown.len() > MOST {
-            list.push(format!("and {} more", unknown.len() - MOST));
+        let mut list: Vec<String> =
+            unknown.iter().take(MAX_WORDS).map(|word| super::escape_control(word)).collect();
+        if unknown.len() > MAX_WORDS {
+            list.push(format!("and {} more", unknown.len() - MAX_WORDS));
         }
-        ui.say(&format!("seed words that are not in the corpus are left out: {}", list.join(", ")));
+        ui.say(&format!("ignoring seed words that are not in the corpus: {}", list.join(", ")));
     }
     Ok(())
 }
 
-/// Says what is about to be done.
-fn announce(a: &args::Train, corpus: &Corpus, plan: &Plan, ui: Ui) {
+/// Prints what is about to be done.
+fn print_start(a: &args::TrainArgs, corpus: &Corpus, plan: &Plan, ui: Ui) {
     let shape = corpus.shape();
     ui.say(&format!(
         "training {} topics with {} on {}: {} documents, {} non-zeros",
@@ -258,26 +269,25 @@ fn announce(a: &args::Train, corpus: &Corpus, plan: &Plan, ui: Ui) {
     ));
     if !a.training.algorithm().threads() && a.training.threads.is_some_and(|n| n > 1) {
         let name = a.training.algorithm().name();
-        ui.say(&format!(
-            "{name} changes the topics at every word, so it works on one thread by its definition"
-        ));
+        ui.say(&format!("{name} updates the topics after every word, so it uses one thread by definition"));
     }
     if plan.on_disk() {
         let folder = a.scratch.clone().unwrap_or_else(|| checkpoint_folder(a));
         let memory =
             plan.ceiling.map_or_else(String::new, |bytes| format!("within {}; ", human_bytes(bytes)));
         ui.say(&format!("{memory}up to {} on disk in {}", human_bytes(plan.disk), folder.display()));
-        if let Some(free) = machine::free_on_disk(&folder).filter(|&free| free < plan.disk) {
-            ui.say(&format!("warning: only {} are free there", human_bytes(free)));
+        if let Some(free) = machine::free_disk_bytes(&folder).filter(|&free| free < plan.disk) {
+            ui.say(&format!("warning: only {} of disk space are free there", human_bytes(free)));
         }
     }
     if a.topics == 1 {
-        ui.say("one topic is just the word frequencies: -k 2 or more finds something");
+        ui.say("a single topic is just the word frequencies; use -k 2 or more");
     }
 }
 
+/// Runs the training, with progress and log, and writes the model.
 fn train(
-    a: &args::Train,
+    a: &args::TrainArgs,
     planned: PlannedTraining<'_>,
     documents: Option<&mut TrainedDocuments<'_>>,
     log: &mut Log,
@@ -291,7 +301,7 @@ fn train(
         let (line, flow) = match event {
             Event::Progress(progress) => {
                 log.progress = Some(*progress);
-                (None, show(&bar, progress, &perplexity))
+                (None, show_progress(&bar, progress, &perplexity))
             }
             Event::Pass(report) => {
                 perplexity = format!(", perplexity {:.1}", report.train_perplexity);
@@ -299,34 +309,34 @@ fn train(
             }
             Event::Resumed(passes) => {
                 saved = true;
-                bar.say(&format!("going on after pass {passes}"));
+                bar.say(&format!("resuming after pass {passes}"));
                 (Some(json!({ "event": "resumed", "passes": passes })), ControlFlow::Continue(()))
             }
             Event::Writing(_) => {
-                // Stopped now, the half of a file would be left.
+                // Stopping now would leave an incomplete file.
                 MAY_EXIT.store(false, Ordering::Relaxed);
                 (None, ControlFlow::Continue(()))
             }
             Event::Snapshot { path, pass, seconds } => {
-                bar.say(&format!("the model after pass {pass} is in {}", path.display()));
-                let line =
-                    json!({ "event": "snapshot", "file": shown(path), "pass": pass, "seconds": seconds });
+                bar.say(&format!("model after pass {pass} written to {}", path.display()));
+                let line = json!({ "event": "snapshot", "file": path_string(path), "pass": pass, "seconds": seconds });
                 (Some(line), ControlFlow::Continue(()))
             }
             Event::Checkpoint(folder) => {
                 saved = true;
                 let seconds = log.progress.map(|p| p.seconds);
-                let line = json!({ "event": "checkpoint", "folder": shown(folder), "seconds": seconds });
+                let line =
+                    json!({ "event": "checkpoint", "folder": path_string(folder), "seconds": seconds });
                 (Some(line), ControlFlow::Continue(()))
             }
             _ => (None, ControlFlow::Continue(())),
         };
         if let Err(e) = line.map_or(Ok(()), |line| log.line(&line)) {
-            let what = format!("cannot write the log {}", shown(&log.path));
+            let what = format!("cannot write the log {}", path_string(&log.path));
             failed = Some(anyhow::Error::from(e).context(what));
         }
-        if let Some(name) = log.begun.take() {
-            bar.say(&format!("a line for every pass goes to {name}"));
+        if let Some(name) = log.just_started.take() {
+            bar.say(&format!("logging every pass to {name}"));
         }
         if failed.is_some() { ControlFlow::Break(()) } else { flow }
     };
@@ -338,75 +348,82 @@ fn train(
         }),
     };
     MAY_EXIT.store(false, Ordering::Relaxed);
-    bar.done();
-    explained(a, summary, failed, saved)
+    bar.finish();
+    explain_failure(a, summary, failed, saved)
 }
 
-/// Adds to the error of a training what is left of it and how to continue. `failed`: why its log could not be written; `saved`:
-/// there is a checkpoint.
-fn explained(
-    a: &args::Train,
+/// Adds to the error of a training what is left of it and how to resume. `failed` is the reason why
+/// the log could not be written; `saved` tells whether there is a checkpoint.
+fn explain_failure(
+    a: &args::TrainArgs,
     summary: tinylda::Result<Summary>,
     failed: Option<anyhow::Error>,
     saved: bool,
 ) -> anyhow::Result<Summary> {
     if let Some(error) = failed {
         return Err(match &summary {
-            Ok(_) => error.context(format!("the model {} is written, but", a.output().display())),
+            Ok(_) => error.context(format!("the model {} was written, but", a.output().display())),
             Err(stopped) => {
                 let (error, stopped) = (crate::message(&error), parameters::describe(stopped));
-                anyhow::anyhow!("{error}; {stopped}\nTo go on:\n  {}", again())
+                anyhow::anyhow!("{error}; {stopped}\nTo resume:\n  {}", resume_command())
             }
         });
     }
     match &summary {
         Err(stopped @ tinylda::Error::Stopped { .. }) => {
-            let both = a.scratch.as_ref().map_or_else(String::new, |scratch| {
-                format!(" (its files in {} are needed too)", scratch.display())
+            let scratch_note = a.scratch.as_ref().map_or_else(String::new, |scratch| {
+                format!(" (the files in {} are also needed)", scratch.display())
             });
-            Err(anyhow::anyhow!("{}{both}\nTo go on:\n  {}", parameters::describe(stopped), again()))
+            Err(anyhow::anyhow!(
+                "{}{scratch_note}\nTo resume:\n  {}",
+                parameters::describe(stopped),
+                resume_command()
+            ))
         }
         Err(error) if saved && !matches!(error, tinylda::Error::Damaged { kind: "checkpoint", .. }) => {
             let folder = checkpoint_folder(a);
-            let more = format!("The last checkpoint is kept in {}. To go on from it:", folder.display());
-            Err(anyhow::anyhow!("{}\n{more}\n  {}", parameters::describe(error), again()))
+            let more = format!("The last checkpoint is in {}. To resume from it:", folder.display());
+            Err(anyhow::anyhow!("{}\n{more}\n  {}", parameters::describe(error), resume_command()))
         }
         _ => Ok(summary?),
     }
 }
 
-/// The command that goes on.
-fn again() -> String {
+/// Returns the command that resumes the training.
+fn resume_command() -> String {
     let mut words = command_line();
     words.retain(|word| word != "--restart");
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }
-    shell(&words)
+    shell_command(&words)
 }
 
+/// Returns the arguments of this process, beginning with the name of the program.
 fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Words of a command as a shell takes them.
-pub(super) fn shell(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+/// Joins the words of a command, quoted for a shell.
+pub(super) fn shell_command(words: &[String]) -> String {
+    words.iter().map(|word| shell_quote(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Where checkpoints are.
-fn checkpoint_folder(a: &args::Train) -> PathBuf {
-    a.checkpoint.clone().unwrap_or_else(|| with_more(a.output(), ".checkpoint"))
+/// Returns the folder for checkpoints.
+fn checkpoint_folder(a: &args::TrainArgs) -> PathBuf {
+    a.checkpoint.clone().unwrap_or_else(|| append_to_name(a.output(), ".checkpoint"))
 }
 
-fn with_more(path: &Path, more: &str) -> PathBuf {
+/// Appends `more` to the name of a file.
+fn append_to_name(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
     name.into()
 }
 
-fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
-    let mut trainer = how::trainer(&a.training, a.topics, a.seed);
+/// Returns the trainer with all options of the command.
+fn trainer(a: &args::TrainArgs, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
+    let mut trainer = trainer::trainer(&a.training, a.topics, a.seed);
     if let Some(seeds) = seeds {
         trainer = trainer.seeds(seeds);
     }
@@ -414,19 +431,19 @@ fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
         trainer = trainer.seed_weight(weight);
     }
     if let Some(path) = &a.start {
-        trainer = trainer.start(numbers(path)?);
+        trainer = trainer.start(read_numbers(path)?);
     }
     if let Some(path) = &a.order {
-        trainer = trainer.order(numbers(path)?);
+        trainer = trainer.order(read_numbers(path)?);
     }
-    if let Some(bytes) = ceiling(a.training.memory)? {
-        trainer = within(trainer, bytes);
+    if let Some(bytes) = memory_limit(a.training.memory)? {
+        trainer = with_memory_limit(trainer, bytes);
     }
     if let Some(folder) = &a.scratch {
         trainer = trainer.scratch(folder.clone());
     }
     if !a.snapshots.is_empty() {
-        trainer = trainer.snapshots(a.snapshots.clone(), with_more(a.output(), ".snapshots"));
+        trainer = trainer.snapshots(a.snapshots.clone(), append_to_name(a.output(), ".snapshots"));
     }
     let every = Some(a.training.checkpoint_every).filter(|every| !every.is_zero());
     let resume = match (a.resume, a.restart) {
@@ -437,15 +454,15 @@ fn trainer(a: &args::Train, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
     Ok(trainer.checkpoint(checkpoint_folder(a), every).resume(resume))
 }
 
-/// A file of numbers, one per line.
-fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
+/// Reads a file with one number per line.
+fn read_numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     text.lines()
         .zip(1u64..)
         .map(|(line, n)| {
             line.trim().parse().map_err(|_| {
                 anyhow::anyhow!(
-                    "{}, line {n}: found {line:?}; expected a whole number from 0. Give one number per line.",
+                    "{}, line {n}: expected one whole number of at least 0 per line, found {line:?}",
                     path.display()
                 )
             })
@@ -453,8 +470,9 @@ fn numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
         .collect()
 }
 
-/// One line on how far it is: documents of the pass, the disk's part where it has one, memory against the ceiling.
-fn show(bar: &Bar, p: &TrainingProgress, perplexity: &str) -> ControlFlow<()> {
+/// Shows one line of progress: the documents of the pass, the use of the disk if there is any, and the
+/// memory compared with its limit.
+fn show_progress(bar: &ProgressReporter, p: &TrainingProgress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
     let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_total))];
     if p.disk > 0 {
@@ -466,6 +484,6 @@ fn show(bar: &Bar, p: &TrainingProgress, perplexity: &str) -> ControlFlow<()> {
         let ceiling = p.ceiling.map_or_else(String::new, |bytes| format!(" of {}", human_bytes(bytes)));
         parts.push(human_bytes(memory) + &ceiling);
     }
-    // What matters most comes first, since a line may be cut.
-    bar.share(p.done, &(pass + perplexity), &parts.join(", "))
+    // The most important parts come first, since a line may be truncated.
+    bar.update_fraction(p.done, &(pass + perplexity), &parts.join(", "))
 }

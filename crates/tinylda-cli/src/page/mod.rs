@@ -1,4 +1,7 @@
-//! The page of a report: one HTML file with its style, script and data, which fetches nothing.
+//! The page of a report: one HTML file with its style, script and data.
+//!
+//! The page loads nothing from the network. It knows nothing about models; the library creates the
+//! data that it shows. Start with [`page`].
 
 use sha2::{Digest, Sha256};
 
@@ -6,8 +9,9 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Returns the page for the data of a report ([`tinylda::report::Report::data`]). What is inserted is not interpreted
-/// again, so that data may contain anything.
+/// Returns the page for the data of a report ([`tinylda::report::Report::data`]).
+///
+/// Inserted text is not interpreted again, so the data may contain anything.
 pub fn page(data: &str) -> String {
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
@@ -34,6 +38,7 @@ pub fn page(data: &str) -> String {
     out
 }
 
+/// Encodes bytes in base64, with padding.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
@@ -61,12 +66,12 @@ mod tests {
     }
 
     #[test]
-    fn the_page_takes_any_data() {
+    fn page_accepts_any_data() {
         let page = page("{\"a\":\"{{SCRIPT}} {{DATA}}\"}");
         assert!(page.contains("{\"a\":\"{{SCRIPT}} {{DATA}}\"}"));
         assert_eq!(page.matches("{{POLICY}}").count() + page.matches("{{STYLE}}").count(), 0);
         assert!(page.contains("script-src 'sha256-") && page.contains(STYLE.trim()));
-        // Nothing in the script or the style ends its element.
+        // Neither the script nor the style contains the end tag of its element.
         assert!(
             !SCRIPT.to_ascii_lowercase().contains("</script")
                 && !STYLE.to_ascii_lowercase().contains("</style")

@@ -1,51 +1,63 @@
-//! Axes: where a number is, and which numbers are named.
+//! Axes: maps numbers to coordinates and chooses the ticks.
 
-/// From numbers to places.
+/// Maps numbers to coordinates.
 #[derive(Debug)]
 pub(super) struct Scale {
     log: bool,
-    /// Numbers at both ends; their logarithms where the scale is logarithmic.
+    /// Number at the start of the axis; its logarithm if the scale is logarithmic.
     from: f64,
+    /// Number at the end of the axis; its logarithm if the scale is logarithmic.
     to: f64,
-    places: (f64, f64),
+    /// Coordinates of the start and the end of the axis.
+    coordinates: (f64, f64),
+    /// Numbers with a tick, and their labels.
     ticks: Vec<(f64, String)>,
 }
 
 impl Scale {
-    /// A scale for all these numbers; `own`: a few different ones may be named themselves.
-    pub(super) fn new(mut values: Vec<f64>, log: bool, own: bool, places: (f64, f64)) -> Scale {
+    /// Creates a scale for the given values. With `ticks_at_values`, the values themselves get the
+    /// ticks if they are few and far enough apart.
+    pub(super) fn new(
+        mut values: Vec<f64>,
+        log: bool,
+        ticks_at_values: bool,
+        coordinates: (f64, f64),
+    ) -> Scale {
         values.sort_by(f64::total_cmp);
         values.dedup();
-        let given = |v: Option<&f64>, without: f64| v.copied().unwrap_or(without);
-        let (low, high) = (given(values.first(), 1.0), given(values.last(), 10.0));
-        let turn = |v: f64| if log { v.log10() } else { v };
-        let (mut from, mut to) = (turn(low), turn(high));
-        // One number is in the middle.
+        let value_or = |v: Option<&f64>, default: f64| v.copied().unwrap_or(default);
+        let (low, high) = (value_or(values.first(), 1.0), value_or(values.last(), 10.0));
+        let transform = |v: f64| if log { v.log10() } else { v };
+        let (mut from, mut to) = (transform(low), transform(high));
+        // A single value is placed in the middle.
         if to - from <= 1e-9 * from.abs().max(to.abs()) {
             let half = if log { 0.3 } else { (from.abs() * 0.1).max(0.5) };
             (from, to) = (from - half, to + half);
         }
-        let room = (to - from) * 0.05;
+        let margin = (to - from) * 0.05;
         let positive = !log && from >= 0.0;
-        (from, to) = (from - room, to + room);
+        (from, to) = (from - margin, to + margin);
         if positive {
             from = from.max(0.0);
         }
-        let far_apart = || values.windows(2).all(|pair| turn(pair[1]) - turn(pair[0]) >= 0.1 * (to - from));
-        let numbers = if own && (2..=8).contains(&values.len()) && far_apart() {
+        let far_apart =
+            || values.windows(2).all(|pair| transform(pair[1]) - transform(pair[0]) >= 0.1 * (to - from));
+        let numbers = if ticks_at_values && (2..=8).contains(&values.len()) && far_apart() {
             values
         } else if log {
             log_ticks(from, to)
         } else {
             linear_ticks(from, to, 6.0)
         };
-        let ticks = numbers.into_iter().map(|v| (v, name(v))).collect();
-        Scale { log, from, to, places, ticks }
+        let ticks = numbers.into_iter().map(|v| (v, label(v))).collect();
+        Scale { log, from, to, coordinates, ticks }
     }
 
-    pub(super) fn place(&self, value: f64) -> f64 {
+    /// Returns the coordinate of a number.
+    pub(super) fn coordinate(&self, value: f64) -> f64 {
         let v = if self.log { value.log10() } else { value };
-        self.places.0 + (v - self.from) / (self.to - self.from) * (self.places.1 - self.places.0)
+        self.coordinates.0
+            + (v - self.from) / (self.to - self.from) * (self.coordinates.1 - self.coordinates.0)
     }
 
     pub(super) fn ticks(&self) -> &[(f64, String)] {
@@ -53,17 +65,18 @@ impl Scale {
     }
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, about so many.
+/// Returns about `about` multiples of 1, 2 or 5 times a power of ten.
 fn linear_ticks(from: f64, to: f64, about: f64) -> Vec<f64> {
     let rough = (to - from) / about;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|&s| s >= rough).unwrap_or(power);
     let (first, last) = ((from / step).ceil() as i64, (to / step).floor() as i64);
-    // Not a sum of steps, whose errors would show; and never without an end.
+    // Multiplied instead of summed, to avoid visible rounding errors; limited in number.
     (first..=last).take(50).map(|i| i as f64 * step).collect()
 }
 
-/// Powers of ten; 1, 2 and 5 times them where these are few, and any round numbers where those are.
+/// Returns powers of ten; also 2 and 5 times them if they are few, or linear ticks if these are few,
+/// too.
 fn log_ticks(from: f64, to: f64) -> Vec<f64> {
     let times = |factors: &[f64]| -> Vec<f64> {
         let powers = from.floor() as i32..=to.ceil() as i32;
@@ -82,8 +95,8 @@ fn log_ticks(from: f64, to: f64) -> Vec<f64> {
     if more.len() >= 3 { more } else { linear_ticks(10f64.powf(from), 10f64.powf(to), 5.0) }
 }
 
-/// A number as it is read most easily: 0.05, 12, 2,500, 3M.
-fn name(value: f64) -> String {
+/// Formats a number for reading: 0.05, 12, 2,500, 3M.
+fn label(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
         return "0".into();
@@ -92,13 +105,13 @@ fn name(value: f64) -> String {
         return format!("{value:e}");
     }
     if size >= 1e6 {
-        return format!("{}M", plain(value / 1e6));
+        return format!("{}M", decimal(value / 1e6));
     }
-    plain(value)
+    decimal(value)
 }
 
-/// With thousands, and as many decimals as it needs, at most six.
-fn plain(value: f64) -> String {
+/// Formats a number with thousands separators and up to six decimals.
+fn decimal(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     let (whole, decimals) = text.split_once('.').map_or((text, None), |(w, d)| (w, Some(d)));
@@ -132,7 +145,7 @@ mod tests {
             (3e6, "3M"),
             (1e-7, "1e-7"),
         ] {
-            assert_eq!(name(v), text);
+            assert_eq!(label(v), text);
         }
     }
 
@@ -144,7 +157,7 @@ mod tests {
         assert_eq!(log_ticks(3.0, 3.2), [1000.0, 1200.0, 1400.0]);
         for (log, values) in [(false, vec![]), (true, vec![]), (false, vec![5.0]), (true, vec![5.0])] {
             let scale = Scale::new(values, log, true, (0.0, 100.0));
-            assert!(!scale.ticks().is_empty() && scale.place(5.0).is_finite());
+            assert!(!scale.ticks().is_empty() && scale.coordinate(5.0).is_finite());
         }
         let few = Scale::new(vec![100.0, 300.0, 900.0], false, true, (0.0, 100.0));
         assert_eq!(few.ticks().iter().map(|t| t.1.as_str()).collect::<Vec<_>>(), ["100", "300", "900"]);

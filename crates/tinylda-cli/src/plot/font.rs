@@ -1,28 +1,30 @@
-//! Noto Sans, as outlines: how wide a text is, and the path of each of its letters.
+//! Outlines of the font Noto Sans: the width of a text and the paths of its letters.
 
 use ttf_parser::{Face, OutlineBuilder};
 
+/// Parses the font.
 fn face(bold: bool) -> Option<Face<'static>> {
     Face::parse(if bold { notosans::BOLD_TTF } else { notosans::REGULAR_TTF }, 0).ok()
 }
 
-/// How wide a text is at a size.
+/// Returns the width of a text at a font size.
 pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
     let Some(face) = face(bold) else { return text.chars().count() as f64 * size * 0.55 };
     let units: u32 = text.chars().map(|c| u32::from(advance(&face, c))).sum();
     f64::from(units) * size / f64::from(face.units_per_em().max(1))
 }
 
+/// Returns the advance width of a letter in font units.
 fn advance(face: &Face<'_>, letter: char) -> u16 {
-    // A letter that the font has not is drawn as its empty box.
+    // A letter that is missing in the font is drawn as an empty box.
     face.glyph_hor_advance(face.glyph_index(letter).unwrap_or_default()).unwrap_or(0)
 }
 
-/// The outline of a text that begins at (x, y); nothing where there is nothing to see.
+/// Returns the outline of a text that begins at (x, y); `None` if it is empty.
 pub(super) fn outline(text: &str, size: f64, bold: bool, x: f64, y: f64) -> Option<tiny_skia::Path> {
     let face = face(bold)?;
     let scale = size as f32 / f32::from(face.units_per_em().max(1));
-    let mut pen = Pen { path: tiny_skia::PathBuilder::new(), scale, x: x as f32, y: y as f32 };
+    let mut pen = GlyphPen { path: tiny_skia::PathBuilder::new(), scale, x: x as f32, y: y as f32 };
     for letter in text.chars() {
         face.outline_glyph(face.glyph_index(letter).unwrap_or_default(), &mut pen);
         pen.x += f32::from(advance(&face, letter)) * scale;
@@ -30,21 +32,22 @@ pub(super) fn outline(text: &str, size: f64, bold: bool, x: f64, y: f64) -> Opti
     pen.path.finish()
 }
 
-struct Pen {
+/// Collects the outlines of glyphs, scaled and moved to their position.
+struct GlyphPen {
     path: tiny_skia::PathBuilder,
     scale: f32,
     x: f32,
     y: f32,
 }
 
-impl Pen {
-    /// Fonts count upwards, pictures downwards.
+impl GlyphPen {
+    /// Converts font coordinates, with y upwards, to picture coordinates, with y downwards.
     fn at(&self, x: f32, y: f32) -> (f32, f32) {
         (self.x + x * self.scale, self.y - y * self.scale)
     }
 }
 
-impl OutlineBuilder for Pen {
+impl OutlineBuilder for GlyphPen {
     fn move_to(&mut self, x: f32, y: f32) {
         let (x, y) = self.at(x, y);
         self.path.move_to(x, y);

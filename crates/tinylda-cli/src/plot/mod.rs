@@ -1,7 +1,9 @@
-//! Plots: small multiples of lines with one legend, and what is needed to draw words.
+//! Plots: line charts in several panels with one legend, and drawings of text.
 //!
-//! A `Figure` is laid out once, as a `Drawing`: a list of lines, markers, rectangles and texts. `svg` and `png` draw such a list
-//! and know nothing of axes. Nothing depends on the system's fonts: texts of a PNG come from Noto Sans, which is in the program.
+//! A [`Figure`] is laid out once, as a [`Drawing`]: a list of lines, markers, rectangles and texts. `svg`
+//! and `png` draw such a list and know nothing about axes. Nothing depends on the fonts of the system:
+//! the texts of a PNG are drawn with Noto Sans, which is part of the program. This module knows nothing
+//! about models.
 
 mod axis;
 mod font;
@@ -16,16 +18,16 @@ pub(crate) use svg::svg;
 
 use axis::Scale;
 
-/// Panels with one legend.
+/// Panels with a common legend.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figure {
     pub(crate) title: String,
-    /// Panels beside each other.
+    /// Number of panels per row.
     pub(crate) columns: usize,
     pub(crate) panels: Vec<Panel>,
 }
 
-/// One pair of axes.
+/// One pair of axes with its series.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Panel {
     pub(crate) title: String,
@@ -34,7 +36,7 @@ pub(crate) struct Panel {
     pub(crate) series: Vec<Series>,
 }
 
-/// What an axis shows, and how.
+/// Label and kind of an axis.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Axis {
     pub(crate) label: String,
@@ -47,14 +49,14 @@ impl Axis {
     }
 }
 
-/// Points in the order in which a line joins them. The name decides the style.
+/// Points in the order in which a line connects them. The name determines the style.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// A figure as what is drawn, in order.
+/// Shapes in the order in which they are drawn, with the size of the picture.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Drawing {
     pub(crate) width: f64,
@@ -62,16 +64,16 @@ pub(crate) struct Drawing {
     pub(crate) shapes: Vec<Shape>,
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
     pub(crate) colour: Colour,
     pub(crate) width: f64,
-    /// Lengths of strokes and gaps; nothing is a line without gaps.
+    /// Lengths of dashes and gaps; empty for a solid line.
     pub(crate) dash: &'static [f64],
 }
 
-/// Which end of a text is at its place.
+/// Part of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -79,20 +81,20 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A text at its baseline.
+/// Text, positioned at its baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Text {
     pub(crate) at: (f64, f64),
-    pub(crate) words: String,
+    pub(crate) content: String,
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) colour: Colour,
     pub(crate) bold: bool,
-    /// Reads upwards.
-    pub(crate) turned: bool,
+    /// Whether the text is rotated to read upwards.
+    pub(crate) rotated: bool,
 }
 
-/// One thing to draw.
+/// Element of a drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape {
     Lines { points: Vec<(f64, f64)>, stroke: Stroke },
@@ -106,34 +108,40 @@ pub(crate) const WHITE: Colour = Colour(0xff, 0xff, 0xff);
 const GREY: Colour = Colour(0x55, 0x55, 0x55);
 const GRID: Colour = Colour(0xe6, 0xe6, 0xe6);
 
-/// A panel with its labels.
+/// Width and height of a panel with its labels.
 const PANEL: (f64, f64) = (400.0, 300.0);
-/// Around the axes of a panel: left, right, above, below.
-const AROUND: (f64, f64, f64, f64) = (70.0, 16.0, 32.0, 50.0);
+/// Margins around the axes of a panel: left, right, above, below.
+const MARGINS: (f64, f64, f64, f64) = (70.0, 16.0, 32.0, 50.0);
+/// Margin around the figure.
 const EDGE: f64 = 10.0;
+/// Height of the title.
 const TITLE: f64 = 34.0;
-/// The legend: its rows, the sample of a line, and what is between two names.
-const ROW: f64 = 22.0;
-const SAMPLE: f64 = 36.0;
-const BETWEEN: f64 = 22.0;
+/// Height of a row of the legend.
+const LEGEND_ROW: f64 = 22.0;
+/// Length of a sample line in the legend.
+const LEGEND_SAMPLE: f64 = 36.0;
+/// Distance between two entries of the legend.
+const LEGEND_GAP: f64 = 22.0;
+/// Font size of tick labels.
 const SMALL: f64 = 11.0;
+/// Font size of axis labels and of the legend.
 const NORMAL: f64 = 12.0;
 
-/// A text in black, that begins at its place.
+/// Returns a black text that begins at `at`.
 pub(crate) fn text(at: (f64, f64), words: &str, size: f64) -> Text {
     Text {
         at,
-        words: words.to_owned(),
+        content: words.to_owned(),
         size,
         anchor: Anchor::Start,
         colour: BLACK,
         bold: false,
-        turned: false,
+        rotated: false,
     }
 }
 
 impl Figure {
-    /// Lays the figure out.
+    /// Lays out the figure.
     pub(crate) fn draw(&self) -> Drawing {
         let columns = self.columns.clamp(1, self.panels.len().max(1));
         let rows = self.panels.len().div_ceil(columns);
@@ -153,7 +161,7 @@ impl Figure {
         Drawing { width, height: bottom + EDGE, shapes }
     }
 
-    /// The names of all series that have a point, each with its line; returns where it ends.
+    /// Draws the legend of all series that have a visible point. Returns its lower end.
     fn legend(&self, width: f64, top: f64, shapes: &mut Vec<Shape>) -> f64 {
         let mut names: Vec<&str> = Vec::new();
         for panel in &self.panels {
@@ -164,45 +172,45 @@ impl Figure {
                 }
             }
         }
-        let wide = |name: &str| SAMPLE + 7.0 + font::width(name, NORMAL, false) + BETWEEN;
+        let entry_width = |name: &str| LEGEND_SAMPLE + 7.0 + font::width(name, NORMAL, false) + LEGEND_GAP;
         let mut rows: Vec<(f64, Vec<&str>)> = Vec::new();
         for name in names {
             match rows.last_mut() {
-                Some((sum, row)) if *sum + wide(name) <= width - 2.0 * EDGE => {
-                    *sum += wide(name);
+                Some((sum, row)) if *sum + entry_width(name) <= width - 2.0 * EDGE => {
+                    *sum += entry_width(name);
                     row.push(name);
                 }
-                _ => rows.push((wide(name), vec![name])),
+                _ => rows.push((entry_width(name), vec![name])),
             }
         }
         let mut y = top;
         for (sum, row) in rows {
-            let mut x = f64::midpoint(width - sum, BETWEEN).max(EDGE);
+            let mut x = f64::midpoint(width - sum, LEGEND_GAP).max(EDGE);
             for name in row {
                 let style = style(name);
-                let line = vec![(x, y + 8.0), (x + SAMPLE, y + 8.0)];
+                let line = vec![(x, y + 8.0), (x + LEGEND_SAMPLE, y + 8.0)];
                 if style.joined {
                     shapes.push(Shape::Lines { points: line, stroke: style.stroke() });
                 }
-                shapes.push(style.marker_at((x + SAMPLE / 2.0, y + 8.0)));
-                shapes.push(Shape::Text(text((x + SAMPLE + 7.0, y + 12.0), name, NORMAL)));
-                x += wide(name);
+                shapes.push(style.marker_at((x + LEGEND_SAMPLE / 2.0, y + 8.0)));
+                shapes.push(Shape::Text(text((x + LEGEND_SAMPLE + 7.0, y + 12.0), name, NORMAL)));
+                x += entry_width(name);
             }
-            y += ROW;
+            y += LEGEND_ROW;
         }
         y
     }
 }
 
 impl Panel {
-    /// The points that can be shown.
+    /// Returns the points that can be shown.
     fn visible(&self, series: &Series) -> Vec<(f64, f64)> {
         let shown = |v: f64, axis: &Axis| v.is_finite() && (!axis.log || v > 0.0);
         series.points.iter().copied().filter(|&(x, y)| shown(x, &self.x) && shown(y, &self.y)).collect()
     }
 
     fn draw(&self, at: (f64, f64), shapes: &mut Vec<Shape>) {
-        let (left, right, above, below) = AROUND;
+        let (left, right, above, below) = MARGINS;
         let (x0, x1) = (at.0 + left, at.0 + PANEL.0 - right);
         let (y0, y1) = (at.1 + PANEL.1 - below, at.1 + above);
         let points: Vec<Vec<(f64, f64)>> = self.series.iter().map(|s| self.visible(s)).collect();
@@ -217,13 +225,13 @@ impl Panel {
             Shape::Text(Text { anchor, colour, ..text(at, words, size) })
         };
         for &(value, ref name) in x.ticks() {
-            let place = x.place(value);
+            let place = x.coordinate(value);
             shapes.push(line((place, y0), (place, y1), GRID, 1.0));
             shapes.push(line((place, y0), (place, y0 + 4.0), GREY, 1.0));
             shapes.push(label((place, y0 + 17.0), name, SMALL, Anchor::Middle, GREY));
         }
         for &(value, ref name) in y.ticks() {
-            let place = y.place(value);
+            let place = y.coordinate(value);
             shapes.push(line((x0, place), (x1, place), GRID, 1.0));
             shapes.push(line((x0 - 4.0, place), (x0, place), GREY, 1.0));
             shapes.push(label((x0 - 7.0, place + 4.0), name, SMALL, Anchor::End, GREY));
@@ -239,20 +247,22 @@ impl Panel {
         shapes.push(label((middle, y0 + 36.0), &self.x.label, NORMAL, Anchor::Middle, BLACK));
         shapes.push(Shape::Text(Text {
             anchor: Anchor::Middle,
-            turned: true,
+            rotated: true,
             ..text((at.0 + 14.0, f64::midpoint(y0, y1)), &self.y.label, NORMAL)
         }));
         if all().next().is_none() {
             let place = (middle, f64::midpoint(y0, y1));
             shapes.push(label(place, "no data", NORMAL, Anchor::Middle, GREY));
         }
-        // What is drawn last is on top.
+        // Shapes that are drawn last are on top.
         let mut order: Vec<usize> = (0..points.len()).collect();
         order.sort_by_key(|&i| style(&self.series[i].name).on_top);
         for (nth, i) in order.into_iter().enumerate() {
             let style = style(&self.series[i].name);
-            let placed: Vec<(f64, f64)> = points[i].iter().map(|p| (x.place(p.0), y.place(p.1))).collect();
-            // A marker on each of many points would hide the line: some, and not the same for all lines.
+            let placed: Vec<(f64, f64)> =
+                points[i].iter().map(|p| (x.coordinate(p.0), y.coordinate(p.1))).collect();
+            // Markers on many points would hide the line, so only some points are marked, at different
+            // positions for each line.
             let every = if placed.len() > 20 && style.joined { placed.len().div_ceil(8) } else { 1 };
             let marked = placed.iter().copied().skip((nth * 3) % every).step_by(every);
             let markers: Vec<Shape> = marked.map(|at| style.marker_at(at)).collect();
@@ -291,8 +301,8 @@ mod tests {
         }
     }
 
-    /// Tags that open and close, no stray `<` or `&`: a small reader of XML.
-    fn well_formed(text: &str) {
+    /// Checks that all tags are closed and that there is no stray `<` or `&`.
+    fn assert_well_formed(text: &str) {
         let mut open: Vec<String> = Vec::new();
         let mut rest = text;
         while let Some(at) = rest.find('<') {
@@ -316,19 +326,19 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_make_a_sound_file() {
+    fn hostile_names_are_escaped() {
         let text = svg(&figure().draw());
-        well_formed(&text);
+        assert_well_formed(&text);
         assert!(text.contains("&lt;&amp;&quot;") && text.contains("&lt;/text&gt;"));
         assert!(text.contains("no data"));
     }
 
     #[test]
-    fn what_cannot_be_shown_is_left_out() {
+    fn invisible_points_are_omitted() {
         let figure = figure();
         let names = |drawing: &Drawing| -> Vec<String> {
             let texts = drawing.shapes.iter().filter_map(|shape| match shape {
-                Shape::Text(text) => Some(text.words.clone()),
+                Shape::Text(text) => Some(text.content.clone()),
                 _ => None,
             });
             texts.collect()
@@ -344,25 +354,25 @@ mod tests {
                 assert!(points.iter().all(|p| p.0.is_finite() && p.1.is_finite()));
             }
         }
-        // Nothing at all is a picture too.
-        well_formed(&svg(&Figure::default().draw()));
+        // An empty figure is a valid picture.
+        assert_well_formed(&svg(&Figure::default().draw()));
     }
 
     #[test]
-    fn the_picture_has_its_size() {
+    fn picture_has_the_expected_size() {
         let drawing = figure().draw();
         let bytes = png(&drawing, 2.0).unwrap();
         let picture = tiny_skia::Pixmap::decode_png(&bytes).unwrap();
         let (width, height) = ((drawing.width * 2.0).ceil() as u32, (drawing.height * 2.0).ceil() as u32);
         assert_eq!((picture.width(), picture.height()), (width, height));
-        // White, and something on it.
+        // The background is white, and something is drawn on it.
         assert_eq!(picture.pixel(0, 0).map(|p| (p.red(), p.green(), p.blue())), Some((255, 255, 255)));
         assert!(picture.pixels().iter().any(|p| p.red() < 64));
         assert!(png(&Drawing::default(), 2.0).is_err());
     }
 
     #[test]
-    fn algorithms_differ_in_grey() {
+    fn algorithms_differ_without_colour() {
         let names = ["tbp", "stbp", "atbp", "bp", "abp", "gibbs", "vb", "ovb", "nmf"];
         for (i, a) in names.iter().enumerate() {
             for b in &names[..i] {

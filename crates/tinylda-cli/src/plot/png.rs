@@ -1,36 +1,37 @@
-//! A drawing as PNG.
+//! Draws a drawing as PNG.
 
 use anyhow::Context;
 use tiny_skia::{
     FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke as Pencil, StrokeDash, Transform,
 };
 
-use super::style::Corners;
+use super::style::MarkerShape;
 use super::{Anchor, Colour, Drawing, Marker, Shape, Stroke, Text, WHITE, font};
 
-/// Draws so many pixels for every unit.
+/// Returns a drawing as a PNG file, with `scale` pixels per unit.
 pub(crate) fn png(drawing: &Drawing, scale: f64) -> anyhow::Result<Vec<u8>> {
-    let pixels = |length: f64| (length * scale).ceil() as u32;
-    let mut canvas = Pixmap::new(pixels(drawing.width), pixels(drawing.height))
-        .context("a picture must have a size that fits in memory")?;
-    canvas.fill(tiny_skia::Color::WHITE);
-    let mut hand = Hand { canvas, scale: scale as f32 };
+    let size = |length: f64| (length * scale).ceil() as u32;
+    let mut pixels = Pixmap::new(size(drawing.width), size(drawing.height))
+        .context("the picture is empty or too large")?;
+    pixels.fill(tiny_skia::Color::WHITE);
+    let mut canvas = Canvas { pixels, scale: scale as f32 };
     for shape in &drawing.shapes {
         match shape {
-            Shape::Lines { points, stroke } => hand.lines(points, stroke),
-            Shape::Marker { at, marker, size, colour } => hand.mark(*at, *marker, *size, *colour),
+            Shape::Lines { points, stroke } => canvas.lines(points, stroke),
+            Shape::Marker { at, marker, size, colour } => canvas.marker(*at, *marker, *size, *colour),
             Shape::Rectangle { at, size, fill } => {
                 let rect = Rect::from_xywh(at.0 as f32, at.1 as f32, size.0 as f32, size.1 as f32);
-                hand.fill(rect.map(PathBuilder::from_rect), *fill, Transform::identity());
+                canvas.fill(rect.map(PathBuilder::from_rect), *fill, Transform::identity());
             }
-            Shape::Text(text) => hand.words(text),
+            Shape::Text(text) => canvas.text(text),
         }
     }
-    hand.canvas.encode_png().context("cannot make a PNG")
+    canvas.pixels.encode_png().context("cannot encode the PNG")
 }
 
-struct Hand {
-    canvas: Pixmap,
+/// Picture that shapes are drawn on.
+struct Canvas {
+    pixels: Pixmap,
     scale: f32,
 }
 
@@ -52,12 +53,12 @@ fn polygon(points: &[(f64, f64)], closed: bool) -> Option<Path> {
     path.finish()
 }
 
-impl Hand {
-    /// A path that there is nothing of is not drawn.
+impl Canvas {
+    /// Fills a path, transformed by `before` and scaled; an empty path is ignored.
     fn fill(&mut self, path: Option<Path>, colour: Colour, before: Transform) {
         let Some(path) = path else { return };
         let transform = before.post_scale(self.scale, self.scale);
-        self.canvas.fill_path(&path, &paint(colour), FillRule::Winding, transform, None);
+        self.pixels.fill_path(&path, &paint(colour), FillRule::Winding, transform, None);
     }
 
     fn stroke(&mut self, path: Option<Path>, stroke: &Stroke) {
@@ -70,31 +71,31 @@ impl Hand {
             ..Pencil::default()
         };
         let transform = Transform::from_scale(self.scale, self.scale);
-        self.canvas.stroke_path(&path, &paint(stroke.colour), &pencil, transform, None);
+        self.pixels.stroke_path(&path, &paint(stroke.colour), &pencil, transform, None);
     }
 
     fn lines(&mut self, points: &[(f64, f64)], stroke: &Stroke) {
         self.stroke(polygon(points, false), stroke);
     }
 
-    fn mark(&mut self, at: (f64, f64), marker: Marker, size: f64, colour: Colour) {
+    fn marker(&mut self, at: (f64, f64), marker: Marker, size: f64, colour: Colour) {
         let outline = Stroke { colour, width: 1.4, dash: &[] };
         if matches!(marker, Marker::Disc | Marker::Circle) {
             let circle = PathBuilder::from_circle(at.0 as f32, at.1 as f32, size as f32);
-            let within = if marker == Marker::Disc { colour } else { WHITE };
-            self.fill(circle.clone(), within, Transform::identity());
+            let inside = if marker == Marker::Disc { colour } else { WHITE };
+            self.fill(circle.clone(), inside, Transform::identity());
             if marker == Marker::Circle {
                 self.stroke(circle, &outline);
             }
             return;
         }
         match marker.corners(at, size) {
-            Corners::Filled(points) => self.fill(polygon(&points, true), colour, Transform::identity()),
-            Corners::Hollow(points) => {
+            MarkerShape::Filled(points) => self.fill(polygon(&points, true), colour, Transform::identity()),
+            MarkerShape::Hollow(points) => {
                 self.fill(polygon(&points, true), WHITE, Transform::identity());
                 self.stroke(polygon(&points, true), &outline);
             }
-            Corners::Strokes(all) => {
+            MarkerShape::Strokes(all) => {
                 for (from, to) in all {
                     self.lines(&[from, to], &Stroke { width: 1.6, ..outline });
                 }
@@ -102,16 +103,16 @@ impl Hand {
         }
     }
 
-    fn words(&mut self, text: &Text) {
-        let width = font::width(&text.words, text.size, text.bold);
+    fn text(&mut self, text: &Text) {
+        let width = font::width(&text.content, text.size, text.bold);
         let back = match text.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => width / 2.0,
             Anchor::End => width,
         };
-        // Around (0, 0), then turned, then to its place.
-        let path = font::outline(&text.words, text.size, text.bold, -back, 0.0);
-        let turn = if text.turned { Transform::from_rotate(-90.0) } else { Transform::identity() };
+        // Around (0, 0), then rotated, then to its place.
+        let path = font::outline(&text.content, text.size, text.bold, -back, 0.0);
+        let turn = if text.rotated { Transform::from_rotate(-90.0) } else { Transform::identity() };
         self.fill(path, text.colour, turn.post_translate(text.at.0 as f32, text.at.1 as f32));
     }
 }

@@ -1,14 +1,14 @@
-//! How an algorithm is drawn, the same in every figure: colour, dashes and marker each tell it from the others.
+//! Styles of series, the same in all figures: each algorithm has its own colour, dashes and marker.
 
 use super::{Shape, Stroke};
 
-/// Red, green, blue.
+/// Colour with its red, green and blue part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Colour(pub(crate) u8, pub(crate) u8, pub(crate) u8);
 
 impl Colour {
-    /// The same, dark enough for letters on white.
-    pub(crate) fn for_letters(self) -> Colour {
+    /// Returns this colour, darkened if necessary for text on white.
+    pub(crate) fn for_text(self) -> Colour {
         let Colour(r, g, b) = self;
         let light = 0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b);
         let factor = (110.0 / light.max(1.0)).min(1.0);
@@ -17,7 +17,7 @@ impl Colour {
     }
 }
 
-/// A mark at a point.
+/// Marker of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marker {
     Disc,
@@ -32,27 +32,29 @@ pub(crate) enum Marker {
     Star,
 }
 
-/// How a series is drawn.
+/// Style of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Style {
     pub(crate) colour: Colour,
     pub(crate) dash: &'static [f64],
     pub(crate) marker: Marker,
     pub(crate) width: f64,
-    /// Drawn after the others.
+    /// Whether the series is drawn after the others.
     pub(crate) on_top: bool,
-    /// Whether a line joins the points.
+    /// Whether a line connects the points.
     pub(crate) joined: bool,
 }
 
 impl Style {
+    /// Returns the style of the line.
     pub(crate) fn stroke(&self) -> Stroke {
         Stroke { colour: self.colour, width: self.width, dash: self.dash }
     }
 
+    /// Returns the marker at a point.
     pub(crate) fn marker_at(&self, at: (f64, f64)) -> Shape {
         let size = match (self.on_top, self.joined) {
-            // A point that stands for itself, over another one.
+            // A single point on top of another one.
             (true, false) => 6.4,
             (true, true) => 4.2,
             _ => 3.6,
@@ -63,7 +65,10 @@ impl Style {
 
 const SOLID: &[f64] = &[];
 
-/// The colours of Okabe and Ito, which colour-blind people can tell apart; their yellow darker, for white paper, and a grey.
+/// Returns the style of a series by its name.
+///
+/// The colours are those of Okabe and Ito, which colour-blind people can distinguish, with a darker
+/// yellow for white paper and an additional grey.
 pub(crate) fn style(name: &str) -> Style {
     let plain =
         |colour, dash, marker| Style { colour, dash, marker, width: 1.6, on_top: false, joined: true };
@@ -80,13 +85,13 @@ pub(crate) fn style(name: &str) -> Style {
         "vb" => plain(purple, &[2.0, 2.5], Marker::Cross),
         "ovb" => plain(orange, &[10.0, 3.0, 2.0, 3.0, 2.0, 3.0], Marker::Plus),
         "nmf" => plain(yellow, &[5.0, 2.0, 1.5, 2.0], Marker::Star),
-        // Of runs with several seeds.
+        // Series of `sweep`.
         "mean" => Style { width: 2.4, ..plain(blue, SOLID, Marker::Disc) },
         "each run" => Style { joined: false, ..plain(grey, SOLID, Marker::Circle) },
         "best K" => {
             Style { width: 4.0, on_top: true, joined: false, ..plain(vermilion, SOLID, Marker::Diamond) }
         }
-        // A name that nobody has foreseen: the same style each time.
+        // An unknown name has a style that depends only on the name.
         other => {
             let sum = other.bytes().fold(7u32, |sum, b| sum.wrapping_mul(31).wrapping_add(u32::from(b)));
             let pick = sum as usize;
@@ -97,17 +102,17 @@ pub(crate) fn style(name: &str) -> Style {
     }
 }
 
-/// A marker as straight lines.
-pub(super) enum Corners {
+/// Marker as straight lines.
+pub(super) enum MarkerShape {
     Filled(Vec<(f64, f64)>),
-    /// White within.
+    /// Outline with a white interior.
     Hollow(Vec<(f64, f64)>),
     Strokes(Vec<((f64, f64), (f64, f64))>),
 }
 
 impl Marker {
-    /// Its corners around a point; a disc and a circle are drawn as such.
-    pub(super) fn corners(self, (x, y): (f64, f64), size: f64) -> Corners {
+    /// Returns the corners of the marker around a point; discs and circles are drawn separately.
+    pub(super) fn corners(self, (x, y): (f64, f64), size: f64) -> MarkerShape {
         let around = |list: &[(f64, f64)]| list.iter().map(|&(a, b)| (x + a * size, y + b * size)).collect();
         let cross = |s: f64| {
             let s = s * size;
@@ -119,14 +124,16 @@ impl Marker {
         };
         let square = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)];
         match self {
-            Marker::Disc | Marker::Circle | Marker::Square => Corners::Filled(around(&square)),
-            Marker::HollowSquare => Corners::Hollow(around(&square)),
-            Marker::Up => Corners::Filled(around(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)])),
-            Marker::Down => Corners::Filled(around(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)])),
-            Marker::Diamond => Corners::Filled(around(&[(0.0, -1.3), (1.1, 0.0), (0.0, 1.3), (-1.1, 0.0)])),
-            Marker::Cross => Corners::Strokes(cross(0.95)),
-            Marker::Plus => Corners::Strokes(plus(1.25)),
-            Marker::Star => Corners::Strokes([cross(0.8), plus(1.15)].concat()),
+            Marker::Disc | Marker::Circle | Marker::Square => MarkerShape::Filled(around(&square)),
+            Marker::HollowSquare => MarkerShape::Hollow(around(&square)),
+            Marker::Up => MarkerShape::Filled(around(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)])),
+            Marker::Down => MarkerShape::Filled(around(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)])),
+            Marker::Diamond => {
+                MarkerShape::Filled(around(&[(0.0, -1.3), (1.1, 0.0), (0.0, 1.3), (-1.1, 0.0)]))
+            }
+            Marker::Cross => MarkerShape::Strokes(cross(0.95)),
+            Marker::Plus => MarkerShape::Strokes(plus(1.25)),
+            Marker::Star => MarkerShape::Strokes([cross(0.8), plus(1.15)].concat()),
         }
     }
 }

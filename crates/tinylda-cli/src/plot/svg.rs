@@ -1,14 +1,15 @@
-//! A drawing as SVG: text stays text.
+//! Writes a drawing as SVG. Texts remain texts.
 
 use std::fmt::Write;
 
 use super::{Anchor, Colour, Drawing, Marker, Shape, Stroke, Text};
 
-/// Writing to a string cannot fail, so what these calls return is dropped.
+/// Appends to a string. Writing to a string cannot fail, so the result is ignored.
 macro_rules! put {
     ($out:expr, $($rest:tt)*) => { let _ = write!($out, $($rest)*); };
 }
 
+/// Returns a drawing as an SVG file.
 pub(crate) fn svg(drawing: &Drawing) -> String {
     let (width, height) = (number(drawing.width.ceil()), number(drawing.height.ceil()));
     let mut out = format!(
@@ -19,12 +20,14 @@ pub(crate) fn svg(drawing: &Drawing) -> String {
     for shape in &drawing.shapes {
         match shape {
             Shape::Lines { points, stroke } => lines(&mut out, points, stroke, false),
-            Shape::Marker { at, marker, size, colour } => mark(&mut out, *at, *marker, *size, *colour),
+            Shape::Marker { at, marker, size, colour } => {
+                marker_shape(&mut out, *at, *marker, *size, *colour)
+            }
             Shape::Rectangle { at, size, fill } => {
                 let (x, y, w, h) = (number(at.0), number(at.1), number(size.0), number(size.1));
                 put!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"{}\"/>", hex(*fill));
             }
-            Shape::Text(text) => words(&mut out, text),
+            Shape::Text(text) => text_element(&mut out, text),
         }
         out.push('\n');
     }
@@ -36,7 +39,7 @@ fn hex(Colour(r, g, b): Colour) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// Two decimals are finer than any screen.
+/// Formats a coordinate with two decimals, which is finer than any screen.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -63,7 +66,7 @@ fn lines(out: &mut String, points: &[(f64, f64)], stroke: &Stroke, closed: bool)
     out.push_str("/>");
 }
 
-fn mark(out: &mut String, at: (f64, f64), marker: Marker, size: f64, colour: Colour) {
+fn marker_shape(out: &mut String, at: (f64, f64), marker: Marker, size: f64, colour: Colour) {
     if matches!(marker, Marker::Disc | Marker::Circle) {
         let look = if marker == Marker::Disc {
             format!("fill=\"{}\"", hex(colour))
@@ -75,10 +78,10 @@ fn mark(out: &mut String, at: (f64, f64), marker: Marker, size: f64, colour: Col
     }
     let thin = Stroke { colour, width: 1.6, dash: &[] };
     match marker.corners(at, size) {
-        super::style::Corners::Filled(points) => {
+        super::style::MarkerShape::Filled(points) => {
             put!(out, "<polygon points=\"{}\" fill=\"{}\"/>", list(&points), hex(colour));
         }
-        super::style::Corners::Hollow(points) => {
+        super::style::MarkerShape::Hollow(points) => {
             put!(
                 out,
                 "<polygon points=\"{}\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"1.4\"/>",
@@ -86,7 +89,7 @@ fn mark(out: &mut String, at: (f64, f64), marker: Marker, size: f64, colour: Col
                 hex(colour)
             );
         }
-        super::style::Corners::Strokes(all) => {
+        super::style::MarkerShape::Strokes(all) => {
             for (from, to) in all {
                 lines(out, &[from, to], &thin, false);
             }
@@ -94,7 +97,7 @@ fn mark(out: &mut String, at: (f64, f64), marker: Marker, size: f64, colour: Col
     }
 }
 
-fn words(out: &mut String, text: &Text) {
+fn text_element(out: &mut String, text: &Text) {
     let anchor = match text.anchor {
         Anchor::Start => "start",
         Anchor::Middle => "middle",
@@ -106,17 +109,17 @@ fn words(out: &mut String, text: &Text) {
     if text.bold {
         out.push_str(" font-weight=\"bold\"");
     }
-    if text.turned {
+    if text.rotated {
         put!(out, " transform=\"rotate(-90 {x} {y})\"");
     }
     out.push('>');
-    for letter in text.words.chars() {
+    for letter in text.content.chars() {
         match letter {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
-            // XML has no way to write these.
+            // XML cannot represent these characters.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -1,11 +1,14 @@
-//! What algorithms state about their memory. The training's plan adds it up; each family has the formulas of its own
-//! structures beside them (`tbp/memory.rs`, `dense/memory.rs`).
+//! Memory that an algorithm needs, as input for the plan of a training.
+//!
+//! Each family of algorithms has the formulas for its data structures in its own module
+//! (`tbp/memory.rs`, `dense/memory.rs`); `train::plan` adds them up. Start reading at
+//! [`AlgorithmMemory`].
 
 use super::piece::StateKind;
 use crate::corpus::{PieceSizes, Shape};
 use crate::settings::Active;
 
-/// What the memory of an algorithm depends on.
+/// Input that the memory of an algorithm depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryInput<'a> {
     pub(crate) shape: Shape,
@@ -13,65 +16,71 @@ pub(crate) struct MemoryInput<'a> {
     pub(crate) words: &'a WordStatistics,
     pub(crate) topics: u32,
     pub(crate) threads: u64,
-    /// What is kept of documents between two visits.
+    /// State kept per document between visits.
     pub(crate) state: StateKind,
-    /// The most topics of a document.
+    /// Maximum number of active topics per document.
     pub(crate) active: Active,
-    /// Matrices of W x K besides those that the algorithm always has.
+    /// Number of W x K matrices besides those that the algorithm always has.
     pub(crate) more_matrices: u64,
     /// Number of pieces between two updates of the topics.
     pub(crate) step: u64,
-    /// Whether there is a folder for what does not fit in memory.
+    /// Whether there is a folder for data that does not fit in memory.
     pub(crate) disk: bool,
 }
 
-/// What an algorithm needs, in bytes.
+/// Memory needs of an algorithm, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AlgorithmMemory {
-    /// What it holds for every word, apart from the rows of phi.
+    /// Data per word, apart from the rows of phi.
     pub(crate) words: u64,
-    /// What it needs for every word only before the first pass.
+    /// Data per word that is only needed before the first pass.
     pub(crate) at_start: u64,
     /// phi and other matrices.
     pub(crate) phi: u64,
-    /// The part of `phi` that cannot be in a file.
-    pub(crate) least_phi: u64,
-    /// Buffers of the threads and of documents at work.
+    /// Part of `phi` that cannot be in a file.
+    pub(crate) min_phi: u64,
+    /// Buffers of the threads and of the documents being updated.
     pub(crate) scratch: u64,
-    /// Deltas of a step: the least that is useful, what is usual and the worst case. Those that do not fit go to a file.
-    pub(crate) deltas: Flexible,
-    /// The state of the documents of the largest piece, at most.
+    /// Deltas of a step. Those that do not fit are written to a file.
+    pub(crate) deltas: FlexibleSize,
+    /// Maximum state of the documents of a piece.
     pub(crate) piece_state: u64,
-    /// The state of all documents, about.
+    /// Estimated state of all documents.
     pub(crate) state: u64,
-    /// What a model in memory takes besides `phi`.
+    /// Additional memory of a model in memory, besides `phi`.
     pub(crate) model: u64,
     /// Whether `scratch` and `deltas` are freed before the model is written.
     pub(crate) freed_at_end: bool,
-    /// Whether pieces that leave the memory can be in files.
+    /// Whether pieces can be kept in files.
     pub(crate) state_on_disk: bool,
 }
 
-/// Bytes of something that works with more or less memory.
+/// Bytes of a data structure that works with more or less memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Flexible {
-    pub(crate) least: u64,
-    pub(crate) usual: u64,
-    pub(crate) most: u64,
+pub(crate) struct FlexibleSize {
+    /// Smallest useful size.
+    pub(crate) min: u64,
+    /// Typical size.
+    pub(crate) typical: u64,
+    /// Size in the worst case.
+    pub(crate) max: u64,
 }
 
-/// How many words have less than two tokens, two or three, four to seven, and so on; the last class has no end.
+/// Numbers of words by class of token count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WordStatistics {
+    /// Number of words with fewer than 2 tokens, with 2 or 3, with 4 to 7, and so on. The last
+    /// class is unbounded.
     pub(crate) classes: [u64; 24],
-    /// Topic samples of all words, where an algorithm has them.
+    /// Number of topic samples of all words, for algorithms that use them.
     pub(crate) samples: u64,
-    /// Heavy words, whose rows are summed in f64.
+    /// Number of heavy words, whose rows are summed in f64.
     pub(crate) heavy: u64,
 }
 
 impl WordStatistics {
-    /// Counts words; `samples` is the number of topic samples of a word with so many tokens.
+    /// Counts words. `samples(tokens)` is the number of topic samples of a word with that many
+    /// tokens.
     pub(crate) fn new(word_tokens: &[u64], samples: impl Fn(u64) -> u64, heavy: u64) -> WordStatistics {
         let mut classes = [0; 24];
         for &n in word_tokens {
@@ -80,7 +89,8 @@ impl WordStatistics {
         WordStatistics { classes, samples: word_tokens.iter().map(|&n| samples(n)).sum(), heavy }
     }
 
-    /// The sum over words of bytes that depend on the number of tokens, which is at least and at most so many.
+    /// Returns the sum over words of `bytes((min, max))`, where `min` and `max` bound the number of
+    /// tokens of the word.
     pub(crate) fn sum(&self, bytes: impl Fn((u64, u64)) -> u64) -> u64 {
         let of_class = |(class, &words): (usize, &u64)| {
             let tokens = if class == 0 { (0, 1) } else { (1 << class, (2 << class) - 1) };
@@ -90,7 +100,7 @@ impl WordStatistics {
     }
 }
 
-/// The sum of parts, which does not wrap.
-pub(crate) fn sum(parts: &[u64]) -> u64 {
+/// Returns the saturating sum of parts.
+pub(crate) fn saturating_sum(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }

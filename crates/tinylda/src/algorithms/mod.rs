@@ -1,10 +1,12 @@
-//! The update rules: what the rest of the library must know of an algorithm ([`Algorithm`], [`Capabilities`]) and how a
-//! training drives it ([`Updater`], [`Schedule`]).
+//! The training algorithms: their capabilities ([`Capabilities`]) and the interface through which a
+//! training runs them ([`Updater`], [`Schedule`]).
 //!
-//! `dense/` has the paper's algorithms, which work on rows of K floats; `tbp/` has our own, which works on whole units and
-//! few topics per document. `piece.rs` has the unit of work they share: documents and the state kept for them between two
-//! passes. Nothing here knows of files, clocks or the terminal; where pieces live and in which order they come is decided by
-//! `store` and `train`.
+//! `dense/` has the paper's algorithms, which work on rows of K floats; `tbp/` has our own, which
+//! works on integer units and few topics per document. `piece.rs` has the unit of work that they
+//! share: documents and the state kept for them between passes.
+//!
+//! Nothing here knows files, clocks or the terminal. `store` and `train` decide where pieces are
+//! kept and in which order they come. Start reading at [`Updater`].
 
 pub(crate) mod dense;
 pub(crate) mod memory;
@@ -20,15 +22,15 @@ use crate::settings::{Algorithm, Digamma, Settings};
 use crate::simd::{Kernel, flat};
 use crate::threads::Threads;
 use crate::topics::Topics;
-pub(crate) use dense::document::Failed;
+pub(crate) use dense::document::DocumentFailure;
 use memory::{AlgorithmMemory, MemoryInput};
 use piece::{PieceView, StateKind};
 use tbp::TbpConfig;
 pub(crate) use tbp::schedule::PassKind;
 
-/// What the rest of the library asks an algorithm for.
+/// Implementation of the algorithms, for the rest of the library.
 impl Algorithm {
-    /// What the rest of the library must know of the algorithm.
+    /// Returns the properties of the algorithm that the rest of the library depends on.
     pub(crate) fn capabilities(self) -> Capabilities {
         match self {
             Algorithm::Tbp => tbp::CAPABILITIES,
@@ -43,15 +45,15 @@ impl Algorithm {
         }
     }
 
-    /// What it needs in memory.
+    /// Returns the memory that the algorithm needs.
     pub(crate) fn memory(self, of: &MemoryInput<'_>) -> AlgorithmMemory {
         match self {
-            Algorithm::Tbp => tbp::memory::needs(of),
+            Algorithm::Tbp => tbp::memory::requirements(of),
             _ => dense::memory::needs(self.capabilities(), of),
         }
     }
 
-    /// Creates the training state for topics as they are at the start.
+    /// Creates the training state from the initial topics.
     pub(crate) fn updater(self, topics: &mut Topics, setup: Setup) -> Result<Box<dyn Updater>> {
         Ok(match self {
             Algorithm::Tbp => Box::new(tbp::Tbp::new(topics, setup)?),
@@ -66,7 +68,7 @@ impl Algorithm {
         })
     }
 
-    /// The passes of a training with this algorithm.
+    /// Creates the pass schedule of a training.
     pub(crate) fn schedule(self, of: ScheduleInput) -> Box<dyn Schedule> {
         match self {
             Algorithm::Tbp => Box::new(tbp::schedule::TbpSchedule::new(of)),
@@ -74,56 +76,63 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm's own way to find the topics of documents that it was not trained on.
-    pub(crate) fn new_documents(self, topics: &Topics, kernel: Kernel) -> Result<Box<dyn NewDocuments + '_>> {
-        dense::inference::new_documents(self, topics, kernel)
+    /// Creates the algorithm's own inference for documents that it was not trained on.
+    pub(crate) fn document_inference(
+        self,
+        topics: &Topics,
+        kernel: Kernel,
+    ) -> Result<Box<dyn DocumentInference + '_>> {
+        dense::inference::document_inference(self, topics, kernel)
     }
 
-    /// Whether it uses more than one thread; the asynchronous algorithms of the paper cannot, by their definition.
+    /// Returns whether the algorithm can use more than one thread. The asynchronous algorithms of
+    /// the paper are sequential by definition.
     pub fn threads(self) -> bool {
         self.capabilities().threads
     }
 }
 
-/// What the rest of the library must know of an algorithm.
+/// Properties of an algorithm that the rest of the library depends on.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub(crate) struct Capabilities {
-    /// Number of W x K float matrices that it works on, phi in `Topics` included.
+    /// Number of W x K float matrices that the algorithm works on, including phi in `Topics`.
     pub(crate) matrices: u64,
-    /// Rows of K floats that it has for every group of words.
+    /// Number of rows of K floats per group of words.
     pub(crate) rows_per_group: u64,
-    /// What it keeps for a document between two visits.
+    /// State kept per document between visits.
     pub(crate) state: StateKind,
-    /// What it keeps if the user asks for no state, where it can work without.
+    /// State kept if the user asks for none; `None` if the algorithm needs its state.
     pub(crate) stateless: Option<StateKind>,
-    /// Whether it updates the topics after every piece, so that how the corpus is cut into pieces is part of the result.
+    /// Whether the topics are updated after every piece, so that the division into pieces affects
+    /// the result.
     pub(crate) updates_per_piece: bool,
-    /// Whether phi is in `Topics`, rather than in a form of the algorithm's own until training ends.
+    /// Whether phi is in `Topics` during training, rather than in a format of the algorithm's own.
     pub(crate) shared_phi: bool,
-    /// Whether seed words can guide its topics.
+    /// Whether seed words are supported.
     pub(crate) seed_words: bool,
-    /// Whether documents are visited in a random order, drawn once.
+    /// Whether documents are visited in a random order, which is drawn once.
     pub(crate) shuffles: bool,
+    /// Whether the algorithm can use more than one thread.
     pub(crate) threads: bool,
-    /// Whether the perplexity may stand still for a pass by chance.
+    /// Whether the perplexity may hardly change in a pass by chance.
     pub(crate) noisy: bool,
     /// Whether the convergence tolerance is relative to the perplexity.
     pub(crate) relative_tolerance: bool,
-    /// Whether the log-likelihood that a pass returns is that of its end rather than of its beginning.
+    /// Whether the log-likelihood of a pass is that of its end rather than of its beginning.
     pub(crate) current_likelihood: bool,
-    /// Whether it begins with topics of its own where no start is given.
+    /// Whether the algorithm initializes the topics itself if no start is given.
     pub(crate) own_start: bool,
-    /// Whether the state of documents may be in files.
+    /// Whether the document state may be kept in files.
     pub(crate) disk: bool,
-    /// Largest number of tokens of a word.
+    /// Maximum number of tokens per word.
     pub(crate) max_word_tokens: Option<u64>,
-    /// Largest number of topics.
+    /// Maximum number of topics.
     pub(crate) max_topics: Option<u32>,
 }
 
 impl Capabilities {
-    /// The usual case, from which algorithms say where they differ.
+    /// Default capabilities; algorithms override where they differ.
     pub(crate) const PLAIN: Capabilities = Capabilities {
         matrices: 1,
         rows_per_group: 0,
@@ -144,21 +153,24 @@ impl Capabilities {
     };
 }
 
-/// What some algorithms derive from their options.
+/// Values that some algorithms derive from their options.
 impl Settings {
-    /// Number of W x K float matrices that the options need besides those of the algorithm.
+    /// Returns the number of W x K float matrices that the options need, besides those of the
+    /// algorithm.
     pub(crate) fn more_matrices(&self) -> u64 {
         u64::from(self.samples.unwrap_or(1) > 1) + u64::from(self.digamma == Some(Digamma::Both))
     }
 
-    /// Passes before the first sample: half of all where not set, or what samples leave.
+    /// Returns the number of passes before the first sample. The default is half of the passes, or
+    /// fewer if that would not leave a pass for every sample.
     pub(crate) fn burn_in_passes(&self) -> u32 {
         let passes = self.max_passes();
         let usual = (passes / 2).min(passes.saturating_sub(self.samples.unwrap_or(1)));
         self.burn_in.unwrap_or(usual).min(passes)
     }
 
-    /// The passes after which samples are taken, evenly after the burn-in, the last after the last pass.
+    /// Returns the passes after which samples are taken: evenly spaced after the burn-in, the last
+    /// after the last pass.
     pub(crate) fn sampled_passes(&self) -> Vec<u32> {
         let samples = u64::from(self.samples.unwrap_or(1)).max(1);
         let from = u64::from(self.burn_in_passes());
@@ -169,51 +181,55 @@ impl Settings {
     }
 }
 
-/// What an algorithm starts with.
+/// Input for creating an [`Updater`].
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) kernel: Kernel,
     pub(crate) threads: Arc<Threads>,
     pub(crate) tbp: TbpConfig,
-    /// Tokens of every word, those that seed words add included.
+    /// Number of tokens of every word, including those added by seed words.
     pub(crate) word_tokens: Vec<u64>,
     pub(crate) settings: Settings,
+    /// Number of documents in the corpus.
     pub(crate) documents: u64,
-    /// Whether the user has given the topic of every non-zero to start from.
+    /// Whether the user has set the initial topic of every non-zero.
     pub(crate) given_start: bool,
 }
 
-/// The document at fault, counted from 0, and what is wrong.
-pub(crate) type Fault = (u64, Failed);
+/// Number of the failing document, from 0, and the failure.
+pub(crate) type Fault = (u64, DocumentFailure);
 
-/// What the update of a piece tells about its documents.
+/// Statistics from updating the documents of a piece.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct PieceStats {
-    /// Log-likelihood of the documents, where the algorithm gets it on the way.
+    /// Log-likelihood of the documents, if the algorithm computes it during the update.
     pub(crate) log_likelihood: Option<f64>,
-    /// Topics that the documents use, summed over the documents that use any.
+    /// Number of active topics, summed over the documents that use any.
     pub(crate) topics_in_use: u64,
     /// Number of documents that use any topic.
     pub(crate) documents_in_use: u64,
 }
 
 impl PieceStats {
-    /// The log-likelihood alone: every document uses all topics.
+    /// Creates statistics with the log-likelihood only, for algorithms whose documents use all
+    /// topics.
     pub(crate) fn of(log_likelihood: f64) -> PieceStats {
         PieceStats { log_likelihood: Some(log_likelihood), ..PieceStats::default() }
     }
 }
 
-/// An algorithm at work: its training state, and the seam to `train`.
+/// Training state of an algorithm, and the interface between `algorithms` and `train`.
 ///
-/// A pass is `begin`, `piece` for every piece, `end`. Between two pieces, at the end of a step, the state can be saved.
+/// A pass calls `begin`, then `piece` for every piece, then `end`. The state can be saved between
+/// two pieces, at the end of a step.
 pub(crate) trait Updater: std::fmt::Debug {
-    /// Prepares a pass over documents, before its first piece.
+    /// Prepares a pass, before its first piece.
     fn begin(&mut self, _topics: &mut Topics) -> Result<()> {
         Ok(())
     }
 
-    /// Updates the documents of a piece; the topics follow at once, at the end of the step or at the end of the pass.
+    /// Updates the documents of a piece. The topics are updated at once, at the end of the step or
+    /// at the end of the pass, depending on the algorithm.
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault>;
 
     /// Finishes a pass, after its last piece.
@@ -221,12 +237,13 @@ pub(crate) trait Updater: std::fmt::Debug {
         Ok(())
     }
 
-    /// Adds the log-likelihood of a piece's documents, as topics and documents are now, to `total`; changes nothing.
+    /// Adds the log-likelihood of a piece's documents to `total`, with the current topics and
+    /// documents, which are not changed.
     fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
         dense::log_likelihood(topics, view, total)
     }
 
-    /// Frees what only passes need, after the last one.
+    /// Frees data that is only needed during passes, after the last one.
     fn finish(&mut self) {}
 
     /// Writes phi of a word to `row[K]`, in tokens.
@@ -235,75 +252,81 @@ pub(crate) trait Updater: std::fmt::Debug {
         Ok(())
     }
 
-    /// Writes the whole state, for a checkpoint.
+    /// Writes the complete state to a checkpoint.
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()>;
 
-    /// Reads what [`Updater::save`] wrote.
+    /// Reads the state that [`Updater::save`] wrote.
     fn restore(&mut self, topics: &mut Topics, from: &mut SectionReader) -> Result<()>;
 }
 
-/// What a schedule is made for.
+/// Input of a pass schedule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScheduleInput {
+    /// Number of pieces of the corpus.
     pub(crate) pieces: u64,
+    /// Number of tokens in the corpus.
     pub(crate) tokens: u64,
+    /// Number of topics.
     pub(crate) topics: u32,
-    /// Largest number of passes.
+    /// Maximum number of passes.
     pub(crate) passes: u32,
     /// Whether alpha and beta are learned.
     pub(crate) optimize: bool,
-    /// Whether the user has given the topic of every non-zero to start from.
+    /// Whether the user has set the initial topic of every non-zero.
     pub(crate) given_start: bool,
 }
 
-/// A stage of the warm-up: a pass over one piece in every `every`, repeated.
+/// A stage of the warm-up: `repeats` passes over one piece in every `every`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WarmUpStage {
     pub(crate) every: u64,
     pub(crate) repeats: u32,
 }
 
-/// The passes of a training: the trainer asks for the next kind of pass.
+/// Pass schedule of a training. The trainer asks it for the kind of every pass.
 pub(crate) trait Schedule: std::fmt::Debug {
-    /// What comes before the first pass over the whole corpus.
+    /// Returns the stages of the warm-up, before the first pass over the whole corpus.
     fn warm_up(&self) -> &[WarmUpStage] {
         &[]
     }
 
-    /// The kind of the pass that follows `done` passes of at most `last`. `refining`: the final refinement has begun.
+    /// Returns the kind of the next pass after `done` passes of at most `last`. `refining` says
+    /// that the final refinement has begun.
     fn kind(&self, _done: u32, _last: u32, _refining: bool) -> PassKind {
         PassKind::Plain
     }
 
-    /// Number of passes of the final refinement.
+    /// Returns the number of passes of the final refinement.
     fn refine_passes(&self) -> u32 {
         0
     }
 
-    /// Number of passes after this one until the topics are at rest and the final refinement may begin.
+    /// Returns the number of passes after this one until over-relaxation is off and the final
+    /// refinement may begin.
     fn passes_until_plain(&self, _pass: u32) -> u32 {
         0
     }
 
-    /// Whether alpha and beta are still learned with `left` passes to go in the final refinement.
+    /// Returns whether alpha and beta are still learned when `left` passes of the final refinement
+    /// remain.
     fn learns_with(&self, _left: u32) -> bool {
         true
     }
 }
 
-/// Passes that are all alike.
+/// Schedule of passes that are all of the same kind.
 #[derive(Debug)]
 struct UniformSchedule;
 
 impl Schedule for UniformSchedule {}
 
-/// How the topics of documents are found that were not trained on.
-pub(crate) trait NewDocuments: std::fmt::Debug + Send {
-    /// Finds theta\[K\] of document number `d`; it is evenly spread when it comes.
-    fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed>;
+/// Inference of the topics of documents that a model was not trained on.
+pub(crate) trait DocumentInference: std::fmt::Debug + Send {
+    /// Infers theta\[K\] of document number `d`. `theta` must be uniform when this is called.
+    fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), DocumentFailure>;
 
-    /// Creates the same for another thread, with a scratch of its own.
-    fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
+    /// Creates a copy with its own buffers for another thread.
+    fn boxed_clone<'a>(&self) -> Box<dyn DocumentInference + 'a>
     where
         Self: 'a;
 }

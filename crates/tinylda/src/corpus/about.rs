@@ -1,4 +1,4 @@
-//! How a corpus was made: what its words went through, and where its texts are.
+//! Metadata on how a corpus was made: the text processing and the files of its texts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,30 @@ use super::ingest::words::Pipeline;
 /// A file or folder that texts came from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The path, as it was given. A document of a folder is the file of the document's name in it.
+    /// Path as the user gave it. In a folder, a document is the file with the document's name.
     pub path: String,
-    /// The name of the [format](super::ingest::Format::name).
+    /// Name of the [format](super::ingest::Format::name).
     pub format: String,
-    /// The fields of JSON lines that hold the text, where it is not `text`; or the numbers, from 1, of
-    /// the columns of a table that do, where there are several.
+    /// For JSON lines, the fields with the text, unless it is `text`. For a table with several
+    /// columns of text, the numbers of these columns, counted from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text: Vec<String>,
-    /// The delimiter of a table with several columns of text.
+    /// Delimiter of a table with several columns of text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<char>,
-    /// Whether quotes have no meaning in a table with several columns of text.
+    /// Whether quotes are ordinary characters in a table with several columns of text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_quotes: bool,
 }
 
-/// How a corpus was made. Keys that are not known are passed over, so later versions may say more.
+/// Metadata on how a corpus was made. Unknown keys are ignored, so that later versions can add
+/// some.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// From text to words.
+    /// Text processing that produced the words; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Pipeline>,
-    /// What the places of documents refer to.
+    /// Files and folders that the places of documents refer to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
 }

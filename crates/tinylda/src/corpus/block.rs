@@ -1,95 +1,99 @@
-//! A block: some documents, ready to compute with.
+//! Blocks of documents: in decoded form for computation ([`Block`]) and in the encoded form of the
+//! file. The bit packing itself is in `pack`, and the layout of the file in `format`.
 
 use std::ops::Range;
 
 use super::pack::{pack, unpack};
 
-/// The most chunks of documents that threads share a piece in.
+/// Maximum number of chunks that a piece is divided into for the threads.
 pub(crate) const MAX_CHUNKS: u64 = 128;
-/// How many non-zeros a chunk should have at least.
+/// Approximate minimum number of non-zeros of a chunk.
 pub(crate) const MIN_CHUNK_NONZEROS: u64 = 512;
 
-/// Consecutive documents of a corpus, each a list of (word, count), words ascending.
+/// Documents of a corpus in ascending order, each a list of (word, count) sorted by word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
     pub(crate) first_document: u64,
-    /// How many documents of the corpus lie between one of the block and the next.
-    between: u64,
-    /// Where each document starts in `words` and `counts`; one more than there are documents.
+    /// Number of documents of the corpus between two neighbouring documents of the block.
+    gap: u64,
+    /// Start of each document in `words` and `counts`, and the end of the last one.
     pub(crate) starts: Vec<u32>,
     pub(crate) words: Vec<u32>,
     pub(crate) counts: Vec<u32>,
 }
 
-/// One document: its distinct words in ascending order and how often each occurs.
+/// A document: its distinct words in ascending order and their counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document<'a> {
     /// Word ids, strictly ascending.
     pub words: &'a [u32],
-    /// Their counts, all at least 1.
+    /// Count of each word, at least 1.
     pub counts: &'a [u32],
 }
 
 impl Document<'_> {
-    /// The number of tokens, n_d.
+    /// Returns the number of tokens, n_d.
     pub fn tokens(&self) -> u64 {
         self.counts.iter().map(|&x| u64::from(x)).sum()
     }
 }
 
 impl Block {
-    /// The number of the first document in the corpus, from 0.
+    /// Returns the number of the block's first document in the corpus, counted from 0.
     pub fn first_document(&self) -> u64 {
         self.first_document
     }
-    /// How many documents the block has.
+    /// Returns the number of documents of the block.
     pub fn documents(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
-    /// How many non-zeros the block has.
+    /// Returns the number of non-zeros of the block.
     pub fn nonzeros(&self) -> usize {
         self.words.len()
     }
-    /// Document `i` of the block, from 0.
+    /// Returns document `i` of the block, counted from 0.
     pub fn document(&self, i: usize) -> Document<'_> {
         let range = self.starts[i] as usize..self.starts[i + 1] as usize;
         Document { words: &self.words[range.clone()], counts: &self.counts[range] }
     }
-    /// Bytes of memory of so many documents with so many non-zeros.
+    /// Returns the memory in bytes of a block with the given numbers of documents and non-zeros.
     pub(crate) fn bytes(documents: u64, nonzeros: u64) -> u64 {
         nonzeros.saturating_mul(8).saturating_add(documents.saturating_add(1).saturating_mul(4))
     }
-    /// How many non-zeros come before document `i` of the block.
+    /// Returns the number of non-zeros before document `i` of the block.
     pub(crate) fn start(&self, i: usize) -> usize {
         self.starts[i] as usize
     }
-    /// The number of document `i` of the block in the corpus, from 0.
+    /// Returns the number in the corpus, counted from 0, of document `i` of the block.
     pub fn number(&self, i: usize) -> u64 {
-        self.first_document + i as u64 * (self.between + 1)
+        self.first_document + i as u64 * (self.gap + 1)
     }
-    /// Becomes a piece of another block, of `count` in all. Each takes one document in so many, all over the block: documents
-    /// that lie together are often alike, and a piece should be like the whole.
-    pub(crate) fn piece_of(&mut self, block: &Block, count: u64, from: u64) {
-        self.empty(block.number(from as usize), (block.between + 1) * count - 1);
+    /// Replaces the contents with piece `from` of the `count` pieces of another block.
+    ///
+    /// A piece has every `count`-th document of the block. Neighbouring documents are often
+    /// similar, and a piece should be representative of the whole block.
+    pub(crate) fn copy_piece_from(&mut self, block: &Block, count: u64, from: u64) {
+        self.reset(block.number(from as usize), (block.gap + 1) * count - 1);
         let documents = (from as usize..block.documents()).step_by(count as usize);
         let nonzeros = documents.clone().map(|i| block.document(i).words.len()).sum();
         self.reserve(documents.len(), nonzeros);
         documents.for_each(|i| self.push(block.document(i)));
     }
-    /// Becomes some documents of another block.
-    pub(crate) fn part_of(&mut self, block: &Block, range: Range<usize>) {
-        self.empty(block.number(range.start), block.between);
+    /// Replaces the contents with a range of documents of another block.
+    pub(crate) fn copy_range_from(&mut self, block: &Block, range: Range<usize>) {
+        self.reset(block.number(range.start), block.gap);
         self.reserve(range.len(), block.start(range.end) - block.start(range.start));
         range.for_each(|i| self.push(block.document(i)));
     }
-    fn empty(&mut self, first_document: u64, between: u64) {
-        (self.first_document, self.between) = (first_document, between);
+    /// Removes all documents and sets the numbering.
+    fn reset(&mut self, first_document: u64, gap: u64) {
+        (self.first_document, self.gap) = (first_document, gap);
         self.starts.clear();
         self.starts.push(0);
         self.words.clear();
         self.counts.clear();
     }
-    /// Takes memory for documents that will be pushed, and no more than that.
+    /// Reserves exactly the memory for documents that will be pushed.
     fn reserve(&mut self, documents: usize, nonzeros: usize) {
         self.starts.reserve_exact(documents);
         self.words.reserve_exact(nonzeros);
@@ -100,40 +104,44 @@ impl Block {
         self.counts.extend_from_slice(document.counts);
         self.starts.push(self.words.len() as u32);
     }
-    /// The documents in runs of about equal numbers of non-zeros, at most [`MAX_CHUNKS`]: what threads share.
-    pub(crate) fn runs(&self) -> Vec<Range<usize>> {
+    /// Divides the documents into at most [`MAX_CHUNKS`] ranges with about equal numbers of
+    /// non-zeros. A chunk is the unit of work of a thread.
+    pub(crate) fn chunks(&self) -> Vec<Range<usize>> {
         let documents = self.documents();
         let total = u64::from(self.starts.last().copied().unwrap_or(0));
         let count = (total / MIN_CHUNK_NONZEROS).clamp(1, MAX_CHUNKS);
-        let mut runs = Vec::with_capacity(count as usize);
+        let mut chunks = Vec::with_capacity(count as usize);
         let mut from = 0;
-        for run in 1..=count {
-            let target = total * run / count;
-            let to = if run == count {
+        for chunk in 1..=count {
+            let target = total * chunk / count;
+            let to = if chunk == count {
                 documents
             } else {
                 self.starts.partition_point(|&s| u64::from(s) < target).min(documents)
             };
             if to > from {
-                runs.push(from..to);
+                chunks.push(from..to);
                 from = to;
             }
         }
-        runs
+        chunks
     }
-    /// All documents in order.
+    /// Returns all documents in order.
     pub fn iter(&self) -> impl Iterator<Item = Document<'_>> {
         (0..self.documents()).map(|i| self.document(i))
     }
 }
 
-/// Into how many pieces of about `size` non-zeros a block is cut.
-pub(crate) fn pieces(documents: u32, nonzeros: u32, size: u64) -> u64 {
+/// Returns the number of pieces of about `size` non-zeros that a block is divided into.
+pub(crate) fn piece_count(documents: u32, nonzeros: u32, size: u64) -> u64 {
     u64::from(nonzeros).div_ceil(size.max(1)).clamp(1, u64::from(documents).max(1))
 }
 
-/// Appends the coded form of the documents to `out`: the number of distinct words of each document, then for every
-/// non-zero its word (less the word before it in the document and less one), then every count less one.
+/// Appends the encoded documents to `out`.
+///
+/// The encoding is: the number of distinct words of each document; then, for every non-zero, its
+/// word as the difference from the previous word of the document, minus one; then every count minus
+/// one. Each sequence is [packed](pack).
 pub(crate) fn encode(
     starts: &[u32],
     words: &[u32],
@@ -159,59 +167,61 @@ pub(crate) fn encode(
     pack(scratch, out);
 }
 
-/// Documents in the coded form, in memory: a quarter of what they take as a [`Block`].
+/// Encoded documents in memory. They take about a quarter of the memory of a [`Block`].
 #[derive(Debug, Clone)]
-pub(crate) struct Packed {
+pub(crate) struct PackedDocuments {
     first_document: u64,
-    between: u64,
+    gap: u64,
     documents: u32,
     nonzeros: u32,
     bytes: Box<[u8]>,
 }
 
-impl Packed {
-    /// Some documents of a block.
-    pub(crate) fn new(block: &Block, range: Range<usize>) -> Packed {
+impl PackedDocuments {
+    /// Encodes a range of documents of a block.
+    pub(crate) fn new(block: &Block, range: Range<usize>) -> PackedDocuments {
         let starts = &block.starts[range.start..=range.end];
         let all = starts[0] as usize..starts[starts.len() - 1] as usize;
         let mut bytes = Vec::new();
         encode(starts, &block.words[all.clone()], &block.counts[all.clone()], &mut Vec::new(), &mut bytes);
-        Packed {
+        PackedDocuments {
             first_document: block.number(range.start),
-            between: block.between,
+            gap: block.gap,
             documents: range.len() as u32,
             nonzeros: all.len() as u32,
             bytes: bytes.into(),
         }
     }
 
-    /// How many non-zeros there are.
+    /// Returns the number of non-zeros.
     pub(crate) fn nonzeros(&self) -> usize {
         self.nonzeros as usize
     }
 
-    /// How many documents there are.
+    /// Returns the number of documents.
     pub(crate) fn documents(&self) -> usize {
         self.documents as usize
     }
 
-    /// Bytes of memory.
+    /// Returns the size of the encoded documents in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Becomes a block again.
+    /// Decodes the documents into a block.
     pub(crate) fn unpack(&self, block: &mut Block) {
         let (documents, nonzeros) = (self.documents as usize, self.nonzeros as usize);
-        if let Err(what) = decode(&self.bytes, documents, nonzeros, None, u32::MAX, block) {
-            unreachable!("packed by us: {what}");
+        if let Err(problem) = decode(&self.bytes, documents, nonzeros, None, u32::MAX, block) {
+            unreachable!("encoded by `PackedDocuments::new`: {problem}");
         }
-        (block.first_document, block.between) = (self.first_document, self.between);
+        (block.first_document, block.gap) = (self.first_document, self.gap);
     }
 }
 
-/// Reads the coded form of `documents` documents with `nonzeros` non-zeros over `vocabulary` words.
-/// Checks everything that the rest of the program relies on, and the tokens where they are known; says what is wrong otherwise.
+/// Decodes `documents` documents with `nonzeros` non-zeros over `vocabulary` words into `block`.
+///
+/// Checks every invariant that the rest of the library relies on, and the number of tokens if it is
+/// given. The error says what is wrong.
 pub(crate) fn decode(
     bytes: &[u8],
     documents: usize,
@@ -220,9 +230,9 @@ pub(crate) fn decode(
     vocabulary: u32,
     block: &mut Block,
 ) -> Result<(), &'static str> {
-    const SHORT: &str = "the block ends too soon";
-    block.between = 0;
-    let mut at = unpack(bytes, documents, &mut block.starts).ok_or(SHORT)?;
+    const TRUNCATED: &str = "the block is truncated";
+    block.gap = 0;
+    let mut at = unpack(bytes, documents, &mut block.starts).ok_or(TRUNCATED)?;
     block.starts.reserve_exact(1);
     let mut total = 0u64;
     for start in &mut block.starts {
@@ -234,21 +244,21 @@ pub(crate) fn decode(
         return Err("document lengths do not add up to the block's non-zeros");
     }
     block.starts.push(nonzeros as u32);
-    at += unpack(&bytes[at..], nonzeros, &mut block.words).ok_or(SHORT)?;
-    at += unpack(&bytes[at..], nonzeros, &mut block.counts).ok_or(SHORT)?;
+    at += unpack(&bytes[at..], nonzeros, &mut block.words).ok_or(TRUNCATED)?;
+    at += unpack(&bytes[at..], nonzeros, &mut block.counts).ok_or(TRUNCATED)?;
     if at != bytes.len() {
-        return Err("the block has bytes behind its last number");
+        return Err("the block has extra bytes after its last number");
     }
     for w in block.starts.windows(2) {
         let mut next = 0u64;
         for word in &mut block.words[w[0] as usize..w[1] as usize] {
             next += u64::from(*word);
-            // An id past 32 bits is past the vocabulary too; the check below sees it.
+            // An id of more than 32 bits also exceeds the vocabulary, which is checked below.
             *word = next.min(u64::from(u32::MAX)) as u32;
             next += 1;
         }
         if next > u64::from(vocabulary) {
-            return Err("a word id is beyond the vocabulary");
+            return Err("a word id exceeds the vocabulary");
         }
     }
     let mut sum = 0u64;
@@ -286,25 +296,25 @@ mod tests {
             prop_assert_eq!(&block.counts, &counts);
             prop_assert_eq!(&block.starts, &starts);
             for nonzeros in [1, 7, 50, 100_000] {
-                let count = pieces(documents.len() as u32, words.len() as u32, nonzeros);
+                let count = piece_count(documents.len() as u32, words.len() as u32, nonzeros);
                 let pieces: Vec<Block> = (0..count).map(|from| {
                     let mut piece = Block::default();
-                    piece.piece_of(&block, count, from);
+                    piece.copy_piece_from(&block, count, from);
                     piece
                 }).collect();
                 let mut all: Vec<_> =
                     pieces.iter().flat_map(|p| p.iter().enumerate().map(|(i, document)| (p.number(i), document))).collect();
                 all.sort_unstable_by_key(|&(number, _)| number);
                 prop_assert_eq!(all, (0..).zip(block.iter()).collect::<Vec<_>>());
-                // And packed, run by run.
+                // Chunks survive packing.
                 for piece in &pieces {
                     let mut again = Block::default();
-                    for run in piece.runs() {
-                        Packed::new(piece, run.clone()).unpack(&mut again);
+                    for chunk in piece.chunks() {
+                        PackedDocuments::new(piece, chunk.clone()).unpack(&mut again);
                         let mut part = Block::default();
-                        part.part_of(piece, run.clone());
+                        part.copy_range_from(piece, chunk.clone());
                         prop_assert_eq!(&part, &again);
-                        for (i, d) in run.enumerate() {
+                        for (i, d) in chunk.enumerate() {
                             prop_assert_eq!((again.number(i), again.document(i)), (piece.number(d), piece.document(d)));
                         }
                     }

@@ -1,15 +1,17 @@
-//! Builds a corpus in memory from documents that are not sorted, or from the rows of a sparse matrix.
+//! Building a corpus in memory from unsorted documents or from the rows of a sparse matrix. Start
+//! with [`CorpusBuilder`].
 
 use super::csr::{Csr, CsrIndex, CsrValue};
 use super::{About, Corpus, CorpusWriter, Details, DocumentFields, Vocabulary};
 use crate::error::{Error, Result};
 
-/// The most words that a corpus can have.
+/// Maximum number of words of a corpus.
 pub(super) const MAX_WORDS: u32 = u32::MAX - 1;
 
 /// Builds a corpus in memory, document by document.
 ///
-/// The words of a document come in any order. Counts of the same word are added up, and counts of 0 are dropped.
+/// The words of a document may come in any order. Counts of the same word are added up, and counts
+/// of 0 are dropped.
 ///
 /// ```
 /// use tinylda::CorpusBuilder;
@@ -31,12 +33,14 @@ pub struct CorpusBuilder {
     vocabulary: Option<Vocabulary>,
     /// Number of words that the caller has set.
     words: Option<u32>,
-    /// Least number of words that the documents and matrices so far need.
+    /// Minimum number of words that the documents and matrices so far require.
     words_needed: u32,
     documents: u64,
-    /// The entries of a document as given, and sorted with duplicates added up.
+    /// (word, count) entries of the current document in the order given.
     entries: Vec<(u32, u64)>,
+    /// Word ids of the current document, sorted and without duplicates.
     ids: Vec<u32>,
+    /// Counts of the words in `ids`.
     counts: Vec<u32>,
 }
 
@@ -46,7 +50,8 @@ impl CorpusBuilder {
         CorpusBuilder::default()
     }
 
-    /// Sets the names of the words: the first names word 0. Their number becomes the number of words.
+    /// Sets the names of the words, starting with word 0. The number of names becomes the number of
+    /// words.
     #[must_use]
     pub fn vocabulary<S: AsRef<str>>(mut self, words: impl IntoIterator<Item = S>) -> CorpusBuilder {
         self.vocabulary = Some(words.into_iter().collect());
@@ -55,7 +60,8 @@ impl CorpusBuilder {
 
     /// Sets the number of words W, for a corpus without a vocabulary.
     ///
-    /// By default it is one more than the largest word of any document, or the largest number of columns of any matrix.
+    /// The default is one more than the largest word of any document, or the largest number of
+    /// columns of any matrix.
     #[must_use]
     pub fn words(mut self, words: u32) -> CorpusBuilder {
         self.words = Some(words);
@@ -74,7 +80,8 @@ impl CorpusBuilder {
         self.add_with(Details { name: Some(name), ..Details::default() }, entries)
     }
 
-    /// Adds a document with any details. All documents must have the same kinds of details as the first one.
+    /// Adds a document with any details. All documents must have the same kinds of details as the
+    /// first one.
     pub fn add_with(&mut self, details: Details<'_>, entries: &[(u32, u32)]) -> Result<()> {
         self.entries.clear();
         self.entries.extend(entries.iter().map(|&(word, count)| (word, u64::from(count))));
@@ -83,8 +90,9 @@ impl CorpusBuilder {
 
     /// Adds each row of a matrix as a document.
     ///
-    /// The matrix must have as many columns as the corpus has words where that number has been set. Errors in values count rows
-    /// from the first row of this matrix. The rows before the one that causes an error are added.
+    /// If the number of words has been set, the matrix must have as many columns. Errors in values
+    /// count rows from the first row of this matrix. The rows before the one that causes an error
+    /// are added.
     pub fn add_csr<P: CsrIndex, I: CsrIndex, V: CsrValue>(&mut self, csr: &Csr<'_, P, I, V>) -> Result<()> {
         let columns = csr.check()?;
         if let Some(words) = self.words_set().filter(|&words| words != u64::from(columns)) {
@@ -123,19 +131,19 @@ impl CorpusBuilder {
         writer.finish(words, self.vocabulary.as_ref())
     }
 
-    /// The number of words, where the caller has set it.
+    /// Returns the number of words if the caller has set it, directly or through the vocabulary.
     fn words_set(&self) -> Option<u64> {
         self.vocabulary.as_ref().map(|v| v.len() as u64).or(self.words.map(u64::from))
     }
 
-    /// Adds the document in `entries`; errors name it `row`.
+    /// Adds the document in `entries`. Errors refer to it as row `row`.
     fn add_row(&mut self, row: u64, details: Details<'_>) -> Result<()> {
         let words = self.words_set().unwrap_or(u64::from(u32::MAX)).min(u64::from(MAX_WORDS));
         if let Some(&(word, _)) = self.entries.iter().find(|&&(word, _)| u64::from(word) >= words) {
             return Err(Error::Value {
                 row,
                 column: Some(u64::from(word)),
-                found: "a word beyond the vocabulary".into(),
+                found: "a word outside the vocabulary".into(),
                 expected: format!("a word below {words}"),
             });
         }
@@ -184,9 +192,10 @@ impl CorpusBuilder {
     }
 }
 
-/// Words are matched by name later, so every word needs a name of its own.
+/// Checks that every word has a name and that names are unique, since words are later matched by
+/// name.
 fn check_vocabulary(vocabulary: &Vocabulary) -> Result<()> {
-    let error = |found| Err(Error::out_of_range("vocabulary", found, "a list of different names"));
+    let error = |found| Err(Error::out_of_range("vocabulary", found, "a list of distinct names"));
     if let Some(word) = vocabulary.iter().position(|word| word.trim().is_empty()) {
         return error(format!("one with an empty name for word {word} (counted from 0)"));
     }
@@ -197,6 +206,7 @@ fn check_vocabulary(vocabulary: &Vocabulary) -> Result<()> {
     Ok(())
 }
 
+/// Returns the error for a document with other fields than the first one.
 fn mixed_fields(row: u64, first: DocumentFields, now: DocumentFields) -> Error {
     let (name, given) = if first.names != now.names {
         ("names", now.names)
@@ -262,7 +272,7 @@ mod tests {
         assert!(beyond.contains("row 1, column 3") && beyond.contains("below 3"), "{beyond}");
         let large = text(builder.add_document(&[(1, u32::MAX), (1, 1)]));
         assert!(large.contains("row 1, column 1") && large.contains("4294967296"), "{large}");
-        // Neither of the two was added.
+        // Neither of the two documents was added.
         assert_eq!(builder.build().unwrap().shape().documents, 1);
 
         let mut builder = CorpusBuilder::new();

@@ -1,4 +1,4 @@
-//! A corpus file back into the formats of others, block by block.
+//! Export of a corpus to other formats, block by block. Start with [`convert`].
 
 #[cfg(feature = "npz")]
 mod npz;
@@ -13,7 +13,7 @@ use crate::numbers::push_number;
 use crate::progress::{ProgressCallback, Step};
 use crate::table::{Cell, Column, Table, TableFormat};
 
-/// What a corpus can be turned into.
+/// Format that a corpus can be exported to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CorpusFormat {
     /// UCI bag of words.
@@ -24,14 +24,14 @@ pub enum CorpusFormat {
     SvmLight,
     /// LDA-C.
     LdaC,
-    /// A sparse matrix of scipy (csr), documents as rows.
+    /// SciPy sparse matrix (CSR), documents as rows.
     Npz,
-    /// A table with a row for every document and word: `document`, `word`, `count`.
+    /// Table with the columns `document`, `word` and `count`, and a row for every non-zero.
     Parquet,
 }
 
 impl CorpusFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [CorpusFormat; 6] = [
         CorpusFormat::Uci,
         CorpusFormat::MatrixMarket,
@@ -41,7 +41,7 @@ impl CorpusFormat {
         CorpusFormat::Parquet,
     ];
 
-    /// Its name on the command line.
+    /// Returns the format's name, as used in parameters.
     pub fn name(self) -> &'static str {
         match self {
             CorpusFormat::Uci => "uci",
@@ -53,7 +53,8 @@ impl CorpusFormat {
         }
     }
 
-    /// The format that a file's suffix stands for; `.txt` could be any.
+    /// Returns the format that a file's suffix implies. The suffix `.txt` is ambiguous and gives
+    /// `None`.
     pub fn of_path(path: &Path) -> Option<CorpusFormat> {
         let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match suffix.as_str() {
@@ -67,13 +68,13 @@ impl CorpusFormat {
         })
     }
 
-    /// Whether it can go to a stream: text can.
+    /// Returns whether the format can be written to a stream. Text formats can.
     pub fn streams(self) -> bool {
         !matches!(self, CorpusFormat::Npz | CorpusFormat::Parquet)
     }
 }
 
-/// Writes the corpus in another format to a file, which appears when it is whole.
+/// Writes the corpus in another format to a file, which appears only when it is complete.
 pub fn convert(
     corpus: &Corpus,
     path: impl AsRef<Path>,
@@ -88,7 +89,7 @@ pub fn convert(
         #[cfg(feature = "npz")]
         CorpusFormat::Npz => npz::write_npz(corpus, path, progress),
         #[cfg(not(feature = "npz"))]
-        CorpusFormat::Npz => Err(crate::features::missing("npz", "write", path)),
+        CorpusFormat::Npz => Err(crate::features::missing_feature("npz", "write", path)),
         CorpusFormat::Parquet => write_parquet(corpus, path, progress),
         _ => {
             let mut out = AtomicFile::create(path)?;
@@ -98,7 +99,8 @@ pub fn convert(
     }
 }
 
-/// Writes the corpus as text to anything that can be written to; errors of `out` name `path`. npz and Parquet cannot be streamed.
+/// Writes the corpus in a text format to a writer. Errors in writing to `out` name `path`. The
+/// formats npz and Parquet cannot be streamed and are an error.
 pub fn write_text(
     corpus: &Corpus,
     out: &mut dyn Write,
@@ -124,11 +126,11 @@ pub fn write_text(
         }
         CorpusFormat::SvmLight => |text, _, document| {
             text.push(b'0');
-            pairs(text, document, 1);
+            push_pairs(text, document, 1);
         },
         CorpusFormat::LdaC => |text, _, document| {
             push_number(text, document.words.len() as u64);
-            pairs(text, document, 0);
+            push_pairs(text, document, 0);
         },
         CorpusFormat::Npz | CorpusFormat::Parquet => {
             let expected = format!("a file for {}", format.name());
@@ -136,7 +138,7 @@ pub fn write_text(
                 .with_remedy("write to a file, or choose a text format"));
         }
     };
-    blocks(corpus, progress, &mut |block, _| {
+    for_each_block(corpus, progress, &mut |block, _| {
         for (d, document) in block.iter().enumerate() {
             each(&mut text, block.first_document() + d as u64, document);
         }
@@ -147,7 +149,9 @@ pub fn write_text(
     out.write_all(&text).and_then(|()| out.flush()).map_err(Error::io("write", path))
 }
 
-fn pairs(text: &mut Vec<u8>, document: Document<'_>, first_id: u64) {
+/// Appends ` word:count` for every word of a document, and a line feed. Word ids start at
+/// `first_id`.
+fn push_pairs(text: &mut Vec<u8>, document: Document<'_>, first_id: u64) {
     for (&w, &x) in document.words.iter().zip(document.counts) {
         text.push(b' ');
         push_number(text, u64::from(w) + first_id);
@@ -157,8 +161,8 @@ fn pairs(text: &mut Vec<u8>, document: Document<'_>, first_id: u64) {
     text.push(b'\n');
 }
 
-/// All blocks in order, with their documents' names.
-fn blocks(
+/// Calls `each` with every block and the names of its documents, in order.
+fn for_each_block(
     corpus: &Corpus,
     progress: ProgressCallback<'_>,
     each: &mut dyn FnMut(&Block, &Vocabulary) -> Result<()>,
@@ -175,6 +179,7 @@ fn blocks(
     Ok(())
 }
 
+/// Writes the corpus as a Parquet table. Documents and words without names are numbered from 1.
 fn write_parquet(corpus: &Corpus, path: &Path, progress: ProgressCallback<'_>) -> Result<()> {
     let vocabulary = corpus.vocabulary()?;
     let named = corpus.has_names();
@@ -184,7 +189,7 @@ fn write_parquet(corpus: &Corpus, path: &Path, progress: ProgressCallback<'_>) -
         Column::whole("count"),
     ];
     let mut table = Table::create(path, TableFormat::Parquet, &columns)?;
-    blocks(corpus, progress, &mut |block, names| {
+    for_each_block(corpus, progress, &mut |block, names| {
         for (d, document) in block.iter().enumerate() {
             let first = if named {
                 Cell::Text(names.get(d as u32).unwrap_or_default())
@@ -204,8 +209,8 @@ fn write_parquet(corpus: &Corpus, path: &Path, progress: ProgressCallback<'_>) -
     table.finish().map(drop)
 }
 
-/// Writes strings as lines; a line end within one becomes a blank.
-fn put_lines<'a>(out: &mut AtomicFile, lines: impl Iterator<Item = &'a str>) -> Result<()> {
+/// Writes one line per string. Line breaks within a string become spaces.
+fn write_lines<'a>(out: &mut AtomicFile, lines: impl Iterator<Item = &'a str>) -> Result<()> {
     for line in lines {
         out.put(line.replace(['\n', '\r'], " ").as_bytes())?;
         out.put(b"\n")?;
@@ -213,17 +218,19 @@ fn put_lines<'a>(out: &mut AtomicFile, lines: impl Iterator<Item = &'a str>) -> 
     Ok(())
 }
 
-/// Writes the words, one per line, as the import reads a vocabulary. False where the corpus has none.
+/// Writes the vocabulary, one word per line, in the format that the import reads. Returns `false`
+/// if the corpus has no vocabulary.
 pub fn save_vocabulary(corpus: &Corpus, path: impl AsRef<Path>) -> Result<bool> {
     let path = path.as_ref();
     let Some(vocabulary) = corpus.vocabulary()? else { return Ok(false) };
     let mut out = AtomicFile::create(path)?;
-    put_lines(&mut out, vocabulary.iter())?;
+    write_lines(&mut out, vocabulary.iter())?;
     out.commit()?;
     Ok(true)
 }
 
-/// Writes the documents' names, one per line, as the import reads names. False where the corpus has none.
+/// Writes the documents' names, one per line, in the format that the import reads. Returns `false`
+/// if the corpus has no names.
 pub fn save_names(corpus: &Corpus, path: impl AsRef<Path>) -> Result<bool> {
     let path = path.as_ref();
     if !corpus.has_names() {
@@ -232,7 +239,7 @@ pub fn save_names(corpus: &Corpus, path: impl AsRef<Path>) -> Result<bool> {
     let mut out = AtomicFile::create(path)?;
     let mut reader = corpus.reader();
     for i in 0..corpus.blocks() {
-        put_lines(&mut out, reader.read_names(i)?.iter())?;
+        write_lines(&mut out, reader.read_names(i)?.iter())?;
     }
     out.commit()?;
     Ok(true)

@@ -1,4 +1,5 @@
-//! Corpora from sparse matrices in compressed sparse row (CSR) form, as SciPy and others have them.
+//! Corpora from sparse matrices in compressed sparse row (CSR) form, as in SciPy. Start with
+//! [`Csr`].
 
 use std::fmt::Debug;
 
@@ -8,20 +9,22 @@ use crate::error::{Error, Result};
 
 mod sealed {
     pub trait Index: Copy + std::fmt::Debug {
-        /// The number; `None` if it is negative.
+        /// Returns the index; `None` if it is negative.
         fn index(self) -> Option<u64>;
     }
 
     pub trait Value: Copy + std::fmt::Debug {
-        /// The count; `None` if the value is not a whole number from 0 to 4294967295.
+        /// Returns the count; `None` if the value is not an integer from 0 to 4294967295.
         fn count(self) -> Option<u32>;
     }
 }
 
-/// An integer type for the `indptr` and `indices` of a [`Csr`] matrix: any primitive integer of at most 64 bits.
+/// An integer type for the `indptr` and `indices` of a [`Csr`] matrix: any primitive integer of at
+/// most 64 bits.
 pub trait CsrIndex: sealed::Index {}
 
-/// A number type for the values of a [`Csr`] matrix: any primitive integer of at most 64 bits, `f32` or `f64`.
+/// A number type for the values of a [`Csr`] matrix: any primitive integer of at most 64 bits,
+/// `f32` or `f64`.
 pub trait CsrValue: sealed::Value {}
 
 macro_rules! integers {
@@ -56,10 +59,12 @@ macro_rules! floats {
 }
 floats!(f32 f64);
 
-/// A matrix in compressed sparse row (CSR) form, whose rows are documents and whose columns are words.
+/// A matrix in compressed sparse row (CSR) form, whose rows are documents and whose columns are
+/// words.
 ///
-/// Row `r` has its column indices in `indices[indptr[r]..indptr[r + 1]]` and its values at the same positions of `data`. They
-/// may come in any order. Values of the same column are added up, and zeros are dropped.
+/// Row `r` has its column indices in `indices[indptr[r]..indptr[r + 1]]` and its values at the same
+/// positions of `data`. They may come in any order. Values of the same column are added up, and
+/// zeros are dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Csr<'a, P, I, V> {
     indptr: &'a [P],
@@ -71,7 +76,8 @@ pub struct Csr<'a, P, I, V> {
 }
 
 impl<'a, P: CsrIndex, I: CsrIndex, V: CsrValue> Csr<'a, P, I, V> {
-    /// Takes the three arrays and the number of columns. Nothing is checked yet.
+    /// Creates a matrix from its three arrays and the number of columns. The arrays are checked
+    /// when the matrix is used.
     pub fn new(indptr: &'a [P], indices: &'a [I], data: &'a [V], columns: usize) -> Csr<'a, P, I, V> {
         Csr { indptr, indices, data, columns, names: None, labels: None }
     }
@@ -90,7 +96,7 @@ impl<'a, P: CsrIndex, I: CsrIndex, V: CsrValue> Csr<'a, P, I, V> {
         self
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.indptr.len().saturating_sub(1)
     }
@@ -129,7 +135,8 @@ impl<'a, P: CsrIndex, I: CsrIndex, V: CsrValue> Csr<'a, P, I, V> {
         columns.ok_or_else(|| Error::out_of_range("columns", self.columns, format!("at most {MAX_WORDS}")))
     }
 
-    /// Appends the entries of a row, as they come. The matrix has been checked.
+    /// Appends the (column, count) entries of a row in the order of the arrays. The matrix must
+    /// have been [checked](Csr::check).
     pub(super) fn read_row(&self, row: usize, columns: u32, entries: &mut Vec<(u32, u64)>) -> Result<()> {
         let bound = |i: usize| {
             let bound = self.indptr.get(i).and_then(|p| p.index()).unwrap_or(0);
@@ -156,7 +163,7 @@ impl<'a, P: CsrIndex, I: CsrIndex, V: CsrValue> Csr<'a, P, I, V> {
         Ok(())
     }
 
-    /// The name and the label of a row.
+    /// Returns the name and the label of a row.
     pub(super) fn details(&self, row: usize) -> Details<'a> {
         let get = |list: Option<&'a Vocabulary>| list.map(|list| list.get(row as u32).unwrap_or_default());
         Details { name: get(self.names), label: get(self.labels), place: None }
@@ -166,9 +173,9 @@ impl<'a, P: CsrIndex, I: CsrIndex, V: CsrValue> Csr<'a, P, I, V> {
 impl Corpus {
     /// Builds a corpus in memory from a sparse matrix, with a document for each row.
     ///
-    /// A value that is not a whole number from 0 to 4294967295 and a column index beyond the matrix are an [`Error::Value`] with
-    /// their row and column. For a corpus with a vocabulary, or of several matrices, see
-    /// [`CorpusBuilder::add_csr`](crate::CorpusBuilder::add_csr).
+    /// A value that is not an integer from 0 to 4294967295, or a column index outside the matrix,
+    /// is an [`Error::Value`] with its row and column. For a corpus with a vocabulary, or from
+    /// several matrices, see [`CorpusBuilder::add_csr`](crate::CorpusBuilder::add_csr).
     ///
     /// ```
     /// use tinylda::corpus::Csr;
@@ -212,7 +219,7 @@ mod tests {
 
     type Rows = Vec<BTreeMap<u32, u32>>;
 
-    /// What the writer makes of the rows, as the bytes of a file.
+    /// Returns the bytes of the file that `CorpusWriter` writes for the rows.
     fn written(rows: &Rows) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.tlc");
@@ -233,7 +240,8 @@ mod tests {
         data: Vec<u32>,
     }
 
-    /// The rows as arrays. Each entry comes in parts, with zeros between them, in an order that `noise` determines.
+    /// Converts rows to arrays. Each entry is split into parts, with zeros in between, in an order
+    /// that `noise` determines.
     fn arrays(rows: &Rows, noise: &[u32]) -> Arrays {
         let mut noise = noise.iter().copied().cycle();
         let mut next = || noise.next().unwrap_or(0);
@@ -257,7 +265,7 @@ mod tests {
         arrays
     }
 
-    /// The same arrays in other types.
+    /// Converts the arrays to other number types and returns the bytes of the resulting corpus.
     fn bytes_as<P, I, V>(arrays: &Arrays) -> Vec<u8>
     where
         P: CsrIndex + TryFrom<u32, Error: Debug>,
@@ -328,7 +336,7 @@ mod tests {
         assert!(text.contains("row 1 (counted from 0)") && text.contains("-4"), "{text}");
         let text = refused(&Csr::new(&indptr, &[0, 3, 3], &[1, u32::MAX, 1], 5));
         assert!(text.contains("row 1, column 3") && text.contains("4294967296"), "{text}");
-        // What adds up to 0 is no entry.
+        // Zeros are not entries.
         let corpus = Corpus::from_csr(&Csr::new(&indptr, &indices, &[0.0, -0.0, 0.0], 5)).unwrap();
         assert_eq!((corpus.shape().nonzeros, corpus.shape().documents), (0, 2));
     }

@@ -1,36 +1,46 @@
-//! The layout of a corpus file, versions 1 and 2. `docs/FORMAT.md` is normative; this file is where code and page meet.
+//! The layout of a corpus file, versions 1 and 2. `docs/FORMAT.md` is the specification.
 //!
 //! ```text
 //! FILE   := HEADER BLOCK* WORDS [VOCABULARY] [ABOUT] INDEX FOOTER
 //! BLOCK  := DOCUMENTS [NAMES] [LABELS] [PLACES]
 //! ```
-//! Labels, places and the words about the corpus are version 2; a corpus without them is written as version 1.
-//! All numbers are little-endian. Every byte is covered by a checksum (CRC-32, IEEE) and no byte is left over.
+//! Labels, places and metadata (`ABOUT`) require version 2; a corpus without them is written as
+//! version 1. All numbers are little-endian. Every byte is covered by a checksum (CRC-32, IEEE),
+//! and there are no unused bytes.
+//!
+//! This module reads and writes the header, the index and the footer; the contents of blocks are in
+//! `block`. Start with [`read_directory`].
 
 use super::Shape;
 use crate::error::{Error, Position, Result, Template};
 use crate::files::ByteSource;
 
-/// The first eight bytes. Like PNG's, they show at once when a transfer has changed line ends or the eighth bit.
+/// First eight bytes of a corpus file. Like PNG's signature, they reveal a transfer that changed
+/// line endings or cleared the eighth bit.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89TLC\r\n\x1a\n";
-/// The newest version.
+/// Newest version of the format.
 pub(crate) const VERSION: u32 = 2;
+/// Size of the header in bytes.
 pub(crate) const HEADER_BYTES: u64 = 16;
+/// Last eight bytes of a corpus file.
 const END_MAGIC: [u8; 8] = *b"TLC-END\n";
+/// Size of the footer in bytes.
 const FOOTER_BYTES: u64 = 80;
 
-/// Bytes of a block's line in the index.
+/// Returns the size in bytes of a block's entry in the index.
 const fn entry_bytes(version: u32) -> u64 {
     if version == 1 { 48 } else { 64 }
 }
 
-/// A block is closed at the first document that brings it to this many bytes once decoded
-/// (8 per non-zero, 8 per document, the bytes of names and labels, and 16 per place).
+/// Target size of a decoded block in bytes.
+///
+/// A block ends with the first document that reaches it. The size counts 8 bytes per non-zero, 8
+/// per document, the bytes of names and labels, and 16 per place.
 pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
 
-/// One block's line in the index.
+/// Entry of a block in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct BlockEntry {
     pub(crate) offset: u64,
     pub(crate) first_document: u64,
     pub(crate) tokens: u64,
@@ -46,52 +56,53 @@ pub(crate) struct Entry {
     pub(crate) places_crc: u32,
 }
 
-impl Entry {
-    /// All bytes of the block.
+impl BlockEntry {
+    /// Returns the size of the whole block in bytes.
     pub(crate) fn length(&self) -> u64 {
-        u64::from(self.bytes) + self.strings()
+        u64::from(self.bytes) + self.details_bytes()
     }
 
-    /// The bytes that are not documents: names, labels and places.
-    pub(crate) fn strings(&self) -> u64 {
+    /// Returns the size in bytes of the block's names, labels and places.
+    pub(crate) fn details_bytes(&self) -> u64 {
         u64::from(self.names_bytes) + u64::from(self.labels_bytes) + u64::from(self.places_bytes)
     }
 }
 
-/// What a corpus may have besides documents and words.
+/// Optional parts of a corpus, besides the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a part of the file that is there or not")]
-pub(crate) struct Parts {
+#[allow(clippy::struct_excessive_bools, reason = "each is an optional part of the file")]
+pub(crate) struct CorpusParts {
     pub(crate) names: bool,
     pub(crate) labels: bool,
     pub(crate) places: bool,
     pub(crate) about: bool,
 }
 
-impl Parts {
-    /// The lowest version that has them all.
+impl CorpusParts {
+    /// Returns the lowest version of the format that supports all parts present.
     pub(crate) fn version(self) -> u32 {
         if self.labels || self.places || self.about { 2 } else { 1 }
     }
 }
 
-/// All that is known of a corpus file without reading its blocks.
+/// Everything that is known about a corpus file without reading its blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
     pub(crate) shape: Shape,
     pub(crate) has_vocabulary: bool,
-    pub(crate) parts: Parts,
+    pub(crate) parts: CorpusParts,
     pub(crate) words_offset: u64,
     pub(crate) words_crc: u32,
     pub(crate) vocabulary_bytes: u64,
     pub(crate) vocabulary_crc: u32,
     pub(crate) about_bytes: u32,
     pub(crate) about_crc: u32,
-    pub(crate) entries: Vec<Entry>,
-    /// The footer's checksum, which covers all others: it stands for the whole content.
+    pub(crate) entries: Vec<BlockEntry>,
+    /// Checksum of the footer. It covers all other checksums and so identifies the whole content.
     pub(crate) fingerprint: u32,
 }
 
+/// Returns the header of a corpus file.
 pub(crate) fn header(version: u32) -> [u8; HEADER_BYTES as usize] {
     let mut h = [0; HEADER_BYTES as usize];
     h[..8].copy_from_slice(&MAGIC);
@@ -101,10 +112,10 @@ pub(crate) fn header(version: u32) -> [u8; HEADER_BYTES as usize] {
     h
 }
 
-/// Numbers one after another.
-struct Cursor<'a>(&'a [u8]);
+/// Reads little-endian numbers one after another. Missing bytes are read as zeros.
+struct NumberCursor<'a>(&'a [u8]);
 
-impl Cursor<'_> {
+impl NumberCursor<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut out = [0; N];
         let (head, rest) = self.0.split_at(N.min(self.0.len()));
@@ -120,7 +131,7 @@ impl Cursor<'_> {
     }
 }
 
-/// The index and the footer, as they stand at the end of the file.
+/// Returns the index and the footer: the last bytes of the file.
 pub(crate) fn tail(d: &Directory) -> Vec<u8> {
     let version = d.parts.version();
     let mut out = Vec::with_capacity(d.entries.len() * entry_bytes(version) as usize + FOOTER_BYTES as usize);
@@ -155,17 +166,17 @@ pub(crate) fn tail(d: &Directory) -> Vec<u8> {
     out
 }
 
-/// An error about a damaged corpus, with the byte that it was found at.
+/// Returns the error for a corpus that is damaged at a byte.
 fn damaged(source: ByteSource<'_>, byte: u64, found: &str) -> Error {
     Error::damaged_corpus(source.origin(), Position::Byte(byte), found)
 }
 
-/// Fills `buffer` with bytes from `offset` on.
+/// Fills `buffer` with the bytes that start at `offset`.
 fn fill(source: ByteSource<'_>, buffer: &mut [u8], offset: u64) -> Result<()> {
     source.read_exact_at(buffer, offset).map_err(Error::io("read", source.origin()))
 }
 
-/// Checks the first bytes, and returns the version.
+/// Checks the header and returns the version.
 fn read_header(source: ByteSource<'_>, length: u64) -> Result<u32> {
     let mut h = [0; HEADER_BYTES as usize];
     let start = length.min(HEADER_BYTES) as usize;
@@ -180,7 +191,7 @@ fn read_header(source: ByteSource<'_>, length: u64) -> Result<u32> {
     if length < HEADER_BYTES + FOOTER_BYTES {
         return Err(damaged(source, length, "it ends inside its header"));
     }
-    let mut c = Cursor(&h[8..]);
+    let mut c = NumberCursor(&h[8..]);
     let (version, crc) = (c.u32(), c.u32());
     if crc != crc32fast::hash(&h[..12]) {
         return Err(damaged(source, 8, "the header's checksum is wrong"));
@@ -196,12 +207,12 @@ fn read_header(source: ByteSource<'_>, length: u64) -> Result<u32> {
     Ok(version)
 }
 
-/// What the footer says, and where the sections begin that follow from it.
+/// Contents of the footer, and the offsets of sections that follow from them.
 struct Footer {
     shape: Shape,
     blocks: u64,
     has_vocabulary: bool,
-    parts: Parts,
+    parts: CorpusParts,
     vocabulary_bytes: u64,
     words_crc: u32,
     vocabulary_crc: u32,
@@ -219,9 +230,9 @@ fn read_footer(source: ByteSource<'_>, length: u64, version: u32) -> Result<Foot
     let mut f = [0; FOOTER_BYTES as usize];
     fill(source, &mut f, offset)?;
     if f[72..] != END_MAGIC {
-        return Err(damaged(source, length, "its end is missing, so it was cut short or not finished"));
+        return Err(damaged(source, length, "its end is missing, so it was cut short or never completed"));
     }
-    let mut c = Cursor(&f);
+    let mut c = NumberCursor(&f);
     let (documents, nonzeros, tokens, blocks, vocabulary_bytes) =
         (c.u64(), c.u64(), c.u64(), c.u64(), c.u64());
     let (words, flags, words_crc, vocabulary_crc, index_crc) = (c.u32(), c.u32(), c.u32(), c.u32(), c.u32());
@@ -229,7 +240,7 @@ fn read_footer(source: ByteSource<'_>, length: u64, version: u32) -> Result<Foot
     if fingerprint != crc32fast::hash(&f[..68]) {
         return Err(damaged(source, offset, "the footer's checksum is wrong"));
     }
-    let parts = Parts {
+    let parts = CorpusParts {
         names: flags & 2 != 0,
         labels: flags & 4 != 0,
         places: flags & 8 != 0,
@@ -271,7 +282,7 @@ fn read_footer(source: ByteSource<'_>, length: u64, version: u32) -> Result<Foot
 }
 
 /// Reads the index and checks it against the footer.
-fn read_index(source: ByteSource<'_>, length: u64, version: u32, footer: &Footer) -> Result<Vec<Entry>> {
+fn read_index(source: ByteSource<'_>, length: u64, version: u32, footer: &Footer) -> Result<Vec<BlockEntry>> {
     let offset = footer.index_offset;
     let bytes = usize::try_from(length - FOOTER_BYTES - offset)
         .map_err(|_| damaged(source, offset, "the index is too long"))?;
@@ -280,10 +291,10 @@ fn read_index(source: ByteSource<'_>, length: u64, version: u32, footer: &Footer
     if footer.index_crc != crc32fast::hash(index) {
         return Err(damaged(source, offset, "the index's checksum is wrong"));
     }
-    let mut c = Cursor(index);
-    let more = |c: &mut Cursor<'_>| if version > 1 { c.u32() } else { 0 };
-    let entries: Vec<Entry> = (0..footer.blocks)
-        .map(|_| Entry {
+    let mut c = NumberCursor(index);
+    let more = |c: &mut NumberCursor<'_>| if version > 1 { c.u32() } else { 0 };
+    let entries: Vec<BlockEntry> = (0..footer.blocks)
+        .map(|_| BlockEntry {
             offset: c.u64(),
             first_document: c.u64(),
             tokens: c.u64(),
@@ -309,7 +320,7 @@ fn read_index(source: ByteSource<'_>, length: u64, version: u32, footer: &Footer
             || !fits(parts.labels, e.labels_bytes)
             || !fits(parts.places, e.places_bytes)
         {
-            return Err(damaged(source, offset, "the blocks of the index do not follow one another"));
+            return Err(damaged(source, offset, "the blocks of the index are not contiguous"));
         }
         at = at.saturating_add(e.length());
         first += u64::from(e.documents);
@@ -322,7 +333,7 @@ fn read_index(source: ByteSource<'_>, length: u64, version: u32, footer: &Footer
     Ok(entries)
 }
 
-/// Reads and checks header, index and footer of a corpus of `length` bytes.
+/// Reads and checks the header, the index and the footer of a corpus of `length` bytes.
 pub(crate) fn read_directory(source: ByteSource<'_>, length: u64) -> Result<Directory> {
     let version = read_header(source, length)?;
     let footer = read_footer(source, length, version)?;
@@ -342,7 +353,7 @@ pub(crate) fn read_directory(source: ByteSource<'_>, length: u64) -> Result<Dire
     })
 }
 
-/// A word on what else the file may be, from its first bytes.
+/// Returns a hint about what a file that is not a corpus may be, judging by its first bytes.
 fn kind_hint(start: &[u8], length: u64) -> Template {
     let text = || {
         start

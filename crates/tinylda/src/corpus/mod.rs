@@ -1,15 +1,20 @@
-//! The corpus: documents as lists of (word, count), in blocks, in a file or in memory. Nothing here depends on topics.
+//! The corpus: documents as lists of (word, count), in blocks, in a file or in memory.
+//!
+//! Nothing here depends on topics. Start with [`Corpus`] to read and [`CorpusBuilder`] to build
+//! one.
 //!
 //! | module | content |
 //! |---|---|
-//! | `ingest/` | reads data in other formats and writes a corpus file |
+//! | `ingest/` | imports data in other formats into a corpus file |
 //! | `builder`, `csr` | builds a corpus in memory from documents or from a sparse matrix |
 //! | `writer`, `reader` | writes and reads a corpus, document by document and block by block |
 //! | `source` | the bytes of a corpus: a file or memory |
 //! | `format`, `block`, `pack` | layout of the bytes (see `docs/FORMAT.md`) |
-//! | `place`, `about` | positions of the documents' texts, how the corpus was made |
+//! | `place`, `about` | positions of the documents' texts, metadata on how the corpus was made |
+//! | `sizes` | sizes of blocks and pieces, for the memory plan |
 //! | `stats` | document lengths, unused words |
-//! | `split` | a training and a test corpus |
+//! | `vocab` | the words' names |
+//! | `split` | divides a corpus into a training and a test part |
 //! | `synth` | synthetic corpora of any size |
 //! | `uci`, `convert` | export to UCI text and other formats |
 
@@ -46,21 +51,21 @@ pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
 pub use writer::{CorpusWriter, Details, DocumentFields};
 
-pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, Packed};
+pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, PackedDocuments};
 pub(crate) use format::MAGIC;
 #[cfg(test)]
-pub(crate) use sizes::Longest;
+pub(crate) use sizes::LongestDocuments;
 pub(crate) use sizes::PieceSizes;
 
 /// The size of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// D, the number of documents, empty ones included.
+    /// Number of documents, D, including empty ones.
     pub documents: u64,
-    /// W, the number of words, those that never occur included.
+    /// Number of words, W, including those that never occur.
     pub words: u32,
-    /// NNZ, the number of different (document, word) pairs.
+    /// Number of distinct (document, word) pairs, NNZ.
     pub nonzeros: u64,
-    /// N, the sum of all counts.
+    /// Number of tokens, N: the sum of all counts.
     pub tokens: u64,
 }

@@ -1,20 +1,24 @@
-//! Where a document's text stands: a report can show a document whose text is not stored.
+//! Positions of the documents' texts in their files, so that a report can show texts that the
+//! corpus does not store.
 
 use super::pack::{pack, unpack};
 
-/// A text in a file, after decompression.
+/// Position of a document's text in a file, after decompression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextPlace {
-    /// Which of the corpus's sources (see [`About`](super::About)), from 0.
+    /// Index of the source in [`About::sources`](super::About::sources), counted from 0.
     pub source: u32,
-    /// The first byte, from 0, of the unpacked file.
+    /// Offset of the first byte in the decompressed file.
     pub offset: u64,
-    /// How many bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
-/// Appends places: the sources, then how far each is from the end of the one before (mod 2^64, high and low half), then the
-/// lengths, all packed. Texts that follow one another so take a few bytes.
+/// Appends the encoded places to `out`.
+///
+/// The encoding is: the sources; then the distance of each offset from the end of the previous
+/// place, modulo 2^64, as high and low halves; then the lengths. Each sequence is [packed](pack),
+/// so that consecutive texts take only a few bytes.
 pub(crate) fn pack_places(places: &[TextPlace], scratch: &mut Vec<u32>, out: &mut Vec<u8>) {
     let mut put = |values: &mut dyn Iterator<Item = u32>| {
         scratch.clear();
@@ -35,7 +39,8 @@ pub(crate) fn pack_places(places: &[TextPlace], scratch: &mut Vec<u32>, out: &mu
     put(&mut places.iter().map(|p| p.length));
 }
 
-/// Reads what [`pack_places`] wrote, all bytes of it; `None` where they are not that.
+/// Reads `n` places that [`pack_places`] wrote. Returns `None` if the bytes are invalid or not used
+/// up.
 pub(crate) fn unpack_places(bytes: &[u8], n: usize) -> Option<Vec<TextPlace>> {
     let (mut sources, mut high, mut low, mut lengths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;

@@ -1,11 +1,12 @@
-//! Reading a corpus. Opening it checks everything except the blocks; each block is checked when it is read.
+//! Reading a corpus. Opening it checks everything except the blocks; each block is checked when it
+//! is read. Start with [`Corpus`]; the layout of the bytes is in `format` and `block`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use super::about::About;
-use super::block::{Block, decode, pieces};
-use super::format::{self, Directory, Entry};
+use super::block::{Block, decode, piece_count};
+use super::format::{self, BlockEntry, Directory};
 use super::pack::{GROUP, pack_lengths, unpack, unpack_strings};
 use super::place::{self, TextPlace};
 use super::source::CorpusSource;
@@ -14,26 +15,27 @@ use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, ByteSource, MEMORY};
 use crate::memory;
 
-/// Bytes copied at a time when a corpus is saved.
+/// Number of bytes copied at a time when a corpus is saved.
 const COPY_BYTES: u64 = 1 << 20;
 
 /// A corpus: documents as lists of (word, count), in a file or in memory.
 ///
-/// Reading takes `&self`, and each thread can have a [`reader`](Corpus::reader) of its own.
+/// Reading takes `&self`, and each thread can have its own [`reader`](Corpus::reader).
 ///
-/// A corpus in memory comes from a [`CorpusBuilder`](crate::CorpusBuilder), from the arrays of a sparse matrix
-/// ([`Corpus::from_csr`]), or from the bytes of a corpus file ([`Corpus::from_bytes`]). It has the same bytes as the file that
-/// [`save`](Corpus::save) writes, and everything that takes a `&Corpus` works with it.
+/// A corpus in memory comes from a [`CorpusBuilder`](crate::CorpusBuilder), from the arrays of a
+/// sparse matrix ([`Corpus::from_csr`]), or from the bytes of a corpus file
+/// ([`Corpus::from_bytes`]). It has the same bytes as the file that [`save`](Corpus::save) writes,
+/// and everything that takes a `&Corpus` works with it.
 #[derive(Debug)]
 pub struct Corpus {
     source: CorpusSource,
     directory: Directory,
 }
 
-/// How often each word occurs.
+/// Total numbers of occurrences of each word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordTotals {
-    /// Tokens of each word, n_w.
+    /// Number of tokens of each word, n_w.
     pub tokens: Vec<u64>,
     /// Number of documents in which each word occurs.
     pub documents: Vec<u64>,
@@ -73,14 +75,14 @@ impl Corpus {
 
     /// Returns all bytes of the corpus, as in its file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = memory::room(self.bytes())?;
+        let mut bytes = memory::try_with_capacity(self.bytes())?;
         bytes.resize(self.bytes() as usize, 0);
         let source = self.source.bytes();
         source.read_exact_at(&mut bytes, 0).map_err(Error::io("read", source.origin()))?;
         Ok(bytes)
     }
 
-    /// Writes the corpus to a file, which appears when it is complete.
+    /// Writes the corpus to a file, which appears only when it is complete.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let mut out = AtomicFile::create(path.as_ref())?;
         let (source, mut buffer, mut position) = (self.source.bytes(), Vec::new(), 0);
@@ -93,100 +95,105 @@ impl Corpus {
         out.commit()
     }
 
-    /// The path of the file, as it was given; `None` for a corpus in memory.
+    /// Returns the path of the file as it was given; `None` for a corpus in memory.
     pub fn path(&self) -> Option<&Path> {
         self.source.path()
     }
-    /// The path of the file, or a name that stands for memory: for errors.
+    /// Returns the name of the corpus to use in errors: the path of the file, or [`MEMORY`].
     pub(crate) fn origin(&self) -> &Path {
         self.path().unwrap_or(Path::new(MEMORY))
     }
-    /// The name of the file without its folder; empty for a corpus in memory.
+    /// Returns the name of the file without its folder; empty for a corpus in memory.
     pub(crate) fn file_name(&self) -> String {
         let name = self.path().and_then(Path::file_name);
         name.unwrap_or_default().to_string_lossy().into_owned()
     }
-    /// Bytes of memory that the corpus holds while it is open: its index, and all of its bytes where it is not in a file.
+    /// Returns the memory in bytes that the open corpus holds: its index and, for a corpus in
+    /// memory, all of its bytes.
     pub fn memory_bytes(&self) -> u64 {
-        self.source.memory_bytes() + (self.directory.entries.capacity() * size_of::<Entry>()) as u64
+        self.source.memory_bytes() + (self.directory.entries.capacity() * size_of::<BlockEntry>()) as u64
     }
-    /// Documents, words, non-zeros and tokens.
+    /// Returns the numbers of documents, words, non-zeros and tokens.
     pub fn shape(&self) -> Shape {
         self.directory.shape
     }
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.directory.entries.len()
     }
-    /// Size in bytes, of the file or in memory.
+    /// Returns the size of the corpus in bytes, in the file or in memory.
     pub fn bytes(&self) -> u64 {
         self.source.length()
     }
-    /// Size of the documents in bytes, without vocabulary, names, labels, places and metadata.
+    /// Returns the size of the corpus in bytes without vocabulary, names, labels, places and
+    /// metadata.
     pub fn bytes_without_strings(&self) -> u64 {
-        let strings: u64 = self.directory.entries.iter().map(Entry::strings).sum();
+        let strings: u64 = self.directory.entries.iter().map(BlockEntry::details_bytes).sum();
         self.bytes() - self.directory.vocabulary_bytes - u64::from(self.directory.about_bytes) - strings
     }
-    /// Eight hexadecimal digits that identify the content: the CRC-32 of the footer, which has the checksums of all parts.
+    /// Returns eight hexadecimal digits that identify the content: the CRC-32 of the footer, which
+    /// contains the checksums of all parts.
     pub fn fingerprint(&self) -> String {
         format!("{:08x}", self.directory.fingerprint)
     }
-    /// Whether the documents have names.
+    /// Returns whether the documents have names.
     pub fn has_names(&self) -> bool {
         self.directory.parts.names
     }
-    /// Whether the documents have labels.
+    /// Returns whether the documents have labels.
     pub fn has_labels(&self) -> bool {
         self.directory.parts.labels
     }
-    /// Whether the positions of the documents' texts are known.
+    /// Returns whether the positions of the documents' texts are known.
     pub fn has_places(&self) -> bool {
         self.directory.parts.places
     }
-    /// Whether the words have names.
+    /// Returns whether the corpus has a vocabulary.
     pub fn has_vocabulary(&self) -> bool {
         self.directory.has_vocabulary
     }
-    /// Number of documents and of non-zeros of block `i`.
+    /// Returns the numbers of documents and non-zeros of block `i`.
     pub(crate) fn block_size(&self, i: usize) -> (u32, u32) {
         (self.directory.entries[i].documents, self.directory.entries[i].nonzeros)
     }
-    /// Number of pieces that block `i` is cut into, so that each has about `size` non-zeros.
+    /// Returns the number of pieces of about `size` non-zeros that block `i` is divided into; 1
+    /// without a size.
     pub(crate) fn block_pieces(&self, i: usize, size: Option<u64>) -> u64 {
         let (documents, nonzeros) = self.block_size(i);
-        size.map_or(1, |size| pieces(documents, nonzeros, size))
+        size.map_or(1, |size| piece_count(documents, nonzeros, size))
     }
-    /// The number of block `i`'s first document, from 0.
+    /// Returns the number of block `i`'s first document, counted from 0.
     pub(crate) fn block_start(&self, i: usize) -> u64 {
         self.directory.entries[i].first_document
     }
-    /// Returns the numbers of block `i`'s documents.
+    /// Returns the range of the numbers of block `i`'s documents, counted from 0.
     pub(crate) fn block_documents(&self, i: usize) -> std::ops::Range<u64> {
         let first = self.directory.entries[i].first_document;
         first..first + u64::from(self.directory.entries[i].documents)
     }
-    /// The block that document `d` (from 0) is in.
+    /// Returns the block that contains document `d`, counted from 0.
     pub(crate) fn block_of(&self, d: u64) -> Option<usize> {
         let after = self.directory.entries.partition_point(|e| e.first_document <= d);
         after.checked_sub(1).filter(|_| d < self.directory.shape.documents)
     }
-    /// Number of tokens of block `i`.
+    /// Returns the number of tokens of block `i`.
     pub(crate) fn block_tokens(&self, i: usize) -> u64 {
         self.directory.entries[i].tokens
     }
 
-    /// Size in bytes of block `i` in the file, without names, labels and places.
+    /// Returns the encoded size in bytes of block `i` without names, labels and places.
     pub(crate) fn block_bytes(&self, i: usize) -> u64 {
         u64::from(self.directory.entries[i].bytes)
     }
 
+    /// Returns the error for a corpus that is damaged at a byte.
     fn damaged(&self, offset: u64, found: impl Into<String>) -> Error {
         Error::damaged_corpus(self.origin(), Position::Byte(offset), found)
     }
 
-    /// Reads and checks a section. A file is read into `buffer`.
-    fn section<'b>(&'b self, section: &Section<'_>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
-        let Section { offset, bytes, crc, name } = *section;
+    /// Reads a section and verifies its checksum. A file is read into `buffer`.
+    fn section<'b>(&'b self, section: &CheckedSection<'_>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        let CheckedSection { offset, bytes, crc, name } = *section;
         let length =
             usize::try_from(bytes).map_err(|_| self.damaged(offset, format!("{name} is too long")))?;
         let source = self.source.bytes();
@@ -204,12 +211,16 @@ impl Corpus {
             return Ok(None);
         }
         let offset = d.words_offset + 16 * u64::from(d.shape.words);
-        let section =
-            Section { offset, bytes: d.vocabulary_bytes, crc: d.vocabulary_crc, name: "the vocabulary" };
+        let section = CheckedSection {
+            offset,
+            bytes: d.vocabulary_bytes,
+            crc: d.vocabulary_crc,
+            name: "the vocabulary",
+        };
         let mut bytes = Vec::new();
         let length = self.section(&section, &mut bytes)?.len();
         if bytes.len() != length {
-            // The bytes of a corpus in memory are not copied when they are read.
+            // The bytes of a corpus in memory are not copied into the buffer.
             bytes = self.section(&section, &mut Vec::new())?.to_vec();
         }
         let (text, ends) = unpack_strings(bytes, d.shape.words as usize)
@@ -217,10 +228,12 @@ impl Corpus {
         Ok(Some(Vocabulary::from_parts(text, ends)))
     }
 
-    /// Whether the corpus has exactly these words, in this order. Its own vocabulary is read, but not held in memory.
+    /// Returns whether the vocabulary consists of exactly these words, in this order. The
+    /// vocabulary is compared in chunks and never held in memory.
     pub(crate) fn has_words(&self, words: &Vocabulary) -> Result<bool> {
-        /// Words or bytes that are compared at a time; lengths are packed in groups, which must not be cut.
-        const SOME: usize = GROUP << 10;
+        /// Number of words or bytes compared at a time. It is a multiple of [`GROUP`], since the
+        /// lengths of words are packed in groups.
+        const CHUNK: usize = GROUP << 10;
         let d = &self.directory;
         if !d.has_vocabulary || words.len() != d.shape.words as usize {
             return Ok(false);
@@ -240,41 +253,43 @@ impl Corpus {
             Ok::<bool, Error>(buffer == bytes)
         };
         let mut rest = words.iter();
-        for _ in 0..words.len().div_ceil(SOME) {
+        for _ in 0..words.len().div_ceil(CHUNK) {
             let mut packed = Vec::new();
-            pack_lengths(rest.by_ref().take(SOME), &mut packed);
+            pack_lengths(rest.by_ref().take(CHUNK), &mut packed);
             if !same(&packed)? {
                 return Ok(false);
             }
         }
-        for some in words.parts().0.as_bytes().chunks(SOME) {
-            if !same(some)? {
+        for chunk in words.parts().0.as_bytes().chunks(CHUNK) {
+            if !same(chunk)? {
                 return Ok(false);
             }
         }
         Ok(offset == end && crc.finalize() == d.vocabulary_crc)
     }
 
-    /// Bytes of memory for reading the largest block.
+    /// Returns the memory in bytes for reading the largest block, encoded and decoded.
     pub(crate) fn block_buffer_bytes(&self) -> u64 {
         let entries = self.directory.entries.iter();
         let bytes =
-            |e: &Entry| u64::from(e.bytes) + Block::bytes(u64::from(e.documents), u64::from(e.nonzeros));
+            |e: &BlockEntry| u64::from(e.bytes) + Block::bytes(u64::from(e.documents), u64::from(e.nonzeros));
         entries.map(bytes).max().unwrap_or(0)
     }
 
-    /// Bytes of the vocabulary's text.
+    /// Returns the size of the vocabulary section in bytes, mostly text.
     pub(crate) fn vocabulary_text_bytes(&self) -> u64 {
         self.directory.vocabulary_bytes
     }
 
-    /// Bytes of memory that [`vocabulary`](Corpus::vocabulary) takes: the text once, an end and for a while a length per word.
+    /// Returns the peak memory in bytes of [`vocabulary`](Corpus::vocabulary): the text, and for
+    /// each word its end (8 bytes) and temporarily its length (4 bytes).
     pub fn vocabulary_bytes(&self) -> u64 {
         let words = if self.directory.has_vocabulary { u64::from(self.directory.shape.words) } else { 0 };
         self.directory.vocabulary_bytes + 12 * words
     }
 
-    /// Reads how the corpus was made: its text pipeline and the files of its texts. Empty if that is not known.
+    /// Reads the metadata on how the corpus was made: its text pipeline and the files of its texts.
+    /// It is empty if that is not known.
     pub fn about(&self) -> Result<About> {
         let d = &self.directory;
         if !d.parts.about {
@@ -282,16 +297,17 @@ impl Corpus {
         }
         let offset = d.words_offset + 16 * u64::from(d.shape.words) + d.vocabulary_bytes;
         let bytes = u64::from(d.about_bytes);
-        let section = Section { offset, bytes, crc: d.about_crc, name: "how it was made" };
+        let section = CheckedSection { offset, bytes, crc: d.about_crc, name: "the metadata" };
         serde_json::from_slice(self.section(&section, &mut Vec::new())?)
-            .map_err(|e| self.damaged(offset, format!("how it was made cannot be read ({e})")))
+            .map_err(|e| self.damaged(offset, format!("the metadata cannot be read ({e})")))
     }
 
-    /// Reads how often each word occurs.
+    /// Reads the numbers of occurrences of each word.
     pub fn word_totals(&self) -> Result<WordTotals> {
         let d = &self.directory;
         let bytes = 16 * u64::from(d.shape.words);
-        let section = Section { offset: d.words_offset, bytes, crc: d.words_crc, name: "the word totals" };
+        let section =
+            CheckedSection { offset: d.words_offset, bytes, crc: d.words_crc, name: "the word totals" };
         let mut buffer = Vec::new();
         let bytes = self.section(&section, &mut buffer)?;
         let mut numbers = bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b));
@@ -303,22 +319,26 @@ impl Corpus {
         Ok(WordTotals { tokens, documents })
     }
 
-    /// Tokens of each word, n_w; takes half the memory of [`word_totals`](Corpus::word_totals), and no more on the way.
+    /// Reads the number of tokens of each word, n_w.
+    ///
+    /// Takes half the memory of [`word_totals`](Corpus::word_totals), since the numbers are read in
+    /// chunks.
     pub(crate) fn word_tokens(&self) -> Result<Vec<u64>> {
-        const SOME: usize = 1 << 16;
+        /// Number of bytes read at a time.
+        const CHUNK: usize = 1 << 16;
         let d = &self.directory;
         let (words, mut crc) = (d.shape.words as usize, crc32fast::Hasher::new());
-        let (mut tokens, mut buffer) = (Vec::with_capacity(words), vec![0; SOME]);
+        let (mut tokens, mut buffer) = (Vec::with_capacity(words), vec![0; CHUNK]);
         let mut left = 16 * words;
         while left > 0 {
-            let some = &mut buffer[..left.min(SOME)];
+            let chunk = &mut buffer[..left.min(CHUNK)];
             let offset = d.words_offset + (16 * words - left) as u64;
             let source = self.source.bytes();
-            source.read_exact_at(some, offset).map_err(Error::io("read", source.origin()))?;
-            crc.update(some);
-            let numbers = some.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
+            source.read_exact_at(chunk, offset).map_err(Error::io("read", source.origin()))?;
+            crc.update(chunk);
+            let numbers = chunk.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
             tokens.extend(numbers.take(words - tokens.len()));
-            left -= some.len();
+            left -= chunk.len();
         }
         let found = match tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) {
             _ if crc.finalize() != d.words_crc => "the checksum of the word totals is wrong",
@@ -328,8 +348,10 @@ impl Corpus {
         Err(self.damaged(d.words_offset, found))
     }
 
-    /// Reads the number of different words of every document of block `i`. Nothing else of the block is read or checked:
-    /// that is done when the block itself is read.
+    /// Reads the number of distinct words of every document of block `i` into `lengths`.
+    ///
+    /// The rest of the block is neither read nor checked; that is done when the block itself is
+    /// read.
     pub(crate) fn block_lengths(&self, i: usize, buffer: &mut Vec<u8>, lengths: &mut Vec<u32>) -> Result<()> {
         let entry = &self.directory.entries[i];
         let most = entry.documents as usize * 4 + (entry.documents as usize).div_ceil(GROUP);
@@ -337,29 +359,29 @@ impl Corpus {
         let source = self.source.bytes();
         source.read_exact_at(buffer, entry.offset).map_err(Error::io("read", source.origin()))?;
         if unpack(buffer, entry.documents as usize, lengths).is_none() {
-            return Err(self.damaged(entry.offset, format!("block {i}: the block ends too soon")));
+            return Err(self.damaged(entry.offset, format!("block {i}: the block is truncated")));
         }
         Ok(())
     }
 
-    /// Returns a reader of blocks, with a buffer of its own.
+    /// Returns a reader of blocks with its own buffer.
     pub fn reader(&self) -> BlockReader<'_> {
         BlockReader::new(self.source.bytes(), &self.directory.entries, self.directory.shape.words)
     }
 }
 
-/// Reads blocks, and reuses its buffer.
+/// Reads blocks and reuses its buffer.
 #[derive(Debug)]
 pub struct BlockReader<'a> {
     source: ByteSource<'a>,
-    entries: &'a [Entry],
+    entries: &'a [BlockEntry],
     words: u32,
     buffer: Vec<u8>,
 }
 
-/// A run of bytes with a checksum, and its name in errors.
+/// A range of bytes with its checksum and its name in errors.
 #[derive(Debug, Clone, Copy)]
-struct Section<'n> {
+struct CheckedSection<'n> {
     offset: u64,
     bytes: u64,
     crc: u32,
@@ -367,21 +389,22 @@ struct Section<'n> {
 }
 
 impl<'a> BlockReader<'a> {
-    pub(crate) fn new(source: ByteSource<'a>, entries: &'a [Entry], words: u32) -> BlockReader<'a> {
+    /// Creates a reader of the blocks in `entries` over a vocabulary of `words` words.
+    pub(crate) fn new(source: ByteSource<'a>, entries: &'a [BlockEntry], words: u32) -> BlockReader<'a> {
         BlockReader { source, entries, words, buffer: Vec::new() }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.entries.len()
     }
 
-    /// Reads a section of block `i`, compares its checksum, and hands its bytes to `parse`.
-    fn parse<T>(
+    /// Reads a section of block `i`, verifies its checksum, and passes its bytes to `parse`.
+    fn read_section<T>(
         &mut self,
         i: usize,
-        section: &Section<'_>,
-        parse: impl FnOnce(&[u8], &Entry) -> Result<T, String>,
+        section: &CheckedSection<'_>,
+        parse: impl FnOnce(&[u8], &BlockEntry) -> Result<T, String>,
     ) -> Result<T> {
         let origin = self.source.origin();
         let damaged = |found: String| Error::damaged_corpus(origin, Position::Byte(section.offset), found);
@@ -398,11 +421,11 @@ impl<'a> BlockReader<'a> {
         parse(bytes, &self.entries[i]).map_err(damaged)
     }
 
-    /// Reads block `i`, which must be less than [`blocks`](BlockReader::blocks), and checks it.
+    /// Reads and checks block `i`, which must be less than [`blocks`](BlockReader::blocks).
     pub fn read(&mut self, i: usize, block: &mut Block) -> Result<()> {
         let (e, words) = (self.entries[i], self.words);
-        let section = Section { offset: e.offset, bytes: e.bytes.into(), crc: e.crc, name: "" };
-        self.parse(i, &section, |bytes, e| {
+        let section = CheckedSection { offset: e.offset, bytes: e.bytes.into(), crc: e.crc, name: "" };
+        self.read_section(i, &section, |bytes, e| {
             decode(bytes, e.documents as usize, e.nonzeros as usize, Some(e.tokens), words, block)
                 .map_err(|found| format!("block {i}: {found}"))
         })?;
@@ -410,46 +433,57 @@ impl<'a> BlockReader<'a> {
         Ok(())
     }
 
-    /// Reads the names of block `i`'s documents; empty if the corpus has none.
+    /// Reads the names of block `i`'s documents. The result is empty if the corpus has no names.
     pub fn read_names(&mut self, i: usize) -> Result<Vocabulary> {
         let e = self.entries[i];
         let offset = e.offset + u64::from(e.bytes);
-        self.strings(
+        self.read_strings(
             i,
-            &Section { offset, bytes: e.names_bytes.into(), crc: e.names_crc, name: "the names of " },
+            &CheckedSection { offset, bytes: e.names_bytes.into(), crc: e.names_crc, name: "the names of " },
         )
     }
 
-    /// Reads the labels of block `i`'s documents; empty if the corpus has none.
+    /// Reads the labels of block `i`'s documents. The result is empty if the corpus has no labels.
     pub fn read_labels(&mut self, i: usize) -> Result<Vocabulary> {
         let e = self.entries[i];
         let offset = e.offset + u64::from(e.bytes) + u64::from(e.names_bytes);
-        self.strings(
+        self.read_strings(
             i,
-            &Section { offset, bytes: e.labels_bytes.into(), crc: e.labels_crc, name: "the labels of " },
+            &CheckedSection {
+                offset,
+                bytes: e.labels_bytes.into(),
+                crc: e.labels_crc,
+                name: "the labels of ",
+            },
         )
     }
 
-    /// Reads where the texts of block `i`'s documents are; empty if that is not known.
+    /// Reads the positions of the texts of block `i`'s documents. The result is empty if they are
+    /// not known.
     pub fn read_places(&mut self, i: usize) -> Result<Vec<TextPlace>> {
         let e = self.entries[i];
         if e.places_bytes == 0 {
             return Ok(Vec::new());
         }
         let offset = e.offset + e.length() - u64::from(e.places_bytes);
-        let section =
-            Section { offset, bytes: e.places_bytes.into(), crc: e.places_crc, name: "the places of " };
-        self.parse(i, &section, |bytes, e| {
+        let section = CheckedSection {
+            offset,
+            bytes: e.places_bytes.into(),
+            crc: e.places_crc,
+            name: "the places of ",
+        };
+        self.read_section(i, &section, |bytes, e| {
             place::unpack_places(bytes, e.documents as usize)
                 .ok_or_else(|| format!("the places of block {i} cannot be read"))
         })
     }
 
-    fn strings(&mut self, i: usize, section: &Section<'_>) -> Result<Vocabulary> {
+    /// Reads a section of strings of block `i`, one for each document.
+    fn read_strings(&mut self, i: usize, section: &CheckedSection<'_>) -> Result<Vocabulary> {
         if section.bytes == 0 {
             return Ok(Vocabulary::new());
         }
-        let (text, ends) = self.parse(i, section, |bytes, e| {
+        let (text, ends) = self.read_section(i, section, |bytes, e| {
             unpack_strings(bytes.to_vec(), e.documents as usize)
                 .ok_or_else(|| format!("{}block {i} cannot be read", section.name))
         })?;

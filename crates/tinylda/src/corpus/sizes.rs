@@ -1,40 +1,48 @@
-//! How large the pieces of a corpus are: what the memory of a training depends on.
+//! Sizes of the blocks and pieces of a corpus, which determine the memory of a training.
 
 use super::Corpus;
 use crate::error::Result;
 
-/// The largest pieces that a corpus is cut into.
+/// Numbers and maximum sizes of the blocks and pieces of a corpus. A piece is a part of a block and
+/// the unit of residency during training.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PieceSizes {
-    /// Number of blocks of the file, and what the largest have.
+    /// Number of blocks.
     pub(crate) blocks: u64,
+    /// Maximum number of documents of a block.
     pub(crate) block_documents: u64,
+    /// Maximum number of non-zeros of a block.
     pub(crate) block_nonzeros: u64,
+    /// Maximum encoded size of a block in bytes, without names, labels and places.
     pub(crate) block_bytes: u64,
-    /// Number of pieces, and what the largest have.
+    /// Number of pieces.
     pub(crate) pieces: u64,
+    /// Maximum number of documents of a piece.
     pub(crate) documents: u64,
+    /// Maximum number of non-zeros of a piece.
     pub(crate) nonzeros: u64,
-    /// Tokens of the block with the most.
+    /// Maximum number of tokens of a block.
     pub(crate) tokens: u64,
-    /// Different words of the longest documents.
-    pub(crate) longest: Longest,
-    /// Non-zeros of so many consecutive documents of a block as are worked on together, at most.
+    /// Lengths of the longest documents.
+    pub(crate) longest: LongestDocuments,
+    /// Maximum number of non-zeros of a batch: consecutive documents of a block that are processed
+    /// together.
     pub(crate) batch: u64,
 }
 
-/// The different words of the longest documents of a corpus, longest first. Those without a place in the list are taken to be
-/// as long as the last one.
+/// Lengths of the 16 longest documents of a corpus, in distinct words, in descending order. All
+/// other documents are assumed to be as long as the last one in the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Longest([u32; 16]);
+pub(crate) struct LongestDocuments([u32; 16]);
 
-impl Longest {
-    /// Documents that all have this length.
+impl LongestDocuments {
+    /// Returns the list for documents that all have this length.
     #[cfg(test)]
-    pub(crate) fn of(length: u32) -> Longest {
-        Longest([length; 16])
+    pub(crate) fn of(length: u32) -> LongestDocuments {
+        LongestDocuments([length; 16])
     }
 
+    /// Adds a document with this length.
     pub(crate) fn add(&mut self, length: u32) {
         let last = self.0.len() - 1;
         if length > self.0[last] {
@@ -44,7 +52,8 @@ impl Longest {
         }
     }
 
-    /// Returns the sum of the `count` longest documents.
+    /// Returns the total length of the `count` longest documents, which is an upper bound for more
+    /// than 16 documents.
     pub(crate) fn sum(&self, count: u64) -> u64 {
         let listed: u64 =
             self.0.iter().take(usize::try_from(count).unwrap_or(usize::MAX)).copied().map(u64::from).sum();
@@ -54,7 +63,10 @@ impl Longest {
 }
 
 impl PieceSizes {
-    /// Reads the lengths of all documents, for pieces of about `size` non-zeros or whole blocks, and batches of so many documents.
+    /// Computes the sizes from the lengths of all documents.
+    ///
+    /// Pieces have about `size` non-zeros, or are whole blocks if `size` is `None`. Batches have
+    /// `batch` documents.
     pub(crate) fn new(corpus: &Corpus, size: Option<u64>, batch: usize) -> Result<PieceSizes> {
         let mut sizes = PieceSizes { blocks: corpus.blocks() as u64, ..PieceSizes::default() };
         let (mut buffer, mut lengths) = (Vec::new(), Vec::new());
@@ -79,9 +91,10 @@ impl PieceSizes {
 }
 
 impl Corpus {
-    /// Returns the sum of the different words of the `count` longest documents.
+    /// Returns the total number of distinct words of the `count` longest documents, each document
+    /// counted separately.
     pub(crate) fn longest_documents(&self, count: u64) -> Result<u64> {
-        let (mut buffer, mut lengths, mut longest) = (Vec::new(), Vec::new(), Longest::default());
+        let (mut buffer, mut lengths, mut longest) = (Vec::new(), Vec::new(), LongestDocuments::default());
         for i in 0..self.blocks() {
             self.block_lengths(i, &mut buffer, &mut lengths)?;
             for &length in &lengths {
@@ -92,7 +105,8 @@ impl Corpus {
     }
 }
 
-/// Non-zeros of the largest of `count` pieces: each has one document in so many.
+/// Returns the number of non-zeros of the largest of `count` pieces. Piece i has documents i, i +
+/// `count`, i + 2 `count`, …
 fn largest_piece(lengths: &[u32], count: usize) -> u64 {
     let mut sums = vec![0u64; count.max(1)];
     for documents in lengths.chunks(count.max(1)) {
@@ -101,7 +115,7 @@ fn largest_piece(lengths: &[u32], count: usize) -> u64 {
     sums.into_iter().max().unwrap_or(0)
 }
 
-/// The most non-zeros of `batch` consecutive documents.
+/// Returns the maximum number of non-zeros of `batch` consecutive documents.
 fn largest_batch(lengths: &[u32], batch: usize) -> u64 {
     let (mut sum, mut most) = (0u64, 0);
     for (i, &length) in lengths.iter().enumerate() {
@@ -120,7 +134,7 @@ mod tests {
 
     #[test]
     fn longest_documents() {
-        let mut longest = Longest::default();
+        let mut longest = LongestDocuments::default();
         (1..=20).for_each(|length| longest.add(length));
         assert_eq!((longest.sum(0), longest.sum(1), longest.sum(3)), (0, 20, 57));
         assert_eq!(longest.sum(18), (5..=20).sum::<u64>() + 2 * 5);

@@ -1,4 +1,4 @@
-//! Where the bytes of a corpus are read from and written to: a file or memory. They are the same bytes.
+//! Input and output of the bytes of a corpus: a file or memory, with the same bytes in both.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,13 +19,13 @@ pub(crate) enum CorpusSource {
 }
 
 impl CorpusSource {
-    /// Opens a regular file. A folder or a pipe is an error.
+    /// Opens a regular file. Folders and pipes are errors.
     pub(crate) fn open(path: &Path) -> Result<CorpusSource> {
         let (file, length) = open_regular(path, "corpus")?;
         Ok(CorpusSource::File { file, path: path.to_path_buf(), length })
     }
 
-    /// The path of the file; `None` for bytes in memory.
+    /// Returns the path of the file; `None` for bytes in memory.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             CorpusSource::File { path, .. } => Some(path),
@@ -33,7 +33,7 @@ impl CorpusSource {
         }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub(crate) fn length(&self) -> u64 {
         match self {
             CorpusSource::File { length, .. } => *length,
@@ -41,7 +41,7 @@ impl CorpusSource {
         }
     }
 
-    /// Bytes that are held in memory.
+    /// Returns the number of bytes held in memory.
     pub(crate) fn memory_bytes(&self) -> u64 {
         match self {
             CorpusSource::File { .. } => 0,
@@ -49,7 +49,7 @@ impl CorpusSource {
         }
     }
 
-    /// The bytes, to read.
+    /// Returns the bytes for reading.
     pub(crate) fn bytes(&self) -> ByteSource<'_> {
         match self {
             CorpusSource::File { file, path, .. } => ByteSource::File { file, path },
@@ -61,19 +61,19 @@ impl CorpusSource {
 /// A corpus that is being written.
 #[derive(Debug)]
 pub(crate) enum CorpusOutput {
-    /// A file that appears when it is complete. The path is the one that the caller gave.
+    /// A file that appears only when it is complete. The path is the one that the caller gave.
     File { file: AtomicFile, path: PathBuf },
     /// Bytes in memory.
     Memory(Vec<u8>),
 }
 
 impl CorpusOutput {
-    /// Starts a file.
+    /// Creates a file.
     pub(crate) fn create(path: &Path) -> Result<CorpusOutput> {
         Ok(CorpusOutput::File { file: AtomicFile::create(path)?, path: path.to_path_buf() })
     }
 
-    /// The path of the file, or a name for bytes in memory: for errors.
+    /// Returns the name to use in errors: the path of the file, or [`MEMORY`].
     pub(crate) fn origin(&self) -> &Path {
         match self {
             CorpusOutput::File { path, .. } => path,
@@ -89,7 +89,7 @@ impl CorpusOutput {
         }
     }
 
-    /// Hands everything to the system, so that it can be read back.
+    /// Passes buffered bytes to the operating system, so that they can be read back.
     pub(crate) fn flush(&mut self) -> Result<()> {
         match self {
             CorpusOutput::File { file, path } => file.flush().map_err(Error::io("write", path)),
@@ -97,7 +97,7 @@ impl CorpusOutput {
         }
     }
 
-    /// Brings everything to the disk, still under a temporary name.
+    /// Syncs everything to disk. The file keeps its temporary name.
     pub(crate) fn sync(&mut self) -> Result<()> {
         match self {
             CorpusOutput::File { file, .. } => file.sync(),
@@ -105,7 +105,8 @@ impl CorpusOutput {
         }
     }
 
-    /// The bytes written so far, to read. A file must have been [flushed](CorpusOutput::flush).
+    /// Returns the bytes written so far, for reading. A file must have been
+    /// [flushed](CorpusOutput::flush).
     pub(crate) fn bytes(&self) -> ByteSource<'_> {
         match self {
             CorpusOutput::File { file, path } => ByteSource::File { file: file.file(), path },
@@ -113,7 +114,7 @@ impl CorpusOutput {
         }
     }
 
-    /// Makes the file appear under its name, and opens the corpus.
+    /// Renames a file to its final name and opens the corpus.
     pub(crate) fn commit(self) -> Result<Corpus> {
         match self {
             CorpusOutput::File { file, path } => {

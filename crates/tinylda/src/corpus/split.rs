@@ -1,4 +1,4 @@
-//! A corpus in two parts, by document.
+//! Random division of a corpus into a training and a test part, by document.
 
 use std::path::Path;
 
@@ -8,17 +8,20 @@ use crate::files::same_file;
 use crate::progress::{ProgressCallback, Step};
 use crate::random::{Purpose, Random};
 
-/// The sizes of the two parts.
+/// Sizes of the two parts of a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
-    /// The training part.
+    /// Size of the training part.
     pub train: Shape,
-    /// The test part.
+    /// Size of the test part.
     pub test: Shape,
 }
 
-/// Draws round(`share` x documents) documents at random for `test`; the others go to `train`, both in their old order.
-/// Vocabulary, names, labels, places and the words about the corpus go along. `progress` is told the blocks done and may ask to stop.
+/// Splits a corpus into two corpus files.
+///
+/// round(`share` x documents) documents are chosen at random for `test`; the others go to `train`.
+/// Both parts keep the order of documents, the vocabulary, names, labels, places and metadata.
+/// `progress` receives the number of blocks done.
 pub fn split(
     corpus: &Corpus,
     share: f64,
@@ -30,7 +33,7 @@ pub fn split(
     let (train, test) = (train.as_ref(), test.as_ref());
     if !(share > 0.0 && share < 1.0) {
         return Err(Error::out_of_range("test", share, "a share above 0 and below 1")
-            .with_remedy("for instance 0.5 for half of the documents"));
+            .with_remedy("for example, 0.5 selects half of the documents"));
     }
     let is_input = |path| corpus.path().is_some_and(|input| same_file(input, path));
     if same_file(train, test) || is_input(train) || is_input(test) {
@@ -61,7 +64,8 @@ pub fn split(
         let (names, labels) = (reader.read_names(i)?, reader.read_labels(i)?);
         let places = reader.read_places(i)?;
         for (d, document) in block.iter().enumerate() {
-            // Selection sampling (Knuth, algorithm S): exactly `needed` of those that are left, all choices alike.
+            // Selection sampling (Knuth, algorithm S) chooses exactly `needed` of the remaining
+            // documents, and every choice has the same probability.
             let chosen = random.below(left) < needed;
             left -= 1;
             needed -= u64::from(chosen);
@@ -78,7 +82,8 @@ pub fn split(
     }
     let [train, test] = parts;
     let vocabulary = corpus.vocabulary()?;
-    // Both are on disk before either appears: half a split could let test documents into a training.
+    // Both files are on disk before either appears: with only half of a split, test documents could
+    // end up in a training.
     let train = train.seal(shape.words, vocabulary.as_ref())?;
     let test = test.seal(shape.words, vocabulary.as_ref())?;
     Ok(Split { train: train.commit()?.shape(), test: test.commit()?.shape() })

@@ -1,4 +1,4 @@
-//! What a corpus looks like, with every checksum of its file compared on the way.
+//! Statistics of a corpus. Computing them verifies every checksum of the file.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +6,42 @@ use super::{Block, Corpus, Shape, WordTotals};
 use crate::error::{Error, Position, Result};
 use crate::progress::{ProgressCallback, Step};
 
-/// Lengths of documents, in tokens.
+/// Distribution of the lengths of documents, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lengths {
-    /// Tokens per document, empty ones included.
+    /// Mean length, including empty documents.
     pub mean: f64,
-    /// Half of the documents are at most this long.
+    /// Median length: half of the documents are at most this long.
     pub median: u64,
-    /// 99 of 100 documents are at most this long.
+    /// 99th percentile: 99 of 100 documents are at most this long.
     pub percentile_99: u64,
-    /// The longest document.
+    /// Length of the longest document.
     pub longest: u64,
 }
 
-/// A corpus in numbers.
+/// Statistics of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Its size.
+    /// Size of the corpus.
     pub shape: Shape,
-    /// Documents without words.
+    /// Number of documents without words.
     pub empty_documents: u64,
-    /// Words that never occur.
+    /// Number of words that never occur.
     pub unused_words: u64,
-    /// How long the documents are.
+    /// Lengths of the documents.
     pub lengths: Lengths,
 }
 
 impl Statistics {
-    /// Reads the whole corpus once; `progress` is told the blocks done and may ask to stop.
+    /// Computes the statistics in one pass over the corpus. `progress` receives the number of
+    /// blocks done.
     pub fn of(corpus: &Corpus, progress: ProgressCallback<'_>) -> Result<Statistics> {
         let shape = corpus.shape();
         let (mut reader, mut block) = (corpus.reader(), Block::default());
         let mut found =
             WordTotals { tokens: vec![0; shape.words as usize], documents: vec![0; shape.words as usize] };
-        // Length -> documents: as large as there are different lengths, however many documents there are.
+        // Number of documents by length. It has one entry per distinct length, not per document.
         let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
         for i in 0..corpus.blocks() {
             reader.read(i, &mut block)?;
@@ -64,7 +65,7 @@ impl Statistics {
             return Err(Error::damaged_corpus(
                 corpus.origin(),
                 Position::Whole,
-                "the word totals are not those of the documents",
+                "the word totals do not match the documents",
             ));
         }
         let unused_words = found.tokens.iter().filter(|&&n| n == 0).count() as u64;

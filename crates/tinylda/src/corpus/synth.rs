@@ -1,15 +1,19 @@
-//! A corpus of any size from LDA's own generative process, in a stream.
+//! Synthetic corpora of any size, sampled as a stream from LDA's generative process.
 //!
 //! ```text
-//! base     word measure, base[w] ~ 1/(rank+shift)^exponent (Zipf, Mandelbrot), ranks shuffled over the word ids
-//! phi_k    ~ Dirichlet(concentration * base), mixed with `smooth` of base itself
-//! theta_d  ~ Dirichlet(alpha), never written down: topics are drawn by Polya's urn, which gives the same law
-//!          in a time that does not depend on K
+//! base     word distribution, base[w] ~ 1/(rank+shift)^exponent (Zipf-Mandelbrot),
+//!          with ranks shuffled over the word ids
+//! phi_k    ~ Dirichlet(concentration * base), mixed with a share `smooth` of base itself
+//! theta_d  ~ Dirichlet(alpha), never computed: topics are drawn from a Polya urn, which has the
+//!          same distribution and takes a time that does not depend on K
 //! n_d      ~ 1 + Gamma(shape, (mean-1)/shape), rounded at random
-//! burst    every token but the first repeats, with this probability, an earlier fresh word of its document
-//!          (text does; pure LDA does not, and has too many different words per document)
+//! burst    every token but the first repeats, with this probability, an earlier word of its
+//!          document that was not itself a repetition (text does; pure LDA does not, and has too
+//!          many distinct words per document)
 //! ```
-//! Document d depends on (seed, d) and the settings alone. Logarithms come from `libm`, so every machine draws the same.
+//!
+//! Document d is determined by (seed, d) and the settings alone. Logarithms come from `libm`, so
+//! that every machine draws the same documents. Start with [`Synth`].
 
 use std::path::Path;
 
@@ -18,32 +22,34 @@ use crate::error::{Error, Result};
 use crate::progress::{ProgressCallback, Step};
 use crate::random::{Purpose, Random};
 
-/// What to draw. The defaults make abstracts of the sort that PubMed has.
+/// Settings of a synthetic corpus. The defaults resemble abstracts of PubMed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Synth {
-    /// D, the number of documents.
+    /// Number of documents, D.
     pub documents: u64,
-    /// W, the number of words.
+    /// Number of words, W.
     pub words: u32,
-    /// K, the number of topics.
+    /// Number of topics, K.
     pub topics: u32,
-    /// Mean tokens per document.
+    /// Mean number of tokens per document.
     pub mean_length: f64,
-    /// How even the lengths are; small is uneven.
+    /// Shape of the gamma distribution of document lengths. Small values make lengths uneven.
     pub length_shape: f64,
-    /// Dirichlet parameter of a document's topics, per topic.
+    /// Dirichlet parameter of the topic proportions of a document, per topic.
     pub alpha: f64,
-    /// Dirichlet concentration of the topics around the word measure; small makes sharp topics.
+    /// Dirichlet concentration of the topics around the word distribution. Small values make topics
+    /// more distinct.
     pub concentration: f64,
-    /// Exponent of the word measure.
+    /// Exponent of the Zipf-Mandelbrot word distribution.
     pub zipf_exponent: f64,
-    /// Flattens the most frequent words, as leaving out stop words does.
+    /// Shift of the Zipf-Mandelbrot word distribution. It flattens the most frequent words, as
+    /// removing stop words does.
     pub zipf_shift: f64,
-    /// Share of every topic that is the word measure itself.
+    /// Share of every topic that is the word distribution itself.
     pub smooth: f64,
     /// Share of tokens that repeat an earlier word of their document.
     pub burst: f64,
-    /// The seed.
+    /// Random seed.
     pub seed: u64,
 }
 
@@ -66,42 +72,54 @@ impl Default for Synth {
     }
 }
 
-/// Draws items by weight in constant time (Walker and Vose's alias method).
+/// Table for drawing words by weight in constant time (the alias method of Walker and Vose).
 #[derive(Debug, Clone)]
-struct Alias {
-    /// (below this, the slot's own item; else the other), items as word ids.
-    slots: Vec<(u32, u32, u32)>,
+struct AliasTable {
+    slots: Vec<AliasSlot>,
 }
 
-impl Alias {
-    fn new(weights: &[(u32, f64)]) -> Alias {
+/// A slot of an [`AliasTable`].
+#[derive(Debug, Clone)]
+struct AliasSlot {
+    /// A random 32-bit number below this selects `word`; any other selects `alias`.
+    threshold: u32,
+    word: u32,
+    alias: u32,
+}
+
+impl AliasTable {
+    /// Builds the table from (word, weight) pairs.
+    fn new(weights: &[(u32, f64)]) -> AliasTable {
         let total: f64 = weights.iter().map(|&(_, p)| p).sum();
         let n = weights.len();
         let mut scaled: Vec<f64> = weights.iter().map(|&(_, p)| p / total * n as f64).collect();
-        let mut slots: Vec<(u32, u32, u32)> = weights.iter().map(|&(w, _)| (u32::MAX, w, w)).collect();
+        let full = |&(word, _): &(u32, f64)| AliasSlot { threshold: u32::MAX, word, alias: word };
+        let mut slots: Vec<AliasSlot> = weights.iter().map(full).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|&i| scaled[i] < 1.0);
         while let (Some(&s), Some(&l)) = (small.last(), large.last()) {
             small.pop();
-            slots[s] = ((scaled[s] * 4_294_967_296.0) as u32, weights[s].0, weights[l].0);
+            let threshold = (scaled[s] * 4_294_967_296.0) as u32;
+            slots[s] = AliasSlot { threshold, word: weights[s].0, alias: weights[l].0 };
             scaled[l] -= 1.0 - scaled[s];
             if scaled[l] < 1.0 {
                 large.pop();
                 small.push(l);
             }
         }
-        Alias { slots }
+        AliasTable { slots }
     }
 
+    /// Draws a word.
     #[inline]
     fn draw(&self, random: &mut Random) -> u32 {
         let bits = random.bits();
         let slot = ((bits >> 32) * self.slots.len() as u64) >> 32;
-        let (below, own, other) = self.slots[slot as usize];
-        if (bits as u32) < below { own } else { other }
+        let slot = &self.slots[slot as usize];
+        if (bits as u32) < slot.threshold { slot.word } else { slot.alias }
     }
 }
 
-/// A normal deviate (Marsaglia's polar method).
+/// Draws from the standard normal distribution (Marsaglia's polar method).
 fn normal(random: &mut Random) -> f64 {
     loop {
         let (u, v) = (2.0 * random.unit() - 1.0, 2.0 * random.unit() - 1.0);
@@ -112,7 +130,8 @@ fn normal(random: &mut Random) -> f64 {
     }
 }
 
-/// A gamma deviate of scale 1 (Marsaglia and Tsang 2000; for shape < 1 by the power of a uniform).
+/// Draws from the gamma distribution with scale 1 (Marsaglia and Tsang 2000; for shape < 1 by the
+/// power of a uniform number).
 fn gamma(random: &mut Random, shape: f64) -> f64 {
     if shape <= 1e-300 {
         return 0.0;
@@ -136,17 +155,20 @@ fn gamma(random: &mut Random, shape: f64) -> f64 {
     }
 }
 
-/// The topics, drawn, ready to draw documents from.
+/// Generator of synthetic documents, with the topics already drawn.
 #[derive(Debug, Clone)]
 pub struct Synthetic {
     settings: Synth,
-    base: Alias,
-    topics: Vec<Alias>,
+    base: AliasTable,
+    topics: Vec<AliasTable>,
+    /// (word, topic) of the tokens of the current document that are not repetitions.
     fresh: Vec<(u32, u32)>,
+    /// Words of all tokens of the current document.
     tokens: Vec<u32>,
 }
 
 impl Synth {
+    /// Checks the ranges of the settings.
     fn check(&self) -> Result<()> {
         let positive = [
             ("mean_length", self.mean_length),
@@ -183,9 +205,10 @@ impl Synth {
         Ok(())
     }
 
-    /// The Zipf measure over word ids, normalised.
+    /// Returns the Zipf-Mandelbrot word distribution by word id, normalized.
     fn base(&self) -> Vec<f64> {
-        // Relative to the first, in logarithms, so that no exponent can take them all to 0.
+        // Computed relative to the first word and in logarithms, so that no exponent makes all of
+        // them 0.
         let first = libm::log(1.0 + self.zipf_shift);
         let mut base: Vec<f64> = (1..=u64::from(self.words))
             .map(|rank| libm::exp(-self.zipf_exponent * (libm::log(rank as f64 + self.zipf_shift) - first)))
@@ -195,31 +218,33 @@ impl Synth {
         base.into_iter().map(|p| p / total).collect()
     }
 
-    /// Topic k's own words before smoothing: (word, weight), without those of no weight.
+    /// Returns topic k before smoothing as (word, weight) pairs, without words of negligible
+    /// weight.
     fn topic(&self, base: &[f64], k: u32) -> Vec<(u32, f64)> {
         let mut random = Random::new(self.seed, Purpose::SynthTopic, u64::from(k));
         let drawn: Vec<f64> = base.iter().map(|&b| gamma(&mut random, self.concentration * b)).collect();
         let total = drawn.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let kept: Vec<(u32, f64)> =
             (0..).zip(&drawn).map(|(w, &g)| (w, g / total)).filter(|&(_, p)| p > 1e-12).collect();
-        // A concentration close to 0 can leave nothing to draw: one word then has it all.
+        // With a concentration close to 0, all weights can underflow. The topic then has a single
+        // word.
         if kept.is_empty() { vec![(random.below(base.len() as u64) as u32, 1.0)] } else { kept }
     }
 
-    /// Draws the topics. `progress` is told the topics done and may ask to stop.
+    /// Draws the topics. `progress` receives the number of topics done.
     pub fn prepare(&self, progress: ProgressCallback<'_>) -> Result<Synthetic> {
         self.check()?;
         let base = self.base();
         let pairs: Vec<(u32, f64)> = (0..).zip(base.iter().copied()).collect();
         Ok(Synthetic {
             settings: self.clone(),
-            base: Alias::new(&pairs),
+            base: AliasTable::new(&pairs),
             topics: (0..self.topics)
                 .map(|k| {
                     if progress(Step::Topics.at(u64::from(k), u64::from(self.topics))).is_break() {
                         return Err(Error::Interrupted);
                     }
-                    Ok(Alias::new(&self.topic(&base, k)))
+                    Ok(AliasTable::new(&self.topic(&base, k)))
                 })
                 .collect::<Result<_>>()?,
             fresh: Vec::new(),
@@ -227,27 +252,27 @@ impl Synth {
         })
     }
 
-    /// Takes the topics as given, each a list of (word, weight), and `common` in place of the word measure.
+    /// Uses the given topics, each a list of (word, weight), and `common` as the word distribution.
     pub fn with_topics(&self, common: &[(u32, f64)], topics: &[Vec<(u32, f64)>]) -> Result<Synthetic> {
         let settings = Synth { topics: topics.len() as u32, ..self.clone() };
         settings.check()?;
-        let sound = |list: &[(u32, f64)]| {
+        let is_valid = |list: &[(u32, f64)]| {
             list.iter().all(|&(w, p)| w < self.words && p > 0.0 && p.is_finite()) && !list.is_empty()
         };
-        if !(sound(common) && topics.iter().all(|topic| sound(topic))) {
+        if !(is_valid(common) && topics.iter().all(|topic| is_valid(topic))) {
             let expected = "lists of words below W with weights above 0, at least one word per topic";
-            return Err(Error::out_of_range("topics", "a list that is empty or has others", expected));
+            return Err(Error::out_of_range("topics", "an empty or invalid list", expected));
         }
         Ok(Synthetic {
             settings,
-            base: Alias::new(common),
-            topics: topics.iter().map(|topic| Alias::new(topic)).collect(),
+            base: AliasTable::new(common),
+            topics: topics.iter().map(|topic| AliasTable::new(topic)).collect(),
             fresh: Vec::new(),
             tokens: Vec::new(),
         })
     }
 
-    /// The names of the words: `w` and the number, all of one width.
+    /// Returns the names of the words: `w` and a number, zero-padded to the same width.
     pub fn vocabulary(&self) -> Vocabulary {
         let width = self.words.to_string().len();
         let mut vocabulary = Vocabulary::new();
@@ -257,7 +282,8 @@ impl Synth {
         vocabulary
     }
 
-    /// p(word | topic) of the true topics, a row of W per topic: for tests that must find them again.
+    /// Returns p(word | topic) of the true topics, one row of W numbers per topic, for tests that
+    /// recover them.
     pub fn truth(&self) -> Result<Vec<Vec<f64>>> {
         self.check()?;
         let base = self.base();
@@ -274,7 +300,7 @@ impl Synth {
 }
 
 impl Synthetic {
-    /// Draws document `d` into `words` and `counts` (cleared first).
+    /// Draws document `d` into `words` and `counts`, which are cleared first.
     pub fn document(&mut self, d: u64, words: &mut Vec<u32>, counts: &mut Vec<u32>) {
         let s = &self.settings;
         let mut random = Random::new(s.seed, Purpose::SynthDocument, d);
@@ -313,7 +339,8 @@ impl Synthetic {
         }
     }
 
-    /// Draws all documents into a corpus file. `progress` receives the number of documents done and the total, and may stop.
+    /// Draws all documents and writes them to a corpus file. `progress` receives the number of
+    /// documents done and the total.
     pub fn write(
         &mut self,
         path: impl AsRef<Path>,
@@ -323,11 +350,12 @@ impl Synthetic {
         self.fill(CorpusWriter::create(path, false)?, vocabulary, progress)
     }
 
-    /// Draws all documents into a corpus in memory, like [`write`](Synthetic::write).
+    /// Draws all documents into a corpus in memory. Otherwise like [`write`](Synthetic::write).
     pub fn corpus(&mut self, vocabulary: &Vocabulary, progress: ProgressCallback<'_>) -> Result<Corpus> {
         self.fill(CorpusWriter::in_memory(false)?, vocabulary, progress)
     }
 
+    /// Draws all documents into a writer and completes it.
     fn fill(
         &mut self,
         mut writer: CorpusWriter,
@@ -354,7 +382,7 @@ mod tests {
 
     #[test]
     fn alias_draws_by_weight() {
-        let table = Alias::new(&[(7, 1.0), (8, 2.0), (9, 5.0)]);
+        let table = AliasTable::new(&[(7, 1.0), (8, 2.0), (9, 5.0)]);
         let mut random = Random::new(1, Purpose::SynthTopic, 0);
         let mut seen = [0; 3];
         for _ in 0..80_000 {

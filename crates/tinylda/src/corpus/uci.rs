@@ -1,4 +1,4 @@
-//! A corpus as UCI bag-of-words text.
+//! Export of a corpus as UCI bag-of-words text.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,8 @@ use crate::files::AtomicFile;
 use crate::numbers::push_number;
 use crate::progress::{ProgressCallback, Step};
 
-/// Writes the corpus as UCI text; errors of `out` name `path`. `progress` is told the blocks done and may ask to stop.
+/// Writes the corpus as UCI text to a writer. Errors in writing to `out` name `path`. `progress`
+/// receives the number of blocks done.
 pub fn write_uci(
     corpus: &Corpus,
     out: &mut dyn Write,
@@ -44,7 +45,7 @@ pub fn write_uci(
     out.write_all(&text).and_then(|()| out.flush()).map_err(Error::io("write", path))
 }
 
-/// Writes the corpus as UCI text to a file, which appears when it is whole.
+/// Writes the corpus as UCI text to a file, which appears only when it is complete.
 pub fn save_uci(corpus: &Corpus, path: impl AsRef<Path>, progress: ProgressCallback<'_>) -> Result<()> {
     let path = path.as_ref();
     let mut out = AtomicFile::create(path)?;

@@ -1,13 +1,14 @@
-//! The vocabulary: word i's text.
+//! The vocabulary: the text of each word.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use super::ingest::input::Input;
-use super::ingest::lines::Lines;
+use super::ingest::lines::LineReader;
 use crate::error::{Error, Position, Result};
 
-/// A list of strings in two allocations: the words of a corpus or model, in the order of their ids.
+/// A list of strings in two allocations, usually the words of a corpus or model in the order of
+/// their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     text: String,
@@ -15,59 +16,61 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// An empty vocabulary.
+    /// Creates an empty vocabulary.
     pub fn new() -> Vocabulary {
         Vocabulary::default()
     }
 
-    /// From one text and the place where each word ends in it; the caller has checked them.
+    /// Creates a vocabulary from the concatenation of the words and the end of each word in it. The
+    /// caller has checked that the ends are valid.
     pub(crate) fn from_parts(text: String, ends: Vec<u64>) -> Vocabulary {
         Vocabulary { text, ends }
     }
 
+    /// Returns the concatenation of the words and the end of each word in it.
     pub(crate) fn parts(&self) -> (&str, &[u64]) {
         (&self.text, &self.ends)
     }
 
-    /// Adds a word; its id is the number of words before it.
+    /// Adds a word. Its id is the number of words before it.
     pub fn push(&mut self, word: &str) {
         self.text.push_str(word);
         self.ends.push(self.text.len() as u64);
     }
 
-    /// How many words there are.
+    /// Returns the number of words.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
-    /// Whether there is none.
+    /// Returns whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
-    /// The text of word `id`.
+    /// Returns the text of word `id`; `None` if there is no such word.
     pub fn get(&self, id: u32) -> Option<&str> {
         let id = id as usize;
         let end = *self.ends.get(id)? as usize;
         let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
         self.text.get(start..end)
     }
-    /// All words in order.
+    /// Returns all words in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
         (0..self.len() as u32).map(|id| self.get(id).unwrap_or_default())
     }
-    /// Word -> id.
+    /// Returns a map from words to ids.
     pub fn ids(&self) -> HashMap<&str, u32> {
         self.iter().zip(0..).collect()
     }
 
     /// Reads a vocabulary file: one word per line, compressed or not.
     ///
-    /// Empty lines, words that stand twice and text that is not UTF-8 are errors.
+    /// Empty lines, duplicate words and text that is not UTF-8 are errors.
     pub fn read(path: impl AsRef<Path>) -> Result<Vocabulary> {
-        Vocabulary::read_lines(Lines::new(Input::open(path.as_ref())?))
+        Vocabulary::read_lines(LineReader::new(Input::open(path.as_ref())?))
     }
 
-    /// Reads a vocabulary from lines, one word each.
-    pub(crate) fn read_lines(mut lines: Lines<'_>) -> Result<Vocabulary> {
+    /// Reads a vocabulary from lines with one word each.
+    pub(crate) fn read_lines(mut lines: LineReader<'_>) -> Result<Vocabulary> {
         let path = lines.path().to_path_buf();
         let mut vocabulary = Vocabulary::new();
         let bad = |line, found: String, expected: &str, remedy: &str| Error::Input {
@@ -91,7 +94,7 @@ impl Vocabulary {
             if vocabulary.len() >= u32::MAX as usize {
                 return Err(bad(
                     number,
-                    "a word too many".into(),
+                    "another word".into(),
                     "at most 4294967295 words",
                     "remove rare words",
                 ));
@@ -122,7 +125,7 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    /// The ids of the first word that stands twice.
+    /// Returns the two ids of the first duplicate word; `None` if all words are distinct.
     pub(super) fn first_duplicate(&self) -> Option<(u32, u32)> {
         let mut seen = HashMap::with_capacity(self.len());
         self.iter().zip(0u32..).find_map(|(word, id)| seen.insert(word, id).map(|first| (first, id)))
@@ -137,7 +140,8 @@ impl<S: AsRef<str>> FromIterator<S> for Vocabulary {
     }
 }
 
-/// What a word is called where its corpus has no vocabulary: its number in the order of the file, from 1.
+/// Returns the name of a word. Without a vocabulary it is `#` and the word's number, counted from
+/// 1.
 pub fn word_name(vocabulary: Option<&Vocabulary>, id: u32) -> std::borrow::Cow<'_, str> {
     match vocabulary.and_then(|v| v.get(id)) {
         Some(word) => word.into(),

@@ -1,44 +1,47 @@
-//! Writing a corpus to a file or to memory: documents in, blocks out. Apart from the output itself, memory does not grow with the
-//! number of documents, except for an index of 64 bytes per block of a megabyte.
+//! Writing a corpus to a file or to memory, document by document. Start with [`CorpusWriter`].
+//!
+//! Apart from the output itself, memory does not grow with the number of documents, except for an
+//! index of 64 bytes per block of a megabyte.
 
 use std::path::Path;
 
 use super::about::About;
 use super::block::encode;
-use super::format::{self, BLOCK_BYTES, Directory, Entry, HEADER_BYTES, Parts};
+use super::format::{self, BLOCK_BYTES, BlockEntry, CorpusParts, Directory, HEADER_BYTES};
 use super::pack::{pack_lengths, pack_strings};
 use super::place::{TextPlace, pack_places};
 use super::source::CorpusOutput;
 use super::{Corpus, Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
 
-/// What is known about a document besides its words.
+/// Optional information about a document besides its words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Details<'a> {
-    /// The document's name.
+    /// Name of the document.
     pub name: Option<&'a str>,
-    /// The class that the document belongs to.
+    /// Class that the document belongs to.
     pub label: Option<&'a str>,
     /// Position of the document's text in a file.
     pub place: Option<TextPlace>,
 }
 
-/// Which [`Details`] the documents of a corpus have. Either all documents have a detail or none has it.
+/// Selection of the [`Details`] that the documents of a corpus have. Either all documents have a
+/// detail or none has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DocumentFields {
-    /// The documents have names.
+    /// Whether the documents have names.
     pub names: bool,
-    /// The documents have labels.
+    /// Whether the documents have labels.
     pub labels: bool,
-    /// The positions of the documents' texts are known.
+    /// Whether the positions of the documents' texts are known.
     pub places: bool,
 }
 
-/// Collects documents and writes a block whenever there are enough.
+/// Buffers documents and writes a block whenever it is full.
 #[derive(Debug)]
 pub(crate) struct BlockWriter {
     pub(crate) out: CorpusOutput,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<BlockEntry>,
     offset: u64,
     documents: u64,
     starts: Vec<u32>,
@@ -48,14 +51,14 @@ pub(crate) struct BlockWriter {
     names: Vec<String>,
     labels: Vec<String>,
     places: Vec<TextPlace>,
-    /// Bytes of names and labels, and 16 per place.
+    /// Size of the buffered names and labels in bytes, plus 16 per place.
     details_bytes: u64,
     scratch: Vec<u32>,
-    coded: Vec<u8>,
+    encoded: Vec<u8>,
 }
 
 impl BlockWriter {
-    /// The first block is at `offset` of `out`.
+    /// Creates a writer whose first block is at `offset` of `out`.
     pub(crate) fn new(out: CorpusOutput, offset: u64) -> BlockWriter {
         BlockWriter {
             out,
@@ -71,16 +74,17 @@ impl BlockWriter {
             places: Vec::new(),
             details_bytes: 0,
             scratch: Vec::new(),
-            coded: Vec::new(),
+            encoded: Vec::new(),
         }
     }
 
-    /// Number of documents so far.
+    /// Returns the number of documents so far.
     pub(crate) fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Adds a document. The caller has checked that words are strictly ascending and counts at least 1.
+    /// Adds a document. The caller has checked that words are strictly ascending and counts at
+    /// least 1.
     pub(crate) fn push(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
         debug_assert!(words.windows(2).all(|w| w[0] < w[1]) && counts.iter().all(|&x| x > 0));
         self.words.extend_from_slice(words);
@@ -105,36 +109,38 @@ impl BlockWriter {
         Ok(())
     }
 
+    /// Returns the error for a document that does not fit into a block.
     fn too_long(&self) -> Error {
         Error::Input {
             path: self.out.origin().to_path_buf(),
             position: Position::Whole,
             found: format!("document {} with more than 4 GiB of words", self.documents),
-            expected: "documents that fit a block".into(),
+            expected: "documents that fit into a block".into(),
             remedy: "split the document into parts".into(),
         }
     }
 
+    /// Writes the buffered documents as a block, if there are any.
     pub(crate) fn close_block(&mut self) -> Result<()> {
         if self.starts.len() == 1 {
             return Ok(());
         }
-        self.coded.clear();
-        encode(&self.starts, &self.words, &self.counts, &mut self.scratch, &mut self.coded);
-        let bytes = self.coded.len();
+        self.encoded.clear();
+        encode(&self.starts, &self.words, &self.counts, &mut self.scratch, &mut self.encoded);
+        let bytes = self.encoded.len();
         if !self.names.is_empty() {
-            pack_strings(self.names.iter().map(String::as_str), &mut self.coded);
+            pack_strings(self.names.iter().map(String::as_str), &mut self.encoded);
         }
-        let names_end = self.coded.len();
+        let names_end = self.encoded.len();
         if !self.labels.is_empty() {
-            pack_strings(self.labels.iter().map(String::as_str), &mut self.coded);
+            pack_strings(self.labels.iter().map(String::as_str), &mut self.encoded);
         }
-        let labels_end = self.coded.len();
-        pack_places(&self.places, &mut self.scratch, &mut self.coded);
-        let (documents, names) = (&self.coded[..bytes], &self.coded[bytes..names_end]);
-        let (labels, places) = (&self.coded[names_end..labels_end], &self.coded[labels_end..]);
+        let labels_end = self.encoded.len();
+        pack_places(&self.places, &mut self.scratch, &mut self.encoded);
+        let (documents, names) = (&self.encoded[..bytes], &self.encoded[bytes..names_end]);
+        let (labels, places) = (&self.encoded[names_end..labels_end], &self.encoded[labels_end..]);
         let length = |n: usize| u32::try_from(n).map_err(|_| self.too_long());
-        let entry = Entry {
+        let entry = BlockEntry {
             offset: self.offset,
             first_document: self.documents - (self.starts.len() as u64 - 1),
             tokens: self.tokens,
@@ -149,8 +155,8 @@ impl BlockWriter {
             places_bytes: length(places.len())?,
             places_crc: crc32fast::hash(places),
         };
-        self.out.put(&self.coded)?;
-        self.offset += self.coded.len() as u64;
+        self.out.put(&self.encoded)?;
+        self.offset += self.encoded.len() as u64;
         self.entries.push(entry);
         self.starts.truncate(1);
         self.words.clear();
@@ -166,25 +172,26 @@ impl BlockWriter {
 
 /// Writes a corpus, document by document, to a file or to memory.
 ///
-/// [`finish`](CorpusWriter::finish) completes it; a file does not appear before. A [`CorpusBuilder`](crate::CorpusBuilder) also
-/// takes words that are not sorted.
+/// A file appears only with [`finish`](CorpusWriter::finish). To add documents with unsorted words,
+/// use a [`CorpusBuilder`](crate::CorpusBuilder).
 #[derive(Debug)]
 pub struct CorpusWriter {
     pub(crate) blocks: BlockWriter,
     word_tokens: Vec<u64>,
     word_documents: Vec<u64>,
-    parts: Parts,
+    parts: CorpusParts,
     about: Vec<u8>,
 }
 
 impl CorpusWriter {
-    /// Starts a corpus file at `path`. With `names`, the documents have names.
+    /// Starts a corpus file at `path`. `names` says whether the documents have names.
     pub fn create(path: impl AsRef<Path>, names: bool) -> Result<CorpusWriter> {
         let fields = DocumentFields { names, ..DocumentFields::default() };
         CorpusWriter::create_with(path, fields, &About::default())
     }
 
-    /// Starts a corpus file at `path` with the given fields. `about` says how the corpus was made.
+    /// Starts a corpus file at `path` with the given fields. `about` is metadata on how the corpus
+    /// was made.
     pub fn create_with(
         path: impl AsRef<Path>,
         fields: DocumentFields,
@@ -193,13 +200,14 @@ impl CorpusWriter {
         CorpusWriter::new(CorpusOutput::create(path.as_ref())?, fields, about)
     }
 
-    /// Starts a corpus in memory. With `names`, the documents have names.
+    /// Starts a corpus in memory. `names` says whether the documents have names.
     pub fn in_memory(names: bool) -> Result<CorpusWriter> {
         let fields = DocumentFields { names, ..DocumentFields::default() };
         CorpusWriter::in_memory_with(fields, &About::default())
     }
 
-    /// Starts a corpus in memory with the given fields. `about` says how the corpus was made.
+    /// Starts a corpus in memory with the given fields. `about` is metadata on how the corpus was
+    /// made.
     pub fn in_memory_with(fields: DocumentFields, about: &About) -> Result<CorpusWriter> {
         CorpusWriter::new(CorpusOutput::Memory(Vec::new()), fields, about)
     }
@@ -211,7 +219,7 @@ impl CorpusWriter {
             serde_json::to_vec(about).map_err(|e| Error::io("write", out.origin())(e.into()))?
         };
         let DocumentFields { names, labels, places } = fields;
-        let parts = Parts { names, labels, places, about: !about.is_empty() };
+        let parts = CorpusParts { names, labels, places, about: !about.is_empty() };
         out.put(&format::header(parts.version()))?;
         Ok(CorpusWriter {
             blocks: BlockWriter::new(out, HEADER_BYTES),
@@ -222,24 +230,26 @@ impl CorpusWriter {
         })
     }
 
-    /// Adds a document: word ids in strictly ascending order, and for each a count of at least 1.
+    /// Adds a document. The word ids must be strictly ascending and the counts at least 1.
     pub fn push(&mut self, words: &[u32], counts: &[u32], name: Option<&str>) -> Result<()> {
         self.push_with(words, counts, Details { name, ..Details::default() })
     }
 
-    /// Adds a document like [`push`](CorpusWriter::push), with its details. Those that are not fields of the corpus are ignored,
-    /// and a missing name or label becomes an empty string.
+    /// Adds a document like [`push`](CorpusWriter::push), with its details.
+    ///
+    /// Details that are not fields of the corpus are ignored. A missing name or label becomes an
+    /// empty string.
     pub fn push_with(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
-        let sound = words.len() == counts.len()
+        let is_valid = words.len() == counts.len()
             && words.windows(2).all(|w| w[0] < w[1])
             && !counts.contains(&0)
             && words.last() != Some(&u32::MAX);
-        if !sound {
+        if !is_valid {
             return Err(Error::Input {
                 path: self.blocks.out.origin().to_path_buf(),
                 position: Position::Whole,
                 found: format!(
-                    "document {} with words out of order or without counts",
+                    "document {} with unsorted words or missing counts",
                     self.blocks.documents() + 1
                 ),
                 expected: "word ids strictly ascending, each with a count of at least 1".into(),
@@ -263,6 +273,7 @@ impl CorpusWriter {
         self.blocks.push(words, counts, details)
     }
 
+    /// Extends the totals of words with zeros to a vocabulary of `words` words.
     fn grow_totals(&mut self, words: usize) -> Result<()> {
         for totals in [&mut self.word_tokens, &mut self.word_documents] {
             let more = words.saturating_sub(totals.len());
@@ -275,12 +286,14 @@ impl CorpusWriter {
         Ok(())
     }
 
-    /// Completes the corpus and opens it. `words` is the size of the vocabulary: more than the largest word id.
+    /// Completes the corpus and opens it. `words` is the number of words, which must exceed the
+    /// largest word id.
     pub fn finish(self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<Corpus> {
         self.seal(words, vocabulary)?.commit()
     }
 
-    /// Writes the rest of the corpus. A file appears when the output is committed.
+    /// Writes the rest of the corpus and syncs it. A file appears only when the output is
+    /// committed.
     pub(crate) fn seal(mut self, words: u32, vocabulary: Option<&Vocabulary>) -> Result<CorpusOutput> {
         self.blocks.close_block()?;
         let path = self.blocks.out.origin().to_path_buf();
@@ -321,9 +334,9 @@ impl CorpusWriter {
         let about_bytes = u32::try_from(self.about.len()).map_err(|_| Error::Input {
             path,
             position: Position::Whole,
-            found: "more than 4 GiB on how the corpus was made".into(),
-            expected: "less".into(),
-            remedy: "shorten it".into(),
+            found: "more than 4 GiB of metadata".into(),
+            expected: "at most 4 GiB".into(),
+            remedy: "shorten the metadata".into(),
         })?;
         let shape = Shape {
             documents,

@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-/// How the caller spells a parameter, given its name and, where one is proposed, its value.
+/// Function that spells a parameter the caller's way, given its name and the proposed value, if
+/// any.
 pub type ParameterSpelling<'a> = &'a dyn Fn(&str, Option<&str>) -> String;
 
 /// What the user can do about an error. May be empty.
@@ -14,10 +15,10 @@ pub type Remedy = Template;
 
 /// A text with references to parameters.
 ///
-/// Made from a string in which `{name}` refers to a parameter and `{name=value}` proposes a value
-/// for it. A name consists of lower-case letters, digits and underscores and begins with a letter;
-/// a value is not empty and contains no braces. Everything else, other braces included, is text.
-/// Text that comes from the user is added with [`text`](Template::text) and
+/// It is created from a string in which `{name}` refers to a parameter and `{name=value}` proposes
+/// a value for it. A name consists of lower-case letters, digits and underscores and begins with a
+/// letter; a value is not empty and contains no braces. Everything else, other braces included, is
+/// text. Text that comes from the user is added with [`text`](Template::text) and
 /// [`parameter`](Template::parameter), which do not interpret it.
 ///
 /// ```
@@ -35,32 +36,35 @@ pub type Remedy = Template;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
+/// A part of a [`Template`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
+    /// Text that is printed unchanged.
     Text(String),
+    /// Reference to a parameter, with the proposed value, if any.
     Parameter { name: String, value: Option<String> },
 }
 
 impl Template {
-    /// Appends text as it is.
+    /// Appends text without interpreting it.
     #[must_use]
     pub fn text(mut self, text: impl AsRef<str>) -> Template {
         let text = text.as_ref();
         match self.parts.last_mut() {
-            Some(Part::Text(last)) => last.push_str(text),
+            Some(TemplatePart::Text(last)) => last.push_str(text),
             _ if text.is_empty() => {}
-            _ => self.parts.push(Part::Text(text.to_owned())),
+            _ => self.parts.push(TemplatePart::Text(text.to_owned())),
         }
         self
     }
 
-    /// Appends a reference to a parameter, with the value proposed for it.
+    /// Appends a reference to a parameter, with the proposed value, if any.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: Option<&str>) -> Template {
-        self.parts.push(Part::Parameter { name: name.to_owned(), value: value.map(str::to_owned) });
+        self.parts.push(TemplatePart::Parameter { name: name.to_owned(), value: value.map(str::to_owned) });
         self
     }
 
@@ -68,47 +72,47 @@ impl Template {
     #[must_use]
     pub fn then(self, other: impl Into<Template>) -> Template {
         other.into().parts.into_iter().fold(self, |all, part| match part {
-            Part::Text(text) => all.text(text),
-            Part::Parameter { name, value } => all.parameter(&name, value.as_deref()),
+            TemplatePart::Text(text) => all.text(text),
+            TemplatePart::Parameter { name, value } => all.parameter(&name, value.as_deref()),
         })
     }
 
-    /// Whether there is nothing to print.
+    /// Returns whether the template is empty.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// The parameters that the text refers to, in order, with the values proposed for them.
+    /// Returns the parameters that the text refers to, in order, with the proposed values.
     pub fn suggestions(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Parameter { name, value } => Some((name.as_str(), value.as_deref())),
+            TemplatePart::Text(_) => None,
+            TemplatePart::Parameter { name, value } => Some((name.as_str(), value.as_deref())),
         })
     }
 
-    /// The text with every parameter spelled the caller's way.
+    /// Returns the text with every parameter spelled the caller's way.
     pub fn render(&self, spelling: ParameterSpelling<'_>) -> String {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Parameter { name, value } => out.push_str(&spelling(name, value.as_deref())),
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Parameter { name, value } => out.push_str(&spelling(name, value.as_deref())),
             }
         }
         out
     }
 
-    /// The name, where the template is a reference to one parameter and nothing else.
+    /// Returns the parameter's name if the template consists of a single reference.
     pub(crate) fn as_parameter(&self) -> Option<&str> {
         match self.parts.as_slice() {
-            [Part::Parameter { name, .. }] => Some(name),
+            [TemplatePart::Parameter { name, .. }] => Some(name),
             _ => None,
         }
     }
 
-    /// Whether the text begins as a sentence does.
+    /// Returns whether the text begins with an upper-case letter, like a sentence.
     pub(crate) fn is_sentence(&self) -> bool {
-        matches!(self.parts.first(), Some(Part::Text(text)) if text.starts_with(char::is_uppercase))
+        matches!(self.parts.first(), Some(TemplatePart::Text(text)) if text.starts_with(char::is_uppercase))
     }
 }
 
@@ -149,7 +153,7 @@ impl fmt::Display for Template {
     }
 }
 
-/// The library's own spelling: `` `memory=2GiB` ``.
+/// Spells a parameter the library's way: `` `memory=2GiB` ``.
 pub(crate) fn quoted(name: &str, value: Option<&str>) -> String {
     match value {
         Some(value) => format!("`{name}={value}`"),
@@ -157,13 +161,13 @@ pub(crate) fn quoted(name: &str, value: Option<&str>) -> String {
     }
 }
 
-/// Whether this can be the name of a parameter.
+/// Returns whether `text` can be the name of a parameter.
 pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
-/// The marker that `text` begins with: name, value, length in bytes.
+/// Parses the marker that `text` begins with. Returns its name, its value and its length in bytes.
 fn marker(text: &str) -> Option<(&str, Option<&str>, usize)> {
     let inner = &text[1..=text.find('}')?];
     let inner = &inner[..inner.len() - 1];
@@ -200,7 +204,7 @@ mod tests {
             assert_eq!(template.suggestions().count(), 0, "{text}");
             assert_eq!(template.to_string(), text);
         }
-        // The inner braces of a text in braces are looked at on their own.
+        // Braces inside other braces are interpreted separately.
         assert_eq!(Template::from("{ {seed} }").to_string(), "{ `seed` }");
         assert!(Template::from("").is_empty());
     }

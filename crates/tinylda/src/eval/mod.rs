@@ -1,11 +1,13 @@
-//! Numbers that say how good a model is.
+//! Evaluates models: perplexity, coherence and other measures of quality.
 //!
 //! | question | file |
 //! |---|---|
 //! | how well does it predict documents it has not seen? | `perplexity` |
-//! | do a topic's words stand together in texts? | `coherence`, counted by `windows`, texts by `reference` |
-//! | are topics alike, are they sharp? | `words` |
-//! | have two models found the same topics? | `matching` |
+//! | do a topic's words occur together in texts? | `coherence`, `windows`, `reference` |
+//! | do topics share words, and how concentrated are they? | `words` |
+//! | do two models have the same topics? | `matching` |
+//!
+//! This module must not know how models are trained, nor how results are shown.
 
 mod coherence;
 mod matching;
@@ -15,7 +17,7 @@ mod reference;
 mod windows;
 mod words;
 
-pub use coherence::{Coherence, Coherences, Measure, Measured, Missing};
+pub use coherence::{Coherence, CoherenceResult, Measure, MeasureResult, MissingWords};
 pub use matching::{best_matching, word_overlap};
 pub use perplexity::{DEFINITION, Evaluation, predictive_perplexity};
 pub use words::{WordMeasures, word_measures};

@@ -1,50 +1,52 @@
-//! Texts with their order, for coherence: a file with a document per line.
+//! Reads reference texts for coherence: a file with a document per line, whose words are in order.
+//!
+//! Start reading at [`LineBatches`]. This module must not know how texts are tokenized or counted.
 
 use crate::corpus::ingest::input::Input;
-use crate::corpus::ingest::lines::{Lines, ReadProgress};
+use crate::corpus::ingest::lines::{LineReader, ReadProgress};
 use crate::error::Result;
 
-/// Bytes of text that are handed to a thread at a time.
-const BATCH: usize = 1 << 18;
+/// Approximate size of a batch in bytes.
+const BATCH_BYTES: usize = 1 << 18;
 
-/// Some lines.
+/// A batch of lines, the unit of work of a thread.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct LineBatch {
     text: String,
     ends: Vec<usize>,
 }
 
-impl Batch {
-    /// Each line, empty ones too.
+impl LineBatch {
+    /// Iterates over the lines, including empty ones.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
     }
 }
 
-/// The lines of a file in batches.
-pub(super) struct Batches<'p> {
-    lines: Lines<'p>,
+/// Reads the lines of a file in batches.
+pub(super) struct LineBatches<'p> {
+    lines: LineReader<'p>,
 }
 
-impl<'p> Batches<'p> {
-    pub(super) fn new(input: Input, progress: ReadProgress<'p>) -> Batches<'p> {
-        Batches { lines: Lines::with_progress(input, progress) }
+impl<'p> LineBatches<'p> {
+    pub(super) fn new(input: Input, progress: ReadProgress<'p>) -> LineBatches<'p> {
+        LineBatches { lines: LineReader::with_progress(input, progress) }
     }
 
-    /// The next lines; nothing at the end of the file.
-    pub(super) fn next(&mut self) -> Result<Option<Batch>> {
-        let mut batch = Batch::default();
-        while batch.text.len() + batch.ends.len() < BATCH {
+    /// Returns the next batch, or `None` at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<LineBatch>> {
+        let mut batch = LineBatch::default();
+        while batch.text.len() + batch.ends.len() < BATCH_BYTES {
             if !self.lines.advance()? {
                 break;
             }
             let text = self.lines.utf8()?;
             if memchr::memchr(0, text.as_bytes()).is_some() {
-                return Err(self.lines.bad(
+                return Err(self.lines.line_error(
                     "a zero byte".into(),
                     "text".into(),
-                    "This seems to be a binary file: give text, one document per line, or a corpus file.",
+                    "this seems to be a binary file; give text, one document per line, or a corpus file",
                 ));
             }
             batch.text.push_str(text);
@@ -64,8 +66,8 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Result<Vec<String>> {
         let input = Input::new(Box::new(std::io::Cursor::new(bytes.to_vec())), Path::new("x"), None)?;
-        let mut go_on = |_, _| ControlFlow::Continue(());
-        let mut batches = Batches::new(input, &mut go_on);
+        let mut progress = |_, _| ControlFlow::Continue(());
+        let mut batches = LineBatches::new(input, &mut progress);
         let mut lines = Vec::new();
         while let Some(batch) = batches.next()? {
             lines.extend(batch.lines().map(str::to_owned));
@@ -82,7 +84,7 @@ mod tests {
     proptest! {
         #[test]
         fn lines_come_back(lines in prop::collection::vec("[a-z \u{e4}]{0,9}", 0..40), copies in 1usize..4) {
-            // Many copies of a long line go over several batches.
+            // Several copies of a long line span more than one batch.
             let mut lines = lines;
             lines.extend(std::iter::repeat_n("word ".repeat(20_000), copies));
             let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();

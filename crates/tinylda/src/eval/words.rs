@@ -1,23 +1,25 @@
-//! What a topic's words alone tell: no documents are read.
+//! Measures that depend on the words of the topics only. No documents are read.
 
 use crate::model::{Model, Probabilities};
 
-/// Measures of the topics' words.
+/// Diversity, exclusivity and concentration of the topics' words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordMeasures {
-    /// How many different words there are among all topics' top words, as a share of them: 1 where no two topics share one, 1/K where
-    /// all are the same (Dieng et al. 2020).
+    /// Topic diversity (Dieng et al. 2020): distinct words as a share of all top words of all
+    /// topics. It is 1 if no two topics share a word, and 1/K if all topics have the same words.
     pub diversity: f64,
-    /// Each topic's mean over its top words of `p(w|k) / sum_j p(w|j)`, as in MALLET's diagnostics: 1 where the words are found in no other
-    /// topic.
+    /// Mean of `p(w|k) / sum_j p(w|j)` over the top words of each topic, as in MALLET's
+    /// diagnostics. It is 1 if the words occur in no other topic.
     pub exclusivity: Vec<f64>,
-    /// Each topic's effective number of words, `1 / sum_w p(w|k)^2`: how many equally frequent words would be as spread out.
+    /// Effective number of words of each topic, `1 / sum_w p(w|k)^2`: the number of equally
+    /// frequent words with the same concentration.
     pub effective_words: Vec<f64>,
 }
 
-/// Measures the topics' words; `topics` are the top words of each, as in [`Model::top_words`].
+/// Computes the measures. `topics` contains the ids of the top words of each topic, as returned by
+/// [`Model::top_words`].
 pub fn word_measures(model: &Model, topics: &[Vec<u32>]) -> WordMeasures {
-    let p = Probabilities::of(model);
+    let p = Probabilities::new(model);
     let mut squares = vec![0f64; model.topics() as usize];
     for w in 0..model.words() {
         squares.iter_mut().zip(p.row(w)).for_each(|(sum, p)| *sum += p * p);
@@ -25,7 +27,7 @@ pub fn word_measures(model: &Model, topics: &[Vec<u32>]) -> WordMeasures {
     let known = |word: &u32| *word < model.words();
     let exclusivity = |(k, words): (usize, &Vec<u32>)| {
         let shares: Vec<f64> =
-            words.iter().filter(|&w| known(w)).map(|&w| p.in_topic(w, k) / p.across(w)).collect();
+            words.iter().filter(|&w| known(w)).map(|&w| p.in_topic(w, k) / p.sum_over_topics(w)).collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
     let mut all: Vec<u32> = topics.iter().flatten().copied().collect();

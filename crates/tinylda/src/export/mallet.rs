@@ -1,62 +1,70 @@
-//! MALLET's files, in the layout of its versions 2.0.8 and later.
+//! Exports a model in MALLET's file formats, as of version 2.0.8 and later.
 //!
 //! ```text
 //! topic-keys.txt          k \t alpha[k] \t the top words, a space after each
 //! topic-word-weights.txt  k \t word \t phi[w,k] + beta                     K*W lines
 //! word-topic-counts.txt   w word k:count k:count ...                       largest first
 //! doc-topics.txt          d \t name \t p(0|d) \t ... \t p(K-1|d)           from 0, no header
-//! state.gz                #doc source pos typeindex type topic, #alpha : ..., #beta : ..., then a line per token
+//! state.gz                #doc source pos typeindex type topic, #alpha : ..., #beta : ...,
+//!                         then a line per token
 //! ```
-//! MALLET's counts are whole, ours are not: `word-topic-counts` has phi rounded so that a word's counts still add up to its tokens (the
-//! largest remainders go up). The state's topics are drawn for each token from p(k|w,d), which is `(phi[w,k]+beta) * t[k]` with t of
-//! `algo::document`, by the random numbers of (seed, document): a state as one more round of Gibbs sampling would leave it. Tokens of
-//! a document stand in the order of their words, since a corpus has no other.
+//!
+//! MALLET's counts are integers, those of phi are not: `word-topic-counts` contains phi rounded so
+//! that the counts of a word still add up to its tokens (the largest remainders are rounded up).
+//! The topic of each token in the state is sampled from p(k|w,d), which is proportional to `p(w|k)
+//! * p(k|d)`, with random numbers that depend on (seed, document): the state is that of one more
+//! iteration of Gibbs sampling. The tokens of a document are in the order of word ids, since a
+//! corpus does not record another order.
+//!
+//! Start reading at [`save_mallet`].
 
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::{Sink, file, folder, push_float};
+use super::{PathWriter, create_folder, push_float, write_file};
 use crate::error::{Error, Result};
-use crate::infer::{Mixture, Mixtures, push_cell};
+use crate::infer::{Mixture, Mixtures, push_field};
 use crate::model::Model;
 use crate::numbers::{push_number, push_share};
 use crate::progress::ProgressCallback;
 use crate::random::{Purpose, Random};
 
-/// What is to be written.
+/// Options of the export to MALLET's formats.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mallet {
-    /// Words of each topic in `topic-keys.txt`.
+pub struct MalletOptions {
+    /// Number of words per topic in `topic-keys.txt`.
     pub words: usize,
-    /// The seed of the topics drawn for `state.gz`.
+    /// Seed of the topics that are sampled for `state.gz`.
     pub seed: u64,
 }
 
-/// Writes the files into a folder: those of the model, and those of documents where there are any. Returns their names.
+/// Writes the files of the model, and those of the documents if there are any, to a folder. Returns
+/// the paths of the files.
 pub fn save_mallet(
     model: &Model,
     mixtures: Option<&Mixtures<'_>>,
     to: impl AsRef<Path>,
-    settings: &Mallet,
+    settings: &MalletOptions,
     progress: ProgressCallback<'_>,
 ) -> Result<Vec<PathBuf>> {
     let to = to.as_ref();
-    folder(to)?;
+    create_folder(to)?;
     let mut files = vec![
-        file(to, "topic-keys.txt", |out| topic_keys(model, settings.words, out))?,
-        file(to, "topic-word-weights.txt", |out| weights(model, out))?,
-        file(to, "word-topic-counts.txt", |out| counts(model, out))?,
+        write_file(to, "topic-keys.txt", |out| topic_keys(model, settings.words, out))?,
+        write_file(to, "topic-word-weights.txt", |out| topic_word_weights(model, out))?,
+        write_file(to, "word-topic-counts.txt", |out| word_topic_counts(model, out))?,
     ];
     if let Some(mixtures) = mixtures {
-        files.push(file(to, "doc-topics.txt", |out| doc_topics(mixtures, out, progress))?);
-        files.push(file(to, "state.gz", |out| state(mixtures, settings.seed, out, progress))?);
+        files.push(write_file(to, "doc-topics.txt", |out| doc_topics(mixtures, out, progress))?);
+        files.push(write_file(to, "state.gz", |out| state(mixtures, settings.seed, out, progress))?);
     }
     Ok(files)
 }
 
-/// A word as one field of a line whose fields are divided by blanks.
+/// Appends a word as one field of a line with space-separated fields: whitespace and control
+/// characters become underscores.
 fn push_word(out: &mut Vec<u8>, word: &str) {
     let mut buffer = [0; 4];
     for c in word.chars() {
@@ -65,7 +73,8 @@ fn push_word(out: &mut Vec<u8>, word: &str) {
     }
 }
 
-fn topic_keys(model: &Model, words: usize, out: &mut Sink<'_>) -> Result<()> {
+/// Writes `topic-keys.txt`.
+fn topic_keys(model: &Model, words: usize, out: &mut PathWriter<'_>) -> Result<()> {
     let mut line = Vec::new();
     for ((k, words), &alpha) in (0..).zip(model.top_words(words)).zip(model.alpha()) {
         push_number(&mut line, k);
@@ -78,10 +87,11 @@ fn topic_keys(model: &Model, words: usize, out: &mut Sink<'_>) -> Result<()> {
         }
         line.push(b'\n');
     }
-    out.put(&line)
+    out.write(&line)
 }
 
-fn weights(model: &Model, out: &mut Sink<'_>) -> Result<()> {
+/// Writes `topic-word-weights.txt`.
+fn topic_word_weights(model: &Model, out: &mut PathWriter<'_>) -> Result<()> {
     let mut lines = Vec::new();
     for k in 0..model.topics() {
         for w in 0..model.words() {
@@ -91,14 +101,15 @@ fn weights(model: &Model, out: &mut Sink<'_>) -> Result<()> {
             lines.push(b'\t');
             push_float(&mut lines, model.phi(w)[k as usize] + model.beta());
             lines.push(b'\n');
-            out.drain(&mut lines)?;
+            out.flush_if_large(&mut lines)?;
         }
     }
-    out.put(&lines)
+    out.write(&lines)
 }
 
-/// Whole counts of a word: down, and up where the remainders are largest, so that they add up to the rounded sum.
-fn whole(phi: &[f32]) -> Vec<(u32, u64)> {
+/// Rounds the counts of a word to integers that add up to the rounded sum: all are rounded down,
+/// then those with the largest remainders up. Returns (topic, count) pairs, largest count first.
+fn round_counts(phi: &[f32]) -> Vec<(u32, u64)> {
     let total = phi.iter().map(|&n| f64::from(n)).sum::<f64>().round() as u64;
     let mut all: Vec<(u32, u64, f32)> =
         (0..).zip(phi).filter(|&(_, &n)| n > 0.0).map(|(k, &n)| (k, n.floor() as u64, n.fract())).collect();
@@ -111,35 +122,41 @@ fn whole(phi: &[f32]) -> Vec<(u32, u64)> {
     counts
 }
 
-fn counts(model: &Model, out: &mut Sink<'_>) -> Result<()> {
+/// Writes `word-topic-counts.txt`.
+fn word_topic_counts(model: &Model, out: &mut PathWriter<'_>) -> Result<()> {
     let mut lines = Vec::new();
     for w in 0..model.words() {
         push_number(&mut lines, u64::from(w));
         lines.push(b' ');
         push_word(&mut lines, &model.word_name(w));
-        for (k, n) in whole(model.phi(w)) {
+        for (k, n) in round_counts(model.phi(w)) {
             lines.push(b' ');
             push_number(&mut lines, u64::from(k));
             lines.push(b':');
             push_number(&mut lines, n);
         }
         lines.push(b'\n');
-        out.drain(&mut lines)?;
+        out.flush_if_large(&mut lines)?;
     }
-    out.put(&lines)
+    out.write(&lines)
 }
 
-/// A document's name, or its number from 1 where it has none.
+/// Appends the name of a document, or its number from 1 if it has none.
 fn push_name(out: &mut Vec<u8>, mixture: &Mixture<'_>) {
     if mixture.name.trim().is_empty() {
         push_number(out, mixture.number + 1);
     } else {
-        push_cell(out, mixture.name);
+        push_field(out, mixture.name);
     }
 }
 
-fn doc_topics(mixtures: &Mixtures<'_>, out: &mut Sink<'_>, progress: ProgressCallback<'_>) -> Result<()> {
-    mixtures.each(
+/// Writes `doc-topics.txt`.
+fn doc_topics(
+    mixtures: &Mixtures<'_>,
+    out: &mut PathWriter<'_>,
+    progress: ProgressCallback<'_>,
+) -> Result<()> {
+    mixtures.for_each(
         |mixture, lines: &mut Vec<u8>| {
             push_number(lines, mixture.number);
             lines.push(b'\t');
@@ -151,21 +168,22 @@ fn doc_topics(mixtures: &Mixtures<'_>, out: &mut Sink<'_>, progress: ProgressCal
             lines.push(b'\n');
             Ok(())
         },
-        |lines| out.put(&lines),
+        |lines| out.write(&lines),
         progress,
     )
 }
 
+/// Writes `state.gz`.
 fn state(
     mixtures: &Mixtures<'_>,
     seed: u64,
-    out: &mut Sink<'_>,
+    out: &mut PathWriter<'_>,
     progress: ProgressCallback<'_>,
 ) -> Result<()> {
     let model = mixtures.model();
     let path = out.path;
     let mut zip = GzEncoder::new(&mut out.out, Compression::new(6));
-    let mut zipped = Sink { out: &mut zip, path };
+    let mut zipped = PathWriter { out: &mut zip, path };
     let mut head = b"#doc source pos typeindex type topic\n#alpha : ".to_vec();
     for &alpha in model.alpha() {
         push_float(&mut head, alpha);
@@ -174,21 +192,21 @@ fn state(
     head.extend_from_slice(b"\n#beta : ");
     push_float(&mut head, model.beta());
     head.push(b'\n');
-    zipped.put(&head)?;
-    mixtures.each(
+    zipped.write(&head)?;
+    mixtures.for_each(
         |mixture, lines: &mut Vec<u8>| {
-            tokens(model, mixture, seed, lines);
+            push_token_lines(model, mixture, seed, lines);
             Ok(())
         },
-        |lines| zipped.put(&lines),
+        |lines| zipped.write(&lines),
         progress,
     )?;
     zip.finish().map(drop).map_err(Error::io("write", path))
 }
 
-/// The lines of a document's tokens, a topic drawn for each.
-fn tokens(model: &Model, mixture: &Mixture<'_>, seed: u64, lines: &mut Vec<u8>) {
-    let mut random = Random::new(seed, Purpose::State, mixture.number);
+/// Appends a line for every token of a document, with a sampled topic.
+fn push_token_lines(model: &Model, mixture: &Mixture<'_>, seed: u64, lines: &mut Vec<u8>) {
+    let mut random = Random::new(seed, Purpose::MalletState, mixture.number);
     let mut sums = vec![0f64; mixture.proportions.len()];
     let mut position = 0;
     let mut start = Vec::new();
@@ -229,12 +247,12 @@ mod tests {
 
     #[test]
     fn whole_counts_add_up_to_the_sum() {
-        assert_eq!(whole(&[0.4, 2.3, 0.0, 1.3]), [(1, 2), (0, 1), (3, 1)]);
-        assert_eq!(whole(&[0.0, 5.0]), [(1, 5)]);
-        assert_eq!(whole(&[0.0, 0.0]), []);
+        assert_eq!(round_counts(&[0.4, 2.3, 0.0, 1.3]), [(1, 2), (0, 1), (3, 1)]);
+        assert_eq!(round_counts(&[0.0, 5.0]), [(1, 5)]);
+        assert_eq!(round_counts(&[0.0, 0.0]), []);
         for phi in [vec![0.3f32; 10], vec![1.5, 2.5, 3.5], vec![1e6 + 0.25, 0.75]] {
             let sum: f64 = phi.iter().map(|&n| f64::from(n)).sum();
-            assert_eq!(whole(&phi).iter().map(|&(_, n)| n).sum::<u64>(), sum.round() as u64);
+            assert_eq!(round_counts(&phi).iter().map(|&(_, n)| n).sum::<u64>(), sum.round() as u64);
         }
     }
 

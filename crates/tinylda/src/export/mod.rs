@@ -1,14 +1,15 @@
-//! Models and the topics of documents in the forms that other programs read.
+//! Exports models and the topics of documents to the formats of other programs.
 //!
-//! | program | file |
+//! | program | module |
 //! |---|---|
 //! | MALLET and its readers | `mallet` |
 //! | pyLDAvis | `pyldavis` |
 //! | gensim and scikit-learn, as arrays | `arrays` |
 //! | spreadsheets, R, pandas, polars: CSV and Parquet | `tables` |
 //!
-//! All are written as streams: memory use does not grow with the number of documents. `arrays` needs
-//! the feature `npz`, `mallet` the feature `compression`, and Parquet tables the feature `parquet`.
+//! All files are streamed: memory does not grow with the number of documents. `arrays` needs the
+//! feature `npz`, `mallet` the feature `compression`, and Parquet tables the feature `parquet`.
+//! This module must not know how topics are trained or inferred.
 
 #[cfg(feature = "npz")]
 mod arrays;
@@ -20,7 +21,7 @@ mod tables;
 #[cfg(feature = "npz")]
 pub use arrays::{save_gensim, save_sklearn};
 #[cfg(feature = "compression")]
-pub use mallet::{Mallet, save_mallet};
+pub use mallet::{MalletOptions, save_mallet};
 pub use pyldavis::save_pyldavis;
 pub use tables::save_tables;
 
@@ -29,49 +30,50 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Makes a folder where there is none.
-fn folder(path: &Path) -> Result<()> {
+/// Creates a folder and its parents unless they exist.
+fn create_folder(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(Error::io("create", path))
 }
 
-/// Writes a file of a folder, which appears when it is complete.
+/// Writes a file in a folder. It appears under its name only when it is complete. Returns its path.
 #[cfg(feature = "compression")]
-fn file(
+fn write_file(
     folder: &Path,
     name: &str,
-    fill: impl FnOnce(&mut Sink<'_>) -> Result<()>,
+    fill: impl FnOnce(&mut PathWriter<'_>) -> Result<()>,
 ) -> Result<std::path::PathBuf> {
     let path = folder.join(name);
     let mut out = crate::files::AtomicFile::create(&path)?;
-    fill(&mut Sink { out: &mut out, path: &path })?;
+    fill(&mut PathWriter { out: &mut out, path: &path })?;
     out.commit()?;
     Ok(path)
 }
 
-/// Where bytes go, and what it is called.
-struct Sink<'a> {
+/// A writer with the path that error messages name.
+struct PathWriter<'a> {
     out: &'a mut dyn Write,
     path: &'a Path,
 }
 
-impl Sink<'_> {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+impl PathWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.write_all(bytes).map_err(Error::io("write", self.path))
     }
 
-    /// Hands a buffer on where it has grown large.
-    fn drain(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+    /// Writes and clears a buffer if it has more than 64 KiB.
+    fn flush_if_large(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         if bytes.len() > 1 << 16 {
-            self.put(bytes)?;
+            self.write(bytes)?;
             bytes.clear();
         }
         Ok(())
     }
 }
 
-/// Appends a number as JSON, CSV and every reader take it, to the last bit of an f32.
+/// Appends the shortest decimal number that gives the same f32 again, in a form that JSON and CSV
+/// readers accept.
 fn push_float(out: &mut Vec<u8>, value: f32) {
-    // Writing to a list cannot fail.
+    // Writing to a `Vec` cannot fail.
     let _ = if value == 0.0 || (1e-4..1e7).contains(&value) {
         write!(out, "{value}")
     } else {

@@ -1,8 +1,9 @@
-//! pyLDAvis's five inputs as one JSON object, so that `pyLDAvis.prepare(**json.load(file))` takes them as they are.
+//! Exports the five inputs of pyLDAvis as one JSON object, for
+//! `pyLDAvis.prepare(**json.load(file))`.
 
 use std::path::Path;
 
-use super::{Sink, push_float};
+use super::{PathWriter, push_float};
 use crate::corpus::Block;
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
@@ -11,10 +12,11 @@ use crate::model::Model;
 use crate::numbers::push_number;
 use crate::progress::ProgressCallback;
 
-/// Writes `topic_term_dists` (K rows), `doc_topic_dists` (D rows), `doc_lengths`, `vocab` and `term_frequency`: the model's words, and
-/// how often the corpus has them.
+/// Writes `topic_term_dists` (K rows), `doc_topic_dists` (D rows), `doc_lengths`, `vocab` (the
+/// model's words) and `term_frequency` (their frequencies in the corpus).
 ///
-/// Rows add up to 1 within 1e-6. Documents with no word that the model knows are left out: they have no length.
+/// Rows add up to 1 within 1e-6. Documents without a word that the model knows are omitted, since
+/// their length is 0.
 pub fn save_pyldavis(
     mixtures: &Mixtures<'_>,
     path: impl AsRef<Path>,
@@ -22,7 +24,7 @@ pub fn save_pyldavis(
 ) -> Result<()> {
     let path = path.as_ref();
     let mut file = AtomicFile::create(path)?;
-    let mut out = Sink { out: &mut file, path };
+    let mut out = PathWriter { out: &mut file, path };
     put_topics(&mut out, mixtures.model())?;
     put_documents(&mut out, mixtures, progress)?;
     put_lengths(&mut out, mixtures)?;
@@ -31,7 +33,7 @@ pub fn save_pyldavis(
 }
 
 /// Writes one row of word probabilities per topic.
-fn put_topics(out: &mut Sink<'_>, model: &Model) -> Result<()> {
+fn put_topics(out: &mut PathWriter<'_>, model: &Model) -> Result<()> {
     let mut text = b"{\"topic_term_dists\":[".to_vec();
     for k in 0..model.topics() {
         text.extend_from_slice(if k == 0 { b"[" } else { b",\n[" });
@@ -40,18 +42,22 @@ fn put_topics(out: &mut Sink<'_>, model: &Model) -> Result<()> {
                 text.push(b',');
             }
             push_float(&mut text, model.probability(w, k) as f32);
-            out.drain(&mut text)?;
+            out.flush_if_large(&mut text)?;
         }
         text.push(b']');
     }
-    out.put(&text)
+    out.write(&text)
 }
 
 /// Writes one row of topic proportions per document that has a known word.
-fn put_documents(out: &mut Sink<'_>, mixtures: &Mixtures<'_>, progress: ProgressCallback<'_>) -> Result<()> {
-    out.put(b"],\n\"doc_topic_dists\":[")?;
+fn put_documents(
+    out: &mut PathWriter<'_>,
+    mixtures: &Mixtures<'_>,
+    progress: ProgressCallback<'_>,
+) -> Result<()> {
+    out.write(b"],\n\"doc_topic_dists\":[")?;
     let mut first = true;
-    mixtures.each(
+    mixtures.for_each(
         |mixture, rows: &mut Vec<u8>| {
             if mixture.tokens > 0 {
                 for (k, &p) in mixture.proportions.iter().enumerate() {
@@ -65,15 +71,15 @@ fn put_documents(out: &mut Sink<'_>, mixtures: &Mixtures<'_>, progress: Progress
         |rows| {
             let skip = usize::from(first && !rows.is_empty());
             first &= rows.is_empty();
-            out.put(&rows[skip..])
+            out.write(&rows[skip..])
         },
         progress,
     )
 }
 
-/// Writes the known tokens of every document that has any. This reads the corpus once more, rather than keeping a list that
-/// grows with the documents.
-fn put_lengths(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
+/// Writes the number of known tokens of every document that has any. This reads the corpus a second
+/// time, so that memory does not grow with the number of documents.
+fn put_lengths(out: &mut PathWriter<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
     let (corpus, known) = (mixtures.corpus(), mixtures.known());
     let mut text = b"],\n\"doc_lengths\":[".to_vec();
     let (mut reader, mut block) = (corpus.reader(), Block::default());
@@ -92,7 +98,7 @@ fn put_lengths(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
                 push_number(&mut text, length);
             }
         }
-        out.drain(&mut text)?;
+        out.flush_if_large(&mut text)?;
     }
     if !begun {
         return Err(Error::Input {
@@ -103,11 +109,11 @@ fn put_lengths(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
             remedy: "use the corpus that the model was trained on, or one with the same vocabulary".into(),
         });
     }
-    out.put(&text)
+    out.write(&text)
 }
 
-/// Writes the model's words and how often the corpus has them.
-fn put_words(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
+/// Writes the model's words and their frequencies in the corpus.
+fn put_words(out: &mut PathWriter<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
     let (model, corpus, known) = (mixtures.model(), mixtures.corpus(), mixtures.known());
     let mut text = b"],\n\"vocab\":[".to_vec();
     for w in 0..model.words() {
@@ -115,7 +121,7 @@ fn put_words(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
             text.push(b',');
         }
         text.extend_from_slice(serde_json::Value::from(&*model.word_name(w)).to_string().as_bytes());
-        out.drain(&mut text)?;
+        out.flush_if_large(&mut text)?;
     }
     text.extend_from_slice(b"],\n\"term_frequency\":[");
     let mut frequencies = vec![0u64; model.words() as usize];
@@ -129,8 +135,8 @@ fn put_words(out: &mut Sink<'_>, mixtures: &Mixtures<'_>) -> Result<()> {
             text.push(b',');
         }
         push_number(&mut text, n);
-        out.drain(&mut text)?;
+        out.flush_if_large(&mut text)?;
     }
     text.extend_from_slice(b"]}\n");
-    out.put(&text)
+    out.write(&text)
 }

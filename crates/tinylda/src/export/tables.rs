@@ -1,16 +1,20 @@
-//! The two tables of a model: words by topics, and documents by topics.
+//! Exports a model as two tables: words by topics, and documents by topics.
 
 use std::path::{Path, PathBuf};
 
-use super::folder;
+use super::create_folder;
 use crate::error::Result;
 use crate::infer::Mixtures;
 use crate::model::Model;
 use crate::progress::ProgressCallback;
 use crate::table::{Cell, Column, Table, TableFormat};
 
-/// Writes `topic-word` (a row per word: p(w|k) of every topic) into a folder, and `doc-topic` (a row per document: number from 1, name, tokens
-/// that the model knows, p(k|d) of every topic) where there are documents. The format's name is the files' ending. Returns their names.
+/// Writes the tables to a folder and returns the paths of the files. The file extension is the name
+/// of the format.
+///
+/// `topic-word` has a row per word with p(w|k) of every topic. `doc-topic` has a row per document
+/// with its number from 1, its name, the number of known tokens and p(k|d) of every topic; it is
+/// written only if there are documents.
 pub fn save_tables(
     model: &Model,
     mixtures: Option<&Mixtures<'_>>,
@@ -19,7 +23,7 @@ pub fn save_tables(
     progress: ProgressCallback<'_>,
 ) -> Result<Vec<PathBuf>> {
     let to = to.as_ref();
-    folder(to)?;
+    create_folder(to)?;
     let topics = || (0..model.topics()).map(|k| Column::float(format!("topic_{k}")));
     let path = to.join(format!("topic-word.{}", format.name()));
     let columns: Vec<Column> = std::iter::once(Column::text("word")).chain(topics()).collect();
@@ -37,7 +41,7 @@ pub fn save_tables(
         let first = [Column::whole("document"), Column::text("name").optional(), Column::whole("tokens")];
         let columns: Vec<Column> = first.into_iter().chain(topics()).collect();
         let mut table = Table::create(&path, format, &columns)?;
-        mixtures.each(
+        mixtures.for_each(
             |mixture, rows: &mut Vec<(u64, String, u64, Vec<f32>)>| {
                 let proportions = mixture.proportions.to_vec();
                 rows.push((mixture.number + 1, mixture.name.to_owned(), mixture.tokens, proportions));

@@ -1,4 +1,6 @@
-//! The words of a corpus that a model knows: matched by name, or by number where neither has names.
+//! Maps the words of a corpus to the words of a model: by name, or by number if neither has names.
+//!
+//! Start reading at [`VocabularyMap`]. This module must not know how topics are inferred.
 
 use crate::corpus::{Corpus, Document};
 use crate::error::{Error, Position, Result};
@@ -6,37 +8,41 @@ use crate::model::Model;
 
 /// The model's id for each word of a corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
-    /// Nothing where the two have the same words.
+pub struct VocabularyMap {
+    /// Ids by word of the corpus, or `None` if corpus and model have the same vocabulary.
     ids: Option<Vec<Option<u32>>>,
 }
 
-/// What a model does not know.
+/// The words of a corpus that are not in the vocabulary of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Unknown {
-    /// Different words of the corpus.
+pub struct UnknownWords {
+    /// Number of distinct words.
     pub words: u64,
-    /// How often they occur.
+    /// Number of their tokens.
     pub tokens: u64,
 }
 
-impl Known {
+impl VocabularyMap {
     /// Matches the words of a corpus to those of a model.
-    pub fn new(model: &Model, corpus: &Corpus) -> Result<Known> {
+    ///
+    /// Fails if they have no vocabularies to match and different numbers of words.
+    pub fn new(model: &Model, corpus: &Corpus) -> Result<VocabularyMap> {
         let words = corpus.shape().words;
-        // The usual case takes no memory.
-        if let Some(its) = model.vocabulary()
-            && corpus.has_words(its)?
+        // The same vocabulary, the usual case, needs no memory.
+        if let Some(model_words) = model.vocabulary()
+            && corpus.has_words(model_words)?
         {
-            return Ok(Known { ids: None });
+            return Ok(VocabularyMap { ids: None });
         }
-        let mine = corpus.vocabulary()?;
-        match (&mine, model.vocabulary()) {
-            (Some(mine), Some(its)) if mine != its => {
-                let ids = its.ids();
-                Ok(Known { ids: Some(mine.iter().map(|word| ids.get(word).copied()).collect()) })
+        let corpus_words = corpus.vocabulary()?;
+        match (&corpus_words, model.vocabulary()) {
+            (Some(corpus_words), Some(model_words)) if corpus_words != model_words => {
+                let ids = model_words.ids();
+                Ok(VocabularyMap {
+                    ids: Some(corpus_words.iter().map(|word| ids.get(word).copied()).collect()),
+                })
             }
-            _ if words == model.words() => Ok(Known { ids: None }),
+            _ if words == model.words() => Ok(VocabularyMap { ids: None }),
             _ => Err(Error::Input {
                 path: corpus.origin().to_path_buf(),
                 position: Position::Whole,
@@ -48,7 +54,7 @@ impl Known {
         }
     }
 
-    /// The model's id of a word of the corpus.
+    /// Returns the model's id of a word of the corpus, or `None` if the model does not know it.
     pub fn id(&self, word: u32) -> Option<u32> {
         match &self.ids {
             Some(ids) => ids.get(word as usize).copied().flatten(),
@@ -56,9 +62,9 @@ impl Known {
         }
     }
 
-    /// What the model does not know of the corpus.
-    pub fn unknown(&self, corpus: &Corpus) -> Result<Unknown> {
-        let mut unknown = Unknown::default();
+    /// Counts the words of the corpus that the model does not know.
+    pub fn unknown(&self, corpus: &Corpus) -> Result<UnknownWords> {
+        let mut unknown = UnknownWords::default();
         if self.ids.is_some() {
             for (w, &n) in (0..).zip(&corpus.word_totals()?.tokens) {
                 if n > 0 && self.id(w).is_none() {
@@ -70,13 +76,14 @@ impl Known {
         Ok(unknown)
     }
 
-    /// The known words of a document, by the model's ids. Returns how many tokens are left out.
-    pub(crate) fn part(&self, document: Document<'_>, part: &mut Parts) -> u64 {
-        part.clear();
+    /// Fills `buffer` with the known words of a document, as ids of the model. Returns the number
+    /// of tokens of unknown words.
+    pub(crate) fn known_words(&self, document: Document<'_>, buffer: &mut DocumentBuffer) -> u64 {
+        buffer.clear();
         let mut unknown = 0;
         for (&w, &x) in document.words.iter().zip(document.counts) {
             match self.id(w) {
-                Some(id) => part.push(id, x),
+                Some(id) => buffer.push(id, x),
                 None => unknown += u64::from(x),
             }
         }
@@ -84,24 +91,26 @@ impl Known {
     }
 }
 
-/// Words and counts of a part of a document.
+/// A reusable buffer for the words and counts of a document.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct DocumentBuffer {
     words: Vec<u32>,
     counts: Vec<u32>,
 }
 
-impl Parts {
+impl DocumentBuffer {
     pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.counts.clear();
     }
+    /// Appends a word unless its count is 0.
     pub(crate) fn push(&mut self, word: u32, count: u32) {
         if count > 0 {
             self.words.push(word);
             self.counts.push(count);
         }
     }
+    /// Returns the contents as a document.
     pub(crate) fn document(&self) -> Document<'_> {
         Document { words: &self.words, counts: &self.counts }
     }

@@ -1,82 +1,88 @@
-//! The topics of all documents of a corpus, in order, on threads.
+//! Infers the topic mixtures of all documents of a corpus on several threads.
 //!
-//! Documents are cut into chunks by a rule that does not know the number of threads; each chunk becomes one result, and results are
-//! handed over in order. A document's topics depend on the document and the model alone. What is held: a block of the corpus, the
-//! next one, and the results of [`CHUNKS`] chunks with at most [`NUMBERS`] proportions each (or one document).
+//! Start reading at [`Mixtures::for_each`]. This module must not know what its callers do with the
+//! mixtures.
+//!
+//! Documents are divided into chunks independently of the number of threads. Each chunk gives one
+//! result, and results are delivered in order. The topics of a document depend only on the document
+//! and the model. Memory holds two blocks of the corpus, the current and the next one, and the
+//! results of [`CHUNKS_IN_FLIGHT`] chunks with at most [`PROPORTIONS_PER_CHUNK`] proportions each
+//! (or one document).
 
 use std::ops::Range;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use super::{Inference, Inferencer, Known, Parts, Unknown};
+use super::{DocumentBuffer, Inference, Inferencer, UnknownWords, VocabularyMap};
 use crate::corpus::{Block, BlockReader, Corpus, Document, Vocabulary};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::progress::{ProgressCallback, Step};
 use crate::threads::pool;
 
-/// Chunks whose results are held at once,
-const CHUNKS: usize = 256;
-/// and how many proportions a chunk may have.
-const NUMBERS: usize = 8192;
+/// Maximum number of chunks whose results are in memory at the same time.
+const CHUNKS_IN_FLIGHT: usize = 256;
+/// Maximum number of proportions in a chunk, unless it has a single document.
+const PROPORTIONS_PER_CHUNK: usize = 8192;
 
-/// Returns how many chunks are held at once, and the documents of each.
-pub(crate) fn chunks(topics: u32) -> (u64, u64) {
-    (CHUNKS as u64, (NUMBERS as u64 / u64::from(topics).max(1)).max(1))
+/// Returns the maximum number of chunks in memory and the maximum number of documents per chunk.
+pub(crate) fn chunk_limits(topics: u32) -> (u64, u64) {
+    (CHUNKS_IN_FLIGHT as u64, (PROPORTIONS_PER_CHUNK as u64 / u64::from(topics).max(1)).max(1))
 }
 
-/// The topics of one document.
+/// The topic mixture of one document.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Mixture<'a> {
-    /// Its number in the corpus, from 0.
+    /// Number of the document in the corpus, from 0.
     pub number: u64,
-    /// What it is called; empty where the corpus has no names.
+    /// Name of the document; empty if the corpus has no names.
     pub name: &'a str,
-    /// Its label; empty where the corpus has none, or they were not asked for.
+    /// Label of the document; empty if the corpus has no labels or they were not requested.
     pub label: &'a str,
-    /// Its words that the model knows, by the model's ids.
+    /// The words that the model knows, as ids of the model.
     pub document: Document<'a>,
-    /// Tokens of these words.
+    /// Number of tokens of known words.
     pub tokens: u64,
-    /// Tokens of words that the model does not know: left out.
+    /// Number of tokens of words that the model does not know. They are ignored.
     pub tokens_unknown: u64,
     /// theta\[K\]: counts that add up to `tokens`.
     pub theta: &'a [f32],
-    /// p(k|d) = (theta\[k\] + alpha\[k\]) / (tokens + sum of alpha): they add up to 1. Without a known word these are the prior's.
+    /// p(k|d) = (theta\[k\] + alpha\[k\]) / (tokens + sum of alpha). They add up to 1. For a
+    /// document without known words they are those of the prior.
     pub proportions: &'a [f32],
 }
 
-/// The topics of a corpus's documents, found with a model.
+/// Infers the topic mixtures of the documents of a corpus with a model.
 #[derive(Debug)]
 pub struct Mixtures<'a> {
     model: &'a Model,
     corpus: &'a Corpus,
-    known: Known,
+    known: VocabularyMap,
     inference: Inference,
     threads: usize,
     labels: bool,
 }
 
-/// What a thread works with.
+/// The state of a worker thread.
 #[derive(Debug)]
-struct Worker<'m> {
+struct InferenceWorker<'m> {
     inferencer: Inferencer<'m>,
-    part: Parts,
+    buffer: DocumentBuffer,
     proportions: Vec<f32>,
 }
 
-/// A block of the corpus.
+/// A block of the corpus with the names and labels of its documents.
 #[derive(Debug, Default)]
-struct Read {
+struct LoadedBlock {
     block: Block,
     names: Vocabulary,
     labels: Vocabulary,
 }
 
-impl Read {
-    fn fill(&mut self, reader: &mut BlockReader<'_>, i: usize, labels: bool) -> Result<()> {
+impl LoadedBlock {
+    fn load(&mut self, reader: &mut BlockReader<'_>, i: usize, labels: bool) -> Result<()> {
         reader.read(i, &mut self.block)?;
         self.names = reader.read_names(i)?;
         if labels {
@@ -87,50 +93,52 @@ impl Read {
 }
 
 impl<'a> Mixtures<'a> {
-    /// With the algorithm's own way to find topics, on one thread.
+    /// Prepares inference by the method of the model's algorithm, on one thread.
     pub fn new(model: &'a Model, corpus: &'a Corpus) -> Result<Mixtures<'a>> {
-        let known = Known::new(model, corpus)?;
+        let known = VocabularyMap::new(model, corpus)?;
         Ok(Mixtures { model, corpus, known, inference: Inference::Own, threads: 1, labels: false })
     }
 
-    /// How the topics are found.
+    /// Sets the inference method.
     #[must_use]
     pub fn inference(self, inference: Inference) -> Mixtures<'a> {
         Mixtures { inference, ..self }
     }
 
-    /// On how many threads. The result does not depend on it.
+    /// Sets the number of threads. The results do not depend on it.
     #[must_use]
     pub fn threads(self, threads: usize) -> Mixtures<'a> {
         Mixtures { threads, ..self }
     }
 
-    /// With the documents' labels.
+    /// Also reads the labels of the documents.
     #[must_use]
     pub fn with_labels(self) -> Mixtures<'a> {
         Mixtures { labels: true, ..self }
     }
 
-    /// The corpus.
+    /// Returns the corpus.
     pub fn corpus(&self) -> &'a Corpus {
         self.corpus
     }
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &'a Model {
         self.model
     }
-    /// Which words the model knows.
-    pub fn known(&self) -> &Known {
+    /// Returns the mapping of the corpus's words to the model's words.
+    pub fn known(&self) -> &VocabularyMap {
         &self.known
     }
-    /// What the model does not know of the corpus.
-    pub fn unknown(&self) -> Result<Unknown> {
+    /// Counts the words of the corpus that the model does not know.
+    pub fn unknown(&self) -> Result<UnknownWords> {
         self.known.unknown(self.corpus)
     }
 
-    /// Every document, in order. `work` puts what is wanted of a document into the result of its chunk, on any thread; `take` gets
-    /// the results in order. `progress` is told the documents done and may ask to stop.
-    pub fn each<R: Default + Send>(
+    /// Infers every document. `work` runs on any thread and adds a document to the result of its
+    /// chunk; documents of a chunk come in order. `take` receives the results of the chunks in
+    /// order, on the caller's thread. `progress` receives the number of finished documents and can
+    /// cancel.
+    pub fn for_each<R: Default + Send>(
         &self,
         work: impl Fn(&Mixture<'_>, &mut R) -> Result<()> + Sync,
         mut take: impl FnMut(R) -> Result<()>,
@@ -138,42 +146,48 @@ impl<'a> Mixtures<'a> {
     ) -> Result<()> {
         let pool = pool(self.threads)?;
         let first = Inferencer::new(self.model, self.inference)?;
-        let workers: Vec<Mutex<Worker<'_>>> =
-            (0..pool.current_num_threads()).map(|_| Mutex::new(Worker::new(first.twin()))).collect();
+        let workers: Vec<Mutex<InferenceWorker<'_>>> = (0..pool.current_num_threads())
+            .map(|_| Mutex::new(InferenceWorker::new(first.clone_for_thread())))
+            .collect();
         drop(first);
         let total = self.corpus.shape().documents;
-        let most = (NUMBERS / self.model.topics() as usize).max(1);
+        let documents_per_chunk = (PROPORTIONS_PER_CHUNK / self.model.topics() as usize).max(1);
         let mut reader = self.corpus.reader();
-        let (mut now, mut next) = (Read::default(), Read::default());
-        let mut read = |i: usize, to: &mut Read| -> Result<()> {
+        let (mut current, mut next) = (LoadedBlock::default(), LoadedBlock::default());
+        let mut read = |i: usize, to: &mut LoadedBlock| -> Result<()> {
             if i < reader.blocks() {
-                to.fill(&mut reader, i, self.labels)?;
+                to.load(&mut reader, i, self.labels)?;
             }
             Ok(())
         };
-        read(0, &mut now)?;
+        read(0, &mut current)?;
         for i in 0..self.corpus.blocks() {
-            let block = &now.block;
-            let chunks: Vec<Range<usize>> = block.runs().into_iter().flat_map(|run| cut(run, most)).collect();
-            let mut ahead = Some(&mut next);
-            for some in chunks.chunks(CHUNKS) {
+            let block = &current.block;
+            let chunks: Vec<Range<usize>> =
+                block.chunks().into_iter().flat_map(|run| split_range(run, documents_per_chunk)).collect();
+            let mut prefetch = Some(&mut next);
+            for batch in chunks.chunks(CHUNKS_IN_FLIGHT) {
                 let compute = || -> Result<Vec<R>> {
-                    some.par_iter()
+                    batch
+                        .par_iter()
                         .map(|chunk| {
-                            let place = rayon::current_thread_index().unwrap_or(0);
-                            // A thread that panicked would have taken the process with it.
+                            let thread = rayon::current_thread_index().unwrap_or(0);
+                            // A poisoned lock is harmless: rayon propagates the panic to the
+                            // caller.
                             let mut worker =
-                                workers[place].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                                workers[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                             let mut result = R::default();
                             for d in chunk.clone() {
-                                self.one(&mut worker, &now, d, |mixture| work(mixture, &mut result))?;
+                                self.infer_document(&mut worker, &current, d, |mixture| {
+                                    work(mixture, &mut result)
+                                })?;
                             }
                             Ok(result)
                         })
                         .collect()
                 };
-                // The next block is read while this one is worked on.
-                let results = match ahead.take() {
+                // Read the next block while this one is processed.
+                let results = match prefetch.take() {
                     Some(to) => {
                         let (results, done) = pool.install(|| rayon::join(compute, || read(i + 1, to)));
                         done.and(results)?
@@ -183,47 +197,47 @@ impl<'a> Mixtures<'a> {
                 for result in results {
                     take(result)?;
                 }
-                let done = some.last().map_or(0, |chunk| block.first_document() + chunk.end as u64);
+                let done = batch.last().map_or(0, |chunk| block.first_document() + chunk.end as u64);
                 if progress(Step::Documents.at(done, total)).is_break() {
                     return Err(Error::Interrupted);
                 }
             }
-            if let Some(to) = ahead {
+            if let Some(to) = prefetch {
                 read(i + 1, to)?;
             }
-            std::mem::swap(&mut now, &mut next);
+            std::mem::swap(&mut current, &mut next);
         }
         Ok(())
     }
 
-    /// Document number `d` alone.
-    pub fn document<T>(&self, d: u64, use_it: impl FnOnce(&Mixture<'_>) -> T) -> Result<Option<T>> {
-        let mut worker = Worker::new(Inferencer::new(self.model, self.inference)?);
-        let mut read = Read::default();
+    /// Infers document number `d` (from 0) only. Returns `None` if there is no such document.
+    pub fn document<T>(&self, d: u64, f: impl FnOnce(&Mixture<'_>) -> T) -> Result<Option<T>> {
+        let mut worker = InferenceWorker::new(Inferencer::new(self.model, self.inference)?);
+        let mut read = LoadedBlock::default();
         let Some(i) = self.corpus.block_of(d) else { return Ok(None) };
-        read.fill(&mut self.corpus.reader(), i, self.labels)?;
+        read.load(&mut self.corpus.reader(), i, self.labels)?;
         let within = (d - read.block.first_document()) as usize;
         let mut found = None;
-        self.one(&mut worker, &read, within, |mixture| {
-            found = Some(use_it(mixture));
+        self.infer_document(&mut worker, &read, within, |mixture| {
+            found = Some(f(mixture));
             Ok(())
         })?;
         Ok(found)
     }
 
-    fn one(
+    fn infer_document(
         &self,
-        worker: &mut Worker<'_>,
-        Read { block, names, labels }: &Read,
+        worker: &mut InferenceWorker<'_>,
+        LoadedBlock { block, names, labels }: &LoadedBlock,
         d: usize,
         work: impl FnOnce(&Mixture<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Worker { inferencer, part, proportions } = worker;
+        let InferenceWorker { inferencer, buffer, proportions } = worker;
         let number = block.first_document() + d as u64;
-        let tokens_unknown = self.known.part(block.document(d), part);
-        let document = part.document();
+        let tokens_unknown = self.known.known_words(block.document(d), buffer);
+        let document = buffer.document();
         let tokens = document.tokens();
-        let theta = if tokens > 0 { inferencer.theta(number, document)? } else { inferencer.none() };
+        let theta = if tokens > 0 { inferencer.theta(number, document)? } else { inferencer.empty_theta() };
         let alpha = self.model.alpha();
         let total = tokens as f64 + alpha.iter().map(|&a| f64::from(a)).sum::<f64>();
         proportions.clear();
@@ -235,13 +249,13 @@ impl<'a> Mixtures<'a> {
     }
 }
 
-impl<'m> Worker<'m> {
-    fn new(inferencer: Inferencer<'m>) -> Worker<'m> {
-        Worker { inferencer, part: Parts::default(), proportions: Vec::new() }
+impl<'m> InferenceWorker<'m> {
+    fn new(inferencer: Inferencer<'m>) -> InferenceWorker<'m> {
+        InferenceWorker { inferencer, buffer: DocumentBuffer::default(), proportions: Vec::new() }
     }
 }
 
-/// A range in parts of at most so many.
-fn cut(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
-    range.clone().step_by(most).map(move |from| from..(from + most).min(range.end))
+/// Splits a range into parts of at most `max_length` elements.
+fn split_range(range: Range<usize>, max_length: usize) -> impl Iterator<Item = Range<usize>> {
+    range.clone().step_by(max_length).map(move |from| from..(from + max_length).min(range.end))
 }

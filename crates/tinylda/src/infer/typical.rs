@@ -1,6 +1,7 @@
-//! The documents that show a topic best, and those most like another one.
+//! Finds the documents that are typical of a topic, and those that are similar to another document.
 //!
-//! Each list is cut back while documents go by, so what is held does not grow with them.
+//! Start reading at [`TypicalDocuments`] and [`SimilarDocuments`]. The lists are truncated while
+//! documents are processed, so that memory does not grow with the number of documents.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,87 +10,92 @@ use crate::corpus::{BlockReader, Corpus, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result};
 use crate::progress::ProgressCallback;
 
-/// A document that was found.
+/// A document in a ranked list.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
-    /// Its number in the corpus, from 0.
+pub struct RankedDocument {
+    /// Number of the document in the corpus, from 0.
     pub number: u64,
-    /// Its tokens that the model knows.
+    /// Number of tokens of words that the model knows.
     pub tokens: u64,
-    /// What it was chosen by: its proportion of the topic, or its distance.
+    /// The value by which the document is ranked: its proportion of the topic, or its distance.
     pub value: f32,
 }
 
-/// The best of what goes by: at most `most`, largest keys first, and the earlier document where keys are equal.
+/// Collects the documents with the largest keys as (key, number, tokens). Ties are won by the
+/// document with the lower number.
 #[derive(Debug, Clone, Default)]
-struct Best {
+struct TopDocuments {
     list: Vec<(f32, u64, u64)>,
 }
 
-impl Best {
-    /// Takes one up; true where the least key that still counts may have changed.
-    fn push(&mut self, item: (f32, u64, u64), most: usize) -> bool {
+impl TopDocuments {
+    /// Adds a document. Returns true if the list was truncated, which may have raised
+    /// [`min_key`](TopDocuments::min_key).
+    fn push(&mut self, item: (f32, u64, u64), limit: usize) -> bool {
         self.list.push(item);
-        let full = self.list.len() >= 2 * most + 16;
+        let full = self.list.len() >= 2 * limit + 16;
         if full {
-            self.cut(most);
+            self.truncate(limit);
         }
         full
     }
 
-    fn cut(&mut self, most: usize) {
+    fn truncate(&mut self, limit: usize) {
         self.list.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        self.list.truncate(most);
+        self.list.truncate(limit);
     }
 
-    /// The least key that counts, once there are enough.
-    fn least(&self, most: usize) -> f32 {
-        if most > 0 && self.list.len() >= most { self.list[most - 1].0 } else { f32::NEG_INFINITY }
+    /// Returns the smallest key that can still enter the list, once the list is full.
+    fn min_key(&self, limit: usize) -> f32 {
+        if limit > 0 && self.list.len() >= limit { self.list[limit - 1].0 } else { f32::NEG_INFINITY }
     }
 
-    fn found(mut self, most: usize, value: impl Fn(f32) -> f32) -> Vec<Found> {
-        self.cut(most);
+    /// Returns the best documents, best first. `value` converts a key.
+    fn into_ranked(mut self, limit: usize, value: impl Fn(f32) -> f32) -> Vec<RankedDocument> {
+        self.truncate(limit);
         self.list
             .into_iter()
-            .map(|(key, number, tokens)| Found { number, tokens, value: value(key) })
+            .map(|(key, number, tokens)| RankedDocument { number, tokens, value: value(key) })
             .collect()
     }
 }
 
-/// The documents with the largest proportion of each topic.
+/// Finds the documents with the largest proportion of each topic.
 #[derive(Debug, Clone)]
-pub struct Typical {
-    /// How many of each topic.
+pub struct TypicalDocuments {
+    /// Number of documents per topic.
     pub top: usize,
-    /// Shorter documents (in tokens that the model knows) are passed over: a document of one word is all of one topic, and shows nothing.
+    /// Minimum number of known tokens. Very short documents are almost entirely of one topic and
+    /// therefore not informative.
     pub min_tokens: u64,
-    /// Of these topics; of all where there is none.
+    /// The topics; empty for all topics.
     pub topics: Vec<u32>,
 }
 
-impl Typical {
-    /// Goes through all documents. One list for each topic asked for, best first.
+impl TypicalDocuments {
+    /// Infers all documents. Returns each requested topic with its documents, best first.
     pub fn find(
         &self,
         mixtures: &Mixtures<'_>,
         progress: ProgressCallback<'_>,
-    ) -> Result<Vec<(u32, Vec<Found>)>> {
+    ) -> Result<Vec<(u32, Vec<RankedDocument>)>> {
         let count = mixtures.model().topics();
         let topics = if self.topics.is_empty() { (0..count).collect() } else { self.topics.clone() };
         if let Some(&bad) = topics.iter().find(|&&k| k >= count) {
             return Err(Error::out_of_range("topic", bad, format!("a number from 0 to {}", count - 1)));
         }
-        let most = self.top;
-        let mut best = vec![Best::default(); topics.len()];
-        // What is below these cannot be among the best any more; threads need not know the newest.
-        let least: Vec<AtomicU32> =
+        let limit = self.top;
+        let mut best = vec![TopDocuments::default(); topics.len()];
+        // Documents with proportions up to these cannot enter the lists. Relaxed order suffices: an
+        // outdated threshold only lets more candidates through.
+        let thresholds: Vec<AtomicU32> =
             topics.iter().map(|_| AtomicU32::new(f32::NEG_INFINITY.to_bits())).collect();
-        mixtures.each(
+        mixtures.for_each(
             |mixture, out: &mut Vec<(usize, (f32, u64, u64))>| {
                 if mixture.tokens >= self.min_tokens.max(1) {
                     for (i, &k) in topics.iter().enumerate() {
                         let p = mixture.proportions[k as usize];
-                        if p > f32::from_bits(least[i].load(Ordering::Relaxed)) {
+                        if p > f32::from_bits(thresholds[i].load(Ordering::Relaxed)) {
                             out.push((i, (p, mixture.number, mixture.tokens)));
                         }
                     }
@@ -98,44 +104,47 @@ impl Typical {
             },
             |found| {
                 for (i, item) in found {
-                    if best[i].push(item, most) {
-                        least[i].store(best[i].least(most).to_bits(), Ordering::Relaxed);
+                    if best[i].push(item, limit) {
+                        thresholds[i].store(best[i].min_key(limit).to_bits(), Ordering::Relaxed);
                     }
                 }
                 Ok(())
             },
             progress,
         )?;
-        Ok(topics.into_iter().zip(best).map(|(k, best)| (k, best.found(most, |p| p))).collect())
+        Ok(topics.into_iter().zip(best).map(|(k, best)| (k, best.into_ranked(limit, |p| p))).collect())
     }
 }
 
-/// The documents whose mix of topics is nearest to another document's.
+/// Finds the documents whose topic mixtures are most similar to that of a given document.
 #[derive(Debug, Clone)]
-pub struct Similar {
-    /// How many.
+pub struct SimilarDocuments {
+    /// Number of documents.
     pub top: usize,
-    /// Shorter documents (in tokens that the model knows) are passed over.
+    /// Minimum number of known tokens.
     pub min_tokens: u64,
 }
 
-impl Similar {
-    /// Goes through all documents but number `to` itself: those of the least Hellinger distance sqrt(1 - sum_k sqrt(p\[k\] q\[k\])),
-    /// nearest first. It is 0 for the same mix, and 1 where no topic is shared.
+impl SimilarDocuments {
+    /// Infers all documents and returns those nearest to document number `to`, nearest first,
+    /// without that document itself.
+    ///
+    /// The distance is the Hellinger distance sqrt(1 - sum_k sqrt(p\[k\] q\[k\])): 0 for equal
+    /// mixtures, 1 for mixtures that share no topic.
     pub fn find(
         &self,
         mixtures: &Mixtures<'_>,
         to: u64,
         progress: ProgressCallback<'_>,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<RankedDocument>> {
         let roots =
             |mixture: &Mixture<'_>| mixture.proportions.iter().map(|p| p.sqrt()).collect::<Vec<f32>>();
         let target = mixtures
             .document(to, roots)?
-            .ok_or_else(|| no_document(mixtures.corpus(), &(to + 1).to_string()))?;
-        let most = self.top;
-        let mut best = Best::default();
-        mixtures.each(
+            .ok_or_else(|| document_not_found(mixtures.corpus(), &(to + 1).to_string()))?;
+        let limit = self.top;
+        let mut best = TopDocuments::default();
+        mixtures.for_each(
             |mixture, out: &mut Vec<(f32, u64, u64)>| {
                 if mixture.number != to && mixture.tokens >= self.min_tokens.max(1) {
                     let shared: f64 = mixture
@@ -151,21 +160,21 @@ impl Similar {
             },
             |found| {
                 for item in found {
-                    best.push(item, most);
+                    best.push(item, limit);
                 }
                 Ok(())
             },
             progress,
         )?;
-        Ok(best.found(most, |key| -key))
+        Ok(best.into_ranked(limit, |key| -key))
     }
 }
 
-fn no_document(corpus: &Corpus, asked: &str) -> Error {
+fn document_not_found(corpus: &Corpus, name_or_number: &str) -> Error {
     Error::Input {
         path: corpus.origin().to_path_buf(),
         position: Position::Whole,
-        found: format!("no document {asked:?}"),
+        found: format!("no document {name_or_number:?}"),
         expected: if corpus.has_names() {
             format!("the name of a document, or a number from 1 to {}", corpus.shape().documents)
         } else {
@@ -176,39 +185,42 @@ fn no_document(corpus: &Corpus, asked: &str) -> Error {
     }
 }
 
-/// The number (from 0) of the document of this name, or else with this number (from 1).
-pub fn find_document(corpus: &Corpus, asked: &str) -> Result<u64> {
+/// Returns the number (from 0) of the document with this name, or else with this number (from 1).
+pub fn find_document(corpus: &Corpus, name_or_number: &str) -> Result<u64> {
     if corpus.has_names() {
         let mut reader = corpus.reader();
         for i in 0..corpus.blocks() {
-            let found = reader.read_names(i)?.iter().position(|name| name == asked);
+            let found = reader.read_names(i)?.iter().position(|name| name == name_or_number);
             if let Some(within) = found {
                 return Ok(corpus.block_start(i) + within as u64);
             }
         }
     }
-    let number = asked.parse::<u64>().ok().filter(|n| (1..=corpus.shape().documents).contains(n));
-    number.map(|n| n - 1).ok_or_else(|| no_document(corpus, asked))
+    let number = name_or_number.parse::<u64>().ok().filter(|n| (1..=corpus.shape().documents).contains(n));
+    number.map(|n| n - 1).ok_or_else(|| document_not_found(corpus, name_or_number))
 }
 
-/// The names of some documents, by their numbers from 0; empty where there are none.
-pub fn names_of(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
+/// Returns the names of the documents with these numbers (from 0). Names are empty if the corpus
+/// has none.
+pub fn document_names(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
     if !corpus.has_names() {
         return Ok(vec![String::new(); numbers.len()]);
     }
-    strings_of(corpus, numbers, BlockReader::read_names)
+    read_strings(corpus, numbers, BlockReader::read_names)
 }
 
-/// The same of labels.
-pub(crate) fn labels_of(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
+/// Returns the labels of the documents with these numbers (from 0). Labels are empty if the corpus
+/// has none.
+pub(crate) fn document_labels(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
     if !corpus.has_labels() {
         return Ok(vec![String::new(); numbers.len()]);
     }
-    strings_of(corpus, numbers, BlockReader::read_labels)
+    read_strings(corpus, numbers, BlockReader::read_labels)
 }
 
-/// A block is read once, whatever the order of the documents.
-fn strings_of<'c>(
+/// Reads a string for each of these documents. Every block is read once, whatever the order of the
+/// documents.
+fn read_strings<'c>(
     corpus: &'c Corpus,
     numbers: &[u64],
     read: impl Fn(&mut BlockReader<'c>, usize) -> Result<Vocabulary>,

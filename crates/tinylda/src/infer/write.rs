@@ -1,6 +1,8 @@
-//! The topic proportions of documents as files: tab-separated text, JSON lines, an array for numpy, or a Parquet table.
+//! Writes the topic proportions of documents as tab-separated text, JSON lines, a NumPy array or a
+//! Parquet table.
 //!
-//! Text is made on the threads that find the proportions: it takes about as long as finding them.
+//! Start reading at [`ProportionsWriter`]. Text is formatted on the threads that infer the
+//! proportions, since formatting takes about as long as inference.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,92 +15,98 @@ use crate::numbers::{push_number, push_share};
 use crate::progress::ProgressCallback;
 use crate::table::{Cell, Column, Table, TableFormat};
 
-/// How proportions are written.
+/// File format of the proportions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProportionsFormat {
-    /// A header, then a line per document: its number from 1, its name, its proportions; between tabs.
+    /// Tab-separated values: a header, then a line per document with its number from 1, its name
+    /// and its proportions.
     Tsv,
     /// A JSON object per line.
     JsonLines,
-    /// A D x K array of float32 for numpy.
+    /// A NumPy array of float32 of shape (D, K).
     Npy,
-    /// The columns of [`Tsv`](ProportionsFormat::Tsv) as a Parquet table; in a file only.
+    /// A Parquet table with the columns of [`Tsv`](ProportionsFormat::Tsv). It cannot be written to
+    /// a stream.
     Parquet,
 }
 
-/// What is written of the proportions.
+/// Writes the topic proportions of documents, all of them or the largest only.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Proportions {
-    /// In which form.
+pub struct ProportionsWriter {
+    /// File format.
     pub format: ProportionsFormat,
-    /// Only so many of the largest, as pairs of topic and proportion.
+    /// If set, writes only this number of the largest proportions, as pairs of topic and
+    /// proportion.
     pub top: Option<usize>,
-    /// Only those from this on, as pairs.
+    /// If set, writes only proportions of at least this value, as pairs of topic and proportion.
     pub min_proportion: Option<f64>,
 }
 
-/// What was written.
+/// Statistics of the documents that were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Inferred {
-    /// Documents.
+pub struct InferenceSummary {
+    /// Number of documents.
     pub documents: u64,
-    /// Documents with no word that the model knows: theirs are the prior's proportions.
+    /// Number of documents without a word that the model knows. They get the proportions of the
+    /// prior.
     pub documents_unknown: u64,
-    /// The numbers of the first few of them, from 0.
+    /// Numbers (from 0) of the first few documents without known words.
     pub examples: Vec<u64>,
 }
 
-impl Inferred {
+impl InferenceSummary {
     fn count(&mut self, mixture: &Mixture<'_>) {
         self.documents += 1;
         if mixture.tokens == 0 {
             self.documents_unknown += 1;
-            if self.examples.len() < EXAMPLES {
+            if self.examples.len() < MAX_EXAMPLES {
                 self.examples.push(mixture.number);
             }
         }
     }
 
-    fn add(&mut self, later: Inferred) {
+    /// Adds the statistics of later documents.
+    fn add(&mut self, later: InferenceSummary) {
         self.documents += later.documents;
         self.documents_unknown += later.documents_unknown;
         self.examples.extend(later.examples);
-        self.examples.truncate(EXAMPLES);
+        self.examples.truncate(MAX_EXAMPLES);
     }
 }
 
-/// So many documents without known words are named.
-const EXAMPLES: usize = 5;
+/// Maximum number of documents without known words that are reported.
+const MAX_EXAMPLES: usize = 5;
 
-/// Text of some documents, and what is to be told of them.
+/// The output bytes and statistics of a chunk of documents.
 #[derive(Debug, Default)]
-struct Part {
+struct TextChunk {
     bytes: Vec<u8>,
-    told: Inferred,
+    summary: InferenceSummary,
     pairs: Vec<(f32, u32)>,
 }
 
-/// A row of a table.
+/// A row of a Parquet table. Either `proportions` or `pairs` is empty.
 #[derive(Debug, Default)]
-struct Row {
+struct ProportionsRow {
     number: u64,
     name: String,
     proportions: Vec<f32>,
     pairs: Vec<(f32, u32)>,
 }
 
-impl Proportions {
-    /// Writes all documents in order; errors of `out` name `path`. `progress` is told the documents done and may ask to stop.
+impl ProportionsWriter {
+    /// Writes all documents in order to `out`, which error messages call `path`. `progress`
+    /// receives the number of finished documents and can cancel.
     pub fn write(
         &self,
         mixtures: &Mixtures<'_>,
         out: &mut dyn Write,
         path: &Path,
         progress: ProgressCallback<'_>,
-    ) -> Result<Inferred> {
+    ) -> Result<InferenceSummary> {
         let topics = mixtures.model().topics() as usize;
-        let (columns, least) = self.columns(topics);
+        let (columns, min_proportion) = self.columns(topics);
         if self.format == ProportionsFormat::Npy && columns.is_some() {
             let name = if self.top.is_some() { "top" } else { "min_proportion" };
             return Err(Error::conflict(name, "{to=npy}").with_remedy(
@@ -109,58 +117,64 @@ impl Proportions {
             return Err(Error::unsupported_value("to", "parquet", "it cannot be written to a stream")
                 .with_remedy("write to a file, or write TSV or JSON lines"));
         }
-        out.write_all(&self.head(mixtures, columns)).map_err(Error::io("write", path))?;
-        let mut told = Inferred::default();
-        mixtures.each(
-            |mixture, part: &mut Part| {
-                part.told.count(mixture);
+        out.write_all(&self.header(mixtures, columns)).map_err(Error::io("write", path))?;
+        let mut summary = InferenceSummary::default();
+        mixtures.for_each(
+            |mixture, chunk: &mut TextChunk| {
+                chunk.summary.count(mixture);
                 if let Some(columns) = columns {
-                    largest(mixture.proportions, columns, least as f32, &mut part.pairs);
+                    largest_proportions(
+                        mixture.proportions,
+                        columns,
+                        min_proportion as f32,
+                        &mut chunk.pairs,
+                    );
                 }
                 match self.format {
-                    ProportionsFormat::Tsv => tsv(mixture, columns, part),
-                    ProportionsFormat::JsonLines => json_line(mixture, columns, part),
+                    ProportionsFormat::Tsv => push_tsv_line(mixture, columns, chunk),
+                    ProportionsFormat::JsonLines => push_json_line(mixture, columns, chunk),
                     ProportionsFormat::Npy | ProportionsFormat::Parquet => {
-                        part.bytes.extend(mixture.proportions.iter().flat_map(|p| p.to_le_bytes()));
+                        chunk.bytes.extend(mixture.proportions.iter().flat_map(|p| p.to_le_bytes()));
                     }
                 }
                 Ok(())
             },
-            |part| {
-                told.add(part.told);
-                out.write_all(&part.bytes).map_err(Error::io("write", path))
+            |chunk| {
+                summary.add(chunk.summary);
+                out.write_all(&chunk.bytes).map_err(Error::io("write", path))
             },
             progress,
         )?;
         out.flush().map_err(Error::io("write", path))?;
-        Ok(told)
+        Ok(summary)
     }
 
-    /// How many pairs a document may have, where pairs are wanted, and the least proportion.
+    /// Returns the maximum number of pairs of a document, or `None` if all proportions are written,
+    /// and the smallest proportion that is written.
     fn columns(&self, topics: usize) -> (Option<usize>, f64) {
-        // No more than 1/p proportions can be p or more.
-        let least = self.min_proportion.unwrap_or(0.0);
-        let fit = if least > 0.0 { (1.000_001 / least) as usize } else { topics };
-        let columns = (self.top.is_some() || least > 0.0)
+        // At most 1/p proportions can be p or more.
+        let min_proportion = self.min_proportion.unwrap_or(0.0);
+        let fit = if min_proportion > 0.0 { (1.000_001 / min_proportion) as usize } else { topics };
+        let columns = (self.top.is_some() || min_proportion > 0.0)
             .then(|| self.top.unwrap_or(topics).min(fit).min(topics).max(1));
-        (columns, least)
+        (columns, min_proportion)
     }
 
-    /// Writes to a file, which appears when it is whole.
+    /// Writes to a file atomically: it appears under its name only when it is complete.
     pub fn save(
         &self,
         mixtures: &Mixtures<'_>,
         path: impl AsRef<Path>,
         progress: ProgressCallback<'_>,
-    ) -> Result<Inferred> {
+    ) -> Result<InferenceSummary> {
         let path = path.as_ref();
         if self.format == ProportionsFormat::Parquet {
             return self.save_parquet(mixtures, path, progress);
         }
         let mut out = AtomicFile::create(path)?;
-        let told = self.write(mixtures, &mut out, path, progress)?;
+        let summary = self.write(mixtures, &mut out, path, progress)?;
         out.commit()?;
-        Ok(told)
+        Ok(summary)
     }
 
     fn save_parquet(
@@ -168,9 +182,9 @@ impl Proportions {
         mixtures: &Mixtures<'_>,
         path: &Path,
         progress: ProgressCallback<'_>,
-    ) -> Result<Inferred> {
+    ) -> Result<InferenceSummary> {
         let topics = mixtures.model().topics();
-        let (pairs, least) = self.columns(topics as usize);
+        let (pairs, min_proportion) = self.columns(topics as usize);
         let mut columns = vec![Column::whole("document"), Column::text("name").optional()];
         match pairs {
             Some(n) => columns.extend((1..=n).flat_map(|i| {
@@ -180,20 +194,29 @@ impl Proportions {
             None => columns.extend((0..topics).map(|k| Column::float(format!("p_{k}")))),
         }
         let mut table = Table::create(path, TableFormat::Parquet, &columns)?;
-        let mut told = Inferred::default();
-        mixtures.each(
-            |mixture, (rows, told): &mut (Vec<Row>, Inferred)| {
-                told.count(mixture);
-                let mut row = Row { number: mixture.number, name: mixture.name.to_owned(), ..Row::default() };
+        let mut summary = InferenceSummary::default();
+        mixtures.for_each(
+            |mixture, (rows, summary): &mut (Vec<ProportionsRow>, InferenceSummary)| {
+                summary.count(mixture);
+                let mut row = ProportionsRow {
+                    number: mixture.number,
+                    name: mixture.name.to_owned(),
+                    ..ProportionsRow::default()
+                };
                 match pairs {
-                    Some(most) => largest(mixture.proportions, most, least as f32, &mut row.pairs),
+                    Some(max_count) => largest_proportions(
+                        mixture.proportions,
+                        max_count,
+                        min_proportion as f32,
+                        &mut row.pairs,
+                    ),
                     None => row.proportions.extend_from_slice(mixture.proportions),
                 }
                 rows.push(row);
                 Ok(())
             },
-            |(rows, part)| {
-                told.add(part);
+            |(rows, chunk_summary)| {
+                summary.add(chunk_summary);
                 for row in rows {
                     let name = if row.name.is_empty() { Cell::Missing } else { Cell::Text(&row.name) };
                     let mut cells = vec![Cell::Whole(row.number + 1), name];
@@ -209,10 +232,10 @@ impl Proportions {
             progress,
         )?;
         table.finish()?;
-        Ok(told)
+        Ok(summary)
     }
 
-    fn head(&self, mixtures: &Mixtures<'_>, columns: Option<usize>) -> Vec<u8> {
+    fn header(&self, mixtures: &Mixtures<'_>, columns: Option<usize>) -> Vec<u8> {
         let topics = mixtures.model().topics();
         match self.format {
             ProportionsFormat::JsonLines | ProportionsFormat::Parquet => Vec::new(),
@@ -230,23 +253,28 @@ impl Proportions {
     }
 }
 
-/// The largest proportions, largest first, smaller topics first where they are equal.
-fn largest(proportions: &[f32], most: usize, least: f32, pairs: &mut Vec<(f32, u32)>) {
+/// Collects the largest proportions as (proportion, topic), largest first, ties by topic number.
+fn largest_proportions(
+    proportions: &[f32],
+    max_count: usize,
+    min_proportion: f32,
+    pairs: &mut Vec<(f32, u32)>,
+) {
     pairs.clear();
-    pairs.extend(proportions.iter().copied().zip(0..).filter(|&(p, _)| p >= least));
+    pairs.extend(proportions.iter().copied().zip(0..).filter(|&(p, _)| p >= min_proportion));
     let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-    if most < pairs.len() {
-        pairs.select_nth_unstable_by(most, order);
-        pairs.truncate(most);
+    if max_count < pairs.len() {
+        pairs.select_nth_unstable_by(max_count, order);
+        pairs.truncate(max_count);
     }
     pairs.sort_unstable_by(order);
 }
 
-fn tsv(mixture: &Mixture<'_>, columns: Option<usize>, part: &mut Part) {
-    let Part { bytes, pairs, .. } = part;
+fn push_tsv_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut TextChunk) {
+    let TextChunk { bytes, pairs, .. } = chunk;
     push_number(bytes, mixture.number + 1);
     bytes.push(b'\t');
-    push_cell(bytes, mixture.name);
+    push_field(bytes, mixture.name);
     match columns {
         None => {
             for &p in mixture.proportions {
@@ -257,7 +285,8 @@ fn tsv(mixture: &Mixture<'_>, columns: Option<usize>, part: &mut Part) {
         Some(columns) => {
             for i in 0..columns {
                 bytes.push(b'\t');
-                // Empty cells where fewer are large enough, so that all lines are of one length.
+                // Missing pairs become empty fields, so that all lines have the same number of
+                // fields.
                 if let Some(&(p, k)) = pairs.get(i) {
                     push_number(bytes, u64::from(k));
                     bytes.push(b'\t');
@@ -271,8 +300,8 @@ fn tsv(mixture: &Mixture<'_>, columns: Option<usize>, part: &mut Part) {
     bytes.push(b'\n');
 }
 
-fn json_line(mixture: &Mixture<'_>, columns: Option<usize>, part: &mut Part) {
-    let Part { bytes, pairs, .. } = part;
+fn push_json_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut TextChunk) {
+    let TextChunk { bytes, pairs, .. } = chunk;
     bytes.extend_from_slice(b"{\"document\":");
     push_number(bytes, mixture.number + 1);
     if !mixture.name.is_empty() {
@@ -304,8 +333,9 @@ fn json_line(mixture: &Mixture<'_>, columns: Option<usize>, part: &mut Part) {
     bytes.extend_from_slice(b"]}\n");
 }
 
-/// A name in a cell: what would end the cell or the line becomes a space.
-pub(crate) fn push_cell(out: &mut Vec<u8>, text: &str) {
+/// Appends a text as one field: control characters, which could end the field or line, become
+/// spaces.
+pub(crate) fn push_field(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes().map(|b| if b < b' ' { b' ' } else { b }));
 }
 
@@ -316,11 +346,11 @@ mod tests {
     #[test]
     fn the_largest_come_first_and_equal_ones_in_order() {
         let mut pairs = Vec::new();
-        largest(&[0.1, 0.3, 0.1, 0.3, 0.2], 3, 0.0, &mut pairs);
+        largest_proportions(&[0.1, 0.3, 0.1, 0.3, 0.2], 3, 0.0, &mut pairs);
         assert_eq!(pairs, [(0.3, 1), (0.3, 3), (0.2, 4)]);
-        largest(&[0.1, 0.3, 0.1, 0.3, 0.2], 3, 0.25, &mut pairs);
+        largest_proportions(&[0.1, 0.3, 0.1, 0.3, 0.2], 3, 0.25, &mut pairs);
         assert_eq!(pairs, [(0.3, 1), (0.3, 3)]);
-        largest(&[0.5, 0.5], 9, 0.0, &mut pairs);
+        largest_proportions(&[0.5, 0.5], 9, 0.0, &mut pairs);
         assert_eq!(pairs, [(0.5, 0), (0.5, 1)]);
     }
 }

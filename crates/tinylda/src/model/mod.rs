@@ -1,16 +1,24 @@
-//! The model: topics that training has found, and how it found them.
+//! The trained model: the topics, their vocabulary and a record of the training.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `file` | the model file |
+//! | `npz` | export for NumPy |
+//! | `words` | ranking the words of a topic |
+//!
+//! Start reading at [`Model`]. This module must not know how topics are trained or inferred.
 
 mod file;
 #[cfg(feature = "npz")]
 mod npz;
 mod words;
 
-pub(crate) use file::Frame;
 pub use file::ModelSize;
+pub(crate) use file::ModelWriter;
 #[cfg(feature = "npz")]
-pub(crate) use npz::Npz;
+pub(crate) use npz::NpzWriter;
 pub(crate) use words::Probabilities;
-pub use words::{Order, RankedWord};
+pub use words::{RankedWord, WordRanking};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,37 +28,38 @@ use crate::settings::{Active, Digamma, DocumentState, Exclude, Settings};
 use crate::simd::{LANES, flat};
 use crate::topics::Topics;
 
-/// How a model was trained. Nothing here depends on the machine or the time, so the same training gives the same file.
+/// How a model was trained. Nothing here depends on the machine or the time, so that the same
+/// training gives the same file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredRecord")]
 #[non_exhaustive]
 pub struct TrainingRecord {
     /// The algorithm's name.
     pub algorithm: String,
-    /// The options that were given.
+    /// The options that were set explicitly.
     #[serde(skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
-    /// Names of topics that had seed words, by their numbers.
+    /// Topic number and name of each topic with seed words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub topic_names: Vec<(u32, String)>,
-    /// The seed.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Passes done.
+    /// Number of passes.
     pub passes: u32,
-    /// The change of perplexity at which training would stop.
+    /// Convergence tolerance: the change of perplexity at which training stops.
     pub tolerance: f64,
-    /// The training perplexity at the end.
+    /// Training perplexity after the last pass.
     pub train_perplexity: f64,
-    /// (pass, training perplexity after it).
+    /// Pairs of a pass and the training perplexity after it.
     pub history: Vec<(u32, f64)>,
-    /// The corpus it was trained on.
-    pub corpus: CorpusName,
-    /// What text went through to become the corpus's words, where it came from text.
+    /// The corpus that the model was trained on.
+    pub corpus: CorpusIdentity,
+    /// How the corpus was tokenized, if it was imported from text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Pipeline>,
 }
 
-/// The record as it is in files, those of earlier versions included, which had some options beside the others.
+/// The record as it is stored in files. Earlier versions stored some options outside `settings`.
 #[derive(Deserialize)]
 struct StoredRecord {
     algorithm: String,
@@ -70,7 +79,7 @@ struct StoredRecord {
     tolerance: f64,
     train_perplexity: f64,
     history: Vec<(u32, f64)>,
-    corpus: CorpusName,
+    corpus: CorpusIdentity,
     pipeline: Option<Pipeline>,
 }
 
@@ -98,27 +107,28 @@ impl From<StoredRecord> for TrainingRecord {
     }
 }
 
-/// Which corpus a model comes from.
+/// Identifies the corpus that a model was trained on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CorpusName {
-    /// The file's name, without its folder. Empty for a corpus in memory.
+pub struct CorpusIdentity {
+    /// File name without its folder. Empty for a corpus in memory.
     pub file: String,
-    /// Stands for the content.
+    /// Fingerprint of the content.
     pub fingerprint: String,
-    /// D.
+    /// D, the number of documents.
     pub documents: u64,
-    /// W.
+    /// W, the size of the vocabulary.
     pub words: u32,
-    /// NNZ.
+    /// Number of non-zero entries of the document-word matrix.
     pub nonzeros: u64,
-    /// N.
+    /// N, the number of tokens.
     pub tokens: u64,
 }
 
-impl CorpusName {
-    pub(crate) fn of(corpus: &Corpus) -> CorpusName {
+impl CorpusIdentity {
+    /// Describes a corpus.
+    pub(crate) fn of(corpus: &Corpus) -> CorpusIdentity {
         let shape = corpus.shape();
-        CorpusName {
+        CorpusIdentity {
             file: corpus.file_name(),
             fingerprint: corpus.fingerprint(),
             documents: shape.documents,
@@ -129,27 +139,29 @@ impl CorpusName {
     }
 }
 
-/// Topics as training has left them.
+/// A trained topic model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// lambda is the column sums of phi, so that every topic's words add up to 1.
+    /// The topics. lambda contains the column sums of phi, so that the word probabilities of every
+    /// topic add up to 1.
     pub(crate) topics: Topics,
     pub(crate) alpha: Vec<f32>,
     pub(crate) vocabulary: Option<Vocabulary>,
     pub(crate) training: TrainingRecord,
 }
 
-/// The matrix phi \[W, K\] of a model, as it is in memory: for every word K counts, not normalized.
+/// A view of the matrix phi \[W, K\] of a model: for every word K counts, not normalized.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct PhiView<'a> {
-    /// The rows one after another, `words * stride` numbers. Numbers of a row behind the first `topics` are padding.
+    /// The rows one after another, `words * stride` values. The values of a row after the first
+    /// `topics` are padding.
     pub data: &'a [f32],
     /// W, the number of rows.
     pub words: u32,
     /// K, the number of topics.
     pub topics: u32,
-    /// Distance between the beginnings of two rows: K rounded up to a multiple of 16.
+    /// Distance between the starts of two rows in values: K rounded up to a multiple of 16.
     pub stride: usize,
 }
 
@@ -165,16 +177,17 @@ impl<'a> PhiView<'a> {
     }
 }
 
-/// A word of a topic.
+/// A word of a topic and its probability.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TopWord {
-    /// Its id.
+    /// Id of the word.
     pub word: u32,
-    /// p(w|k).
+    /// p(w|k), the probability of the word in the topic.
     pub probability: f64,
 }
 
 impl Model {
+    /// Creates a model and computes lambda from phi.
     pub(crate) fn new(
         mut topics: Topics,
         alpha: Vec<f32>,
@@ -185,50 +198,51 @@ impl Model {
         Model { topics, alpha, vocabulary, training }
     }
 
-    /// K.
+    /// Returns K, the number of topics.
     pub fn topics(&self) -> u32 {
         self.topics.count
     }
-    /// W.
+    /// Returns W, the size of the vocabulary.
     pub fn words(&self) -> u32 {
         self.topics.words()
     }
-    /// Dirichlet parameters of a document's topics, one per topic.
+    /// Returns the Dirichlet parameters of a document's topics, one per topic.
     pub fn alpha(&self) -> &[f32] {
         &self.alpha
     }
-    /// Dirichlet parameter of a topic's words.
+    /// Returns the Dirichlet parameter of a topic's words.
     pub fn beta(&self) -> f32 {
         self.topics.beta
     }
-    /// The words, where they have names.
+    /// Returns the vocabulary, if the words have names.
     pub fn vocabulary(&self) -> Option<&Vocabulary> {
         self.vocabulary.as_ref()
     }
-    /// How it was trained.
+    /// Returns the record of the training.
     pub fn training(&self) -> &TrainingRecord {
         &self.training
     }
-    /// What text went through to become words, where the model comes from text: new text is to go the same way.
+    /// Returns how the training text was tokenized, if the model was trained on text. New text must
+    /// be tokenized in the same way.
     pub fn pipeline(&self) -> Option<&Pipeline> {
         self.training.pipeline.as_ref()
     }
-    /// phi\[W, K\] as a whole, without copying it.
+    /// Returns a view of the whole matrix phi \[W, K\], without copying it.
     pub fn phi_view(&self) -> PhiView<'_> {
         let (data, lanes) = self.topics.phi.all();
         PhiView { data: flat(data), words: self.words(), topics: self.topics(), stride: lanes * LANES }
     }
-    /// phi\[w,:\]: K counts, not normalised.
+    /// Returns phi\[w,:\], the K counts of a word, not normalized.
     pub fn phi(&self, word: u32) -> &[f32] {
         &flat(self.topics.phi.row(word))[..self.topics.count as usize]
     }
-    /// p(w|k).
+    /// Returns p(w|k), the probability of a word in a topic.
     pub fn probability(&self, word: u32, topic: u32) -> f64 {
         let (beta, beta_sum) = (f64::from(self.topics.beta), self.topics.beta_sum());
         let k = topic as usize;
         (f64::from(self.phi(word)[k]) + beta) / (self.topics.lambda[k] + beta_sum)
     }
-    /// The same of a word for every topic.
+    /// Returns p(w|k) of a word for every topic k, in order.
     pub fn probabilities(&self, word: u32) -> impl Iterator<Item = f64> {
         let (beta, beta_sum) = (f64::from(self.topics.beta), self.topics.beta_sum());
         self.phi(word)
@@ -236,25 +250,26 @@ impl Model {
             .zip(&self.topics.lambda)
             .map(move |(&n, &lambda)| (f64::from(n) + beta) / (lambda + beta_sum))
     }
-    /// What a word is called.
+    /// Returns the name of a word.
     pub fn word_name(&self, word: u32) -> std::borrow::Cow<'_, str> {
         word_name(self.vocabulary.as_ref(), word)
     }
-    /// What a topic is called, where it was trained from seed words under a name.
+    /// Returns the name of a topic, if it was trained with named seed words.
     pub fn topic_name(&self, k: u32) -> Option<&str> {
         self.training.topic_names.iter().find(|&&(topic, _)| topic == k).map(|(_, name)| name.as_str())
     }
-    /// The share of all tokens that belong to topic k.
+    /// Returns the share of all tokens that belongs to topic `k`, from 0 to 1.
     pub fn share(&self, k: u32) -> f64 {
         let total: f64 = self.topics.lambda.iter().sum();
         self.topics.lambda.get(k as usize).map_or(0.0, |&lambda| lambda / total.max(f64::MIN_POSITIVE))
     }
 
-    /// The n words of highest probability of every topic, highest first, equal ones in the order of their ids.
+    /// Returns the `n` most probable words of every topic, most probable first. Ties are in
+    /// ascending order of word ids.
     pub fn top_words(&self, n: usize) -> Vec<Vec<TopWord>> {
         let beta = f64::from(self.topics.beta);
         let beta_sum = self.topics.beta_sum();
-        let best = self.best(n.min(self.words() as usize), |_| 1.0, 0.0);
+        let best = self.highest_scores(n.min(self.words() as usize), |_| 1.0, 0.0);
         let probability = |value: f64, lambda: f64| (value + beta) / (lambda + beta_sum);
         let topic = |(best, &lambda): (Vec<(f64, u32)>, &f64)| {
             best.into_iter()

@@ -1,14 +1,17 @@
-//! What a report shows: the topics on a map, their words, where words live, documents, labels, and the run. `docs/REPORT.md` has the form.
+//! Computes the data of a report: the topic map, the words of the topics, the topics of the words,
+//! documents, labels and the training run. `docs/REPORT.md` specifies the format.
 //!
-//! | question | file |
+//! | question | module |
 //! |---|---|
-//! | how far are topics apart? | `distance` |
-//! | where do they lie on a plane? | `map` |
-//! | which words may a topic be shown by? | `relevance` |
-//! | which documents, and what of them? | `documents`, their texts by `texts` |
+//! | how different are two topics? | `distance` |
+//! | where is a topic on the map? | `map` |
+//! | which words represent a topic? | `relevance` |
+//! | which documents are shown? | `documents`, their texts by `texts` |
 //! | how is it written? | `json` |
+//! | how much memory does it need? | `memory` |
 //!
-//! The page itself is the program's: nothing here knows of HTML, but that `<` and its like are escaped. The result does not depend on
+//! Start reading at [`Report::data`]. The page belongs to the program: this module must not know
+//! about HTML, except that `<` and similar characters are escaped. The result does not depend on
 //! the number of threads.
 
 mod distance;
@@ -28,108 +31,111 @@ use crate::corpus::Corpus;
 use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
 use crate::format::grouped;
-use crate::infer::{Mixtures, names_of};
+use crate::infer::{Mixtures, document_names};
 use crate::model::{Model, Probabilities};
 use crate::progress::{ProgressCallback, Step};
 use crate::threads::pool;
-use documents::{Documents, documents};
-use json::Json;
+use documents::{DocumentFindings, documents};
+use json::JsonWriter;
 
-/// The form of the data.
-const FORM: u64 = 1;
-/// Topics beside a topic.
-const NEAREST: usize = 5;
-/// Words whose coherence and exclusivity are a topic's.
-const TOP: usize = 10;
-/// Where a word lives: at most so many topics, with at least this share of it.
-const LIVES: usize = 10;
-const LEAST_LIFE: f64 = 0.01;
-/// Characters of a word, a name or a label.
-const LONGEST: usize = 200;
+/// Version of the data format, the JSON key `form`.
+const FORMAT_VERSION: u64 = 1;
+/// Number of nearest topics that are listed for each topic.
+const NEAREST_TOPICS: usize = 5;
+/// Number of words from which the coherence and exclusivity of a topic are computed.
+const TOP_WORDS: usize = 10;
+/// Maximum number of topics that are listed for a word.
+const MAX_TOPICS_PER_WORD: usize = 10;
+/// Smallest share p(k|w) of a topic that is listed for a word.
+const MIN_WORD_SHARE: f64 = 0.01;
+/// Maximum number of characters of a word, a name or a label. Longer ones are truncated.
+const MAX_NAME_CHARS: usize = 200;
 
-/// A pass of the training.
+/// A pass of the training, for the plot of its progress.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pass {
-    /// Its number, from 1.
+pub struct PassRecord {
+    /// Number of the pass, from 1.
     pub pass: u32,
-    /// Training perplexity after it.
+    /// Training perplexity after the pass.
     pub perplexity: f64,
-    /// Seconds since the training began, where known.
+    /// Seconds since the training started, if known.
     pub seconds: Option<f64>,
-    /// Bytes resident then, where known.
+    /// Resident memory in bytes after the pass, if known.
     pub memory: Option<u64>,
 }
 
-/// What a report tells of the run beside what the model keeps.
+/// Information about the training run that is not stored in the model.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Run {
-    /// What was modelled.
+pub struct RunInfo {
+    /// Title of the report.
     pub title: String,
-    /// The command line.
+    /// Command line of the training.
     pub command: String,
-    /// The program's version.
+    /// Version of the program.
     pub version: String,
-    /// The passes; the model's own history where there are none.
-    pub passes: Vec<Pass>,
-    /// The memory that was granted.
+    /// The passes. If empty, the history in the model is used.
+    pub passes: Vec<PassRecord>,
+    /// Memory limit in bytes, if there was one.
     pub memory: Option<u64>,
 }
 
-/// How a report is made.
+/// Settings of a report, and its computation.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// How many threads; the result does not depend on it.
+    /// Number of threads. The result does not depend on it.
     pub threads: usize,
-    /// Whether documents' first lines are in it.
+    /// Whether the report contains the first lines of documents.
     pub texts: bool,
-    /// The run.
-    pub run: Run,
+    /// Information about the training run.
+    pub run: RunInfo,
 }
 
-/// Topics as points of a plane.
+/// The topics as points in a plane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicMap {
-    /// Along the axis of most difference.
+    /// Coordinates along the first principal axis, one per topic.
     pub x: Vec<f64>,
-    /// Across it.
+    /// Coordinates along the second principal axis, one per topic.
     pub y: Vec<f64>,
-    /// How far topics are from each other: Jensen-Shannon divergence in nats.
+    /// Jensen-Shannon divergences of all pairs of topics, in nats.
     pub distances: Distances,
 }
 
-/// The map of a model's topics: principal coordinates of their Jensen-Shannon divergences, as pyLDAvis has them. An axis has its
-/// farthest topic on the positive side.
+/// Computes the map of a model's topics: the principal coordinates of their Jensen-Shannon
+/// divergences, as in pyLDAvis. The sign of each axis is chosen so that its farthest topic is on
+/// the positive side.
 pub fn topic_map(model: &Model, threads: usize, progress: ProgressCallback<'_>) -> Result<TopicMap> {
     let pool = pool(threads)?;
     let distances = distance::distances(model, &pool, progress)?;
-    let (x, y) = pool.install(|| map::places(&distances));
+    let (x, y) = pool.install(|| map::coordinates(&distances));
     Ok(TopicMap { x, y, distances })
 }
 
-/// The words of a topic that are ever shown, for any lambda. `prevalence` are the topics' shares that p(w) is made of.
+/// Returns for every topic all words that are among the most relevant for some lambda. `prevalence`
+/// contains the share p(k) of each topic, from which p(w) is computed.
 pub fn relevant_words(model: &Model, prevalence: &[f64], threads: usize) -> Result<Vec<Vec<u32>>> {
     let shares = word_shares(model, prevalence);
     Ok(pool(threads)?.install(|| relevance::lists(model, &shares)))
 }
 
-/// p(w) = sum_k p(k) p(w|k).
+/// Returns p(w) = sum_k p(k) p(w|k) of every word.
 fn word_shares(model: &Model, prevalence: &[f64]) -> Vec<f64> {
-    let p = Probabilities::of(model);
+    let p = Probabilities::new(model);
     let share = |w: u32| p.row(w).zip(prevalence).map(|(p, share)| p * share).sum::<f64>();
-    // Every word has a share above 0, by beta; but for rounding.
+    // With beta every share is positive, but it may be rounded to 0.
     (0..model.words()).map(|w| share(w).max(f64::MIN_POSITIVE)).collect()
 }
 
-/// So many characters at the most, an ellipsis among them.
-fn clipped(text: &str, most: usize) -> String {
-    if text.chars().nth(most).is_none() {
+/// Truncates a text to `max_chars` characters, including an ellipsis.
+fn truncate_chars(text: &str, max_chars: usize) -> String {
+    if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
     }
-    text.chars().take(most - 1).chain(['…']).collect()
+    text.chars().take(max_chars - 1).chain(['…']).collect()
 }
 
-/// What was found of a model and a corpus.
-struct Findings<'a> {
+/// The data of a report before it is written as JSON.
+struct ReportData<'a> {
     model: &'a Model,
     corpus: Option<&'a Corpus>,
     prevalence: Vec<f64>,
@@ -137,14 +143,15 @@ struct Findings<'a> {
     exclusivity: Vec<f64>,
     map: TopicMap,
     shares: Vec<f64>,
-    /// Each topic's words.
+    /// The words of each topic that are shown for some lambda.
     top: Vec<Vec<u32>>,
-    documents: Option<Documents>,
+    documents: Option<DocumentFindings>,
     texts: Option<Vec<String>>,
 }
 
 impl Report {
-    /// Returns the data of a report as JSON that can stand in a page, on a model and, if there is one, its corpus.
+    /// Computes the report of a model and, if given, its corpus. Returns JSON that can be embedded
+    /// in an HTML page. The topics of the documents are inferred. `progress` can cancel.
     pub fn data(
         &self,
         model: &Model,
@@ -154,7 +161,8 @@ impl Report {
         self.data_with(model, corpus, None, progress)
     }
 
-    /// Does the same with the topics of documents that a training has handed over. Without them, they are inferred.
+    /// Computes a report like [`data`](Report::data), with the topics of documents that were
+    /// collected during training. If `trained` is `None` or empty, they are inferred.
     pub fn data_with(
         &self,
         model: &Model,
@@ -162,16 +170,20 @@ impl Report {
         trained: Option<TrainedDocuments<'_>>,
         progress: ProgressCallback<'_>,
     ) -> Result<String> {
-        let own = model.top_words(TOP);
-        let own: Vec<Vec<u32>> = own.iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
+        let ranked = model.top_words(TOP_WORDS);
+        let top_words: Vec<Vec<u32>> =
+            ranked.iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
         let mut coherence = None;
         let mut found = None;
         let mut texts = None;
         if let Some(corpus) = corpus {
-            let how =
+            let coherence_settings =
                 Coherence { measures: vec![Measure::CNpmi], threads: self.threads, ..Coherence::default() };
-            coherence =
-                how.of_corpus(model, &own, corpus, progress)?.measures.pop().map(|measured| measured.topics);
+            coherence = coherence_settings
+                .of_corpus(model, &top_words, corpus, progress)?
+                .measures
+                .pop()
+                .map(|measured| measured.topics);
             let all = if let Some(documents) = trained.filter(|documents| !documents.is_empty()) {
                 documents.finish()?
             } else {
@@ -180,7 +192,7 @@ impl Report {
             };
             if self.texts {
                 let numbers: Vec<u64> = all.shown.iter().map(|document| document.number).collect();
-                let names = names_of(corpus, &numbers)?;
+                let names = document_names(corpus, &numbers)?;
                 let stop = &mut || progress(Step::FirstLines.at(0, None)).is_break();
                 texts = first_lines(corpus, &numbers, &names, stop)?;
             }
@@ -193,8 +205,8 @@ impl Report {
         let map = topic_map(model, self.threads, progress)?;
         let shares = word_shares(model, &prevalence);
         let top = pool(self.threads)?.install(|| relevance::lists(model, &shares));
-        let exclusivity = word_measures(model, &own).exclusivity;
-        let findings = Findings {
+        let exclusivity = word_measures(model, &top_words).exclusivity;
+        let data = ReportData {
             model,
             corpus,
             prevalence,
@@ -206,14 +218,14 @@ impl Report {
             documents: found,
             texts,
         };
-        findings.write(&self.run)
+        data.write(&self.run)
     }
 }
 
 #[cfg(feature = "text")]
 use texts::first_lines;
 
-/// Finds no texts: they are read by the parser of the feature `text`.
+/// Returns no texts: reading them needs the parser of the feature `text`.
 #[cfg(not(feature = "text"))]
 #[allow(clippy::unnecessary_wraps, reason = "fails with the feature")]
 fn first_lines(
@@ -225,14 +237,15 @@ fn first_lines(
     Ok(None)
 }
 
-impl Findings<'_> {
-    fn write(&self, run: &Run) -> Result<String> {
-        let mut json = Json::default();
+impl ReportData<'_> {
+    /// Writes all sections as JSON.
+    fn write(&self, run: &RunInfo) -> Result<String> {
+        let mut json = JsonWriter::default();
         json.raw("{");
         json.key("form");
-        json.number(FORM as f64, 4);
+        json.number(FORMAT_VERSION as f64, 4);
         json.key("title");
-        json.text(&clipped(&run.title, LONGEST));
+        json.text(&truncate_chars(&run.title, MAX_NAME_CHARS));
         json.raw("\n");
         self.topics(&mut json);
         self.words(&mut json);
@@ -242,7 +255,8 @@ impl Findings<'_> {
         Ok(json.finish())
     }
 
-    fn topics(&self, json: &mut Json) {
+    /// Writes the section `topics`.
+    fn topics(&self, json: &mut JsonWriter) {
         json.key("topics");
         json.raw("{");
         json.key("prevalence");
@@ -259,7 +273,7 @@ impl Findings<'_> {
         json.key("exclusivity");
         json.numbers(self.exclusivity.iter().copied());
         let topics = self.model.topics() as usize;
-        let near: Vec<_> = (0..topics).map(|k| self.map.distances.nearest(k, NEAREST)).collect();
+        let near: Vec<_> = (0..topics).map(|k| self.map.distances.nearest(k, NEAREST_TOPICS)).collect();
         json.key("near");
         json.list(&near, |json, list| json.wholes(list.iter().map(|&(l, _)| u64::from(l))));
         json.key("apart");
@@ -267,16 +281,17 @@ impl Findings<'_> {
         json.raw("}\n");
     }
 
-    fn words(&self, json: &mut Json) {
+    /// Writes the sections `words`, `top` and `lives`.
+    fn words(&self, json: &mut JsonWriter) {
         let model = self.model;
-        let p = Probabilities::of(model);
+        let p = Probabilities::new(model);
         let mut words: Vec<u32> = self.top.iter().flatten().copied().collect();
         words.sort_unstable();
         words.dedup();
         json.key("words");
         json.raw("{");
         json.key("text");
-        json.texts(words.iter().map(|&w| clipped(&model.word_name(w), LONGEST)));
+        json.texts(words.iter().map(|&w| truncate_chars(&model.word_name(w), MAX_NAME_CHARS)));
         json.key("share");
         json.numbers(words.iter().map(|&w| self.shares[w as usize]));
         json.raw("}\n");
@@ -288,23 +303,25 @@ impl Findings<'_> {
             json.numbers(list.iter().map(|&w| p.in_topic(w, k)));
         });
         json.raw("\n");
-        let lives = |&w: &u32| -> Vec<(u64, f64)> {
+        let homes = |&w: &u32| -> Vec<(u64, f64)> {
             let share = self.shares[w as usize];
-            let of = p.row(w).zip(&self.prevalence).map(|(p, prevalence)| p * prevalence / share);
-            let mut topics: Vec<(u64, f64)> = (0..).zip(of).filter(|&(_, p)| p >= LEAST_LIFE).collect();
+            let shares = p.row(w).zip(&self.prevalence).map(|(p, prevalence)| p * prevalence / share);
+            let mut topics: Vec<(u64, f64)> =
+                (0..).zip(shares).filter(|&(_, p)| p >= MIN_WORD_SHARE).collect();
             topics.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            topics.truncate(LIVES);
+            topics.truncate(MAX_TOPICS_PER_WORD);
             topics
         };
-        let lives: Vec<Vec<(u64, f64)>> = words.iter().map(lives).collect();
+        let homes: Vec<Vec<(u64, f64)>> = words.iter().map(homes).collect();
         json.key("lives");
-        json.list(&lives, |json, list| json.wholes(list.iter().map(|&(k, _)| k)));
+        json.list(&homes, |json, list| json.wholes(list.iter().map(|&(k, _)| k)));
         json.key("livesP");
-        json.list(&lives, |json, list| json.numbers(list.iter().map(|&(_, p)| p)));
+        json.list(&homes, |json, list| json.numbers(list.iter().map(|&(_, p)| p)));
         json.raw("\n");
     }
 
-    fn documents(&self, json: &mut Json) -> Result<()> {
+    /// Writes the sections `documents`, `typical` and `labels`.
+    fn documents(&self, json: &mut JsonWriter) -> Result<()> {
         let (Some(found), Some(corpus)) = (&self.documents, self.corpus) else {
             for name in ["documents", "typical", "labels"] {
                 json.key(name);
@@ -319,7 +336,9 @@ impl Findings<'_> {
         json.wholes(numbers.iter().copied());
         json.key("name");
         if corpus.has_names() {
-            json.texts(names_of(corpus, &numbers)?.iter().map(|name| clipped(name, LONGEST)));
+            json.texts(
+                document_names(corpus, &numbers)?.iter().map(|name| truncate_chars(name, MAX_NAME_CHARS)),
+            );
         } else {
             json.raw("null");
         }
@@ -350,7 +369,7 @@ impl Findings<'_> {
             Some(labels) => {
                 json.raw("{");
                 json.key("text");
-                json.texts(labels.names.iter().map(|name| clipped(name, LONGEST)));
+                json.texts(labels.names.iter().map(|name| truncate_chars(name, MAX_NAME_CHARS)));
                 json.key("documents");
                 json.wholes(labels.documents.iter().copied());
                 json.key("share");
@@ -362,7 +381,8 @@ impl Findings<'_> {
         Ok(())
     }
 
-    fn run(&self, json: &mut Json, run: &Run) {
+    /// Writes the section `run`.
+    fn run(&self, json: &mut JsonWriter, run: &RunInfo) {
         let training = self.model.training();
         json.key("run");
         json.raw("{");
@@ -374,7 +394,7 @@ impl Findings<'_> {
         }
         json.key("seed");
         json.raw(&training.seed.to_string());
-        let pairs = |json: &mut Json, name: &str, pairs: Vec<(&'static str, String)>| {
+        let pairs = |json: &mut JsonWriter, name: &str, pairs: Vec<(&'static str, String)>| {
             json.key(name);
             json.list(pairs, |json, (name, value)| json.texts([name, &value]));
         };
@@ -392,13 +412,14 @@ impl Findings<'_> {
         }
         pairs(json, "corpus", corpus);
         json.key("passes");
-        let own = training.history.iter().map(|&(pass, perplexity)| Pass {
+        let history = training.history.iter().map(|&(pass, perplexity)| PassRecord {
             pass,
             perplexity,
             seconds: None,
             memory: None,
         });
-        let passes: Vec<Pass> = if run.passes.is_empty() { own.collect() } else { run.passes.clone() };
+        let passes: Vec<PassRecord> =
+            if run.passes.is_empty() { history.collect() } else { run.passes.clone() };
         if passes.is_empty() {
             json.raw("null");
         } else {
@@ -421,11 +442,11 @@ impl Findings<'_> {
     }
 }
 
-/// The model's settings by their names.
+/// Returns the settings of a model as pairs of name and value.
 fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
     let training = model.training();
     let alpha = model.alpha();
-    let alike = alpha.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
+    let equal = alpha.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
     let range = |values: &[f32]| {
         let low = values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = values.iter().copied().fold(0.0, f32::max);
@@ -433,7 +454,7 @@ fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
     };
     let mut list = vec![
         ("topics", grouped(u64::from(model.topics()))),
-        ("alpha", if alike { alpha.first().copied().unwrap_or(0.0).to_string() } else { range(alpha) }),
+        ("alpha", if equal { alpha.first().copied().unwrap_or(0.0).to_string() } else { range(alpha) }),
         ("beta", model.beta().to_string()),
         (
             "alpha and beta",
@@ -442,11 +463,11 @@ fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
         ("passes", training.passes.to_string()),
         ("training perplexity", format!("{:.2}", training.train_perplexity)),
     ];
-    // What stands above already is not repeated.
+    // Do not repeat the settings above.
     let shown = ["algorithm", "topics", "alpha", "beta", "optimize", "seed", "passes"];
     list.extend(training.settings.given().into_iter().filter(|(name, _)| !shown.contains(name)));
     for (k, name) in &training.topic_names {
-        list.push(("seeded topic", format!("{k}: {}", clipped(name, LONGEST))));
+        list.push(("seeded topic", format!("{k}: {}", truncate_chars(name, MAX_NAME_CHARS))));
     }
     list
 }
@@ -454,12 +475,12 @@ fn settings_of(model: &Model) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CorpusName, Order, TrainingRecord};
+    use crate::model::{CorpusIdentity, TrainingRecord, WordRanking};
     use crate::settings::Settings;
     use crate::topics::Topics;
     use std::ops::ControlFlow;
 
-    /// A model with these counts.
+    /// Creates a model with these counts.
     pub(super) fn model(topics: u32, words: u32, beta: f32, phi: impl Fn(u32, u32) -> f32) -> Model {
         let alpha = vec![0.1; topics as usize];
         let mut inner = Topics::new(words, topics, &alpha, beta).unwrap();
@@ -476,7 +497,7 @@ mod tests {
             tolerance: 1.0,
             train_perplexity: 1.0,
             history: Vec::new(),
-            corpus: CorpusName {
+            corpus: CorpusIdentity {
                 file: "none".into(),
                 fingerprint: "0".into(),
                 documents: 0,
@@ -489,7 +510,8 @@ mod tests {
         Model::new(inner, alpha, None, training)
     }
 
-    /// pyLDAvis 3.4.1 on the same counts (`bench/pyldavis.py` compares whole models).
+    /// The expected values are those of pyLDAvis 3.4.1 for the same counts. `bench/pyldavis.py`
+    /// compares whole models.
     #[test]
     #[allow(clippy::unreadable_literal, clippy::too_many_lines, reason = "as they were printed")]
     fn these_are_the_numbers_of_pyldavis() {
@@ -593,7 +615,7 @@ mod tests {
             assert_eq!(words, right);
         }
         for (lambda, right) in firsts {
-            let ranked = model.ranked_words(Order::Relevance(lambda), 5).unwrap();
+            let ranked = model.ranked_words(WordRanking::Relevance(lambda), 5).unwrap();
             for (list, right) in ranked.iter().zip(right) {
                 assert_eq!(list.iter().map(|w| w.word).collect::<Vec<_>>(), right);
             }

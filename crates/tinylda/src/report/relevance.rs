@@ -1,118 +1,137 @@
-//! The words that a topic may be shown by: all that are among its [`SHOWN`] most relevant for some lambda in 0, 0.01 ... 1.
+//! Finds the words that represent a topic: all words that are among its [`SHOWN`] most relevant
+//! words for some lambda in 0, 0.01 ... 1.
+//!
+//! Start reading at [`lists`].
 //!
 //! ```text
-//! relevance = l log p(w|k) + (1-l) log(p(w|k)/p(w)) = a + t v,   a = log p(w|k), v = -log p(w), t = 1-l
+//! relevance = l log p(w|k) + (1-l) log(p(w|k)/p(w)) = a + t v
+//! a = log p(w|k),   v = -log p(w),   t = 1-l
 //! ```
 //!
-//! Two passes over the words for some topics at a time. The first finds the best for a few values of lambda; they tell for all values how
-//! good a word must be at least. The second holds the best for every lambda, and nearly all words are turned away by a few comparisons:
-//! the score grows with t, so a word whose score at the end of a range of t is not above the least that counts anywhere in the range
-//! is none of the best in it.
+//! The algorithm takes two passes over the words for a band of topics. The first pass finds the
+//! best words for a few values of lambda, which give a lower bound of the score for all values. The
+//! second pass collects the best words for every lambda. Nearly all words are rejected by a few
+//! comparisons: the score increases with t, so a word whose score at the largest t of a range does
+//! not exceed the lowest threshold of the range is not among the best for any t of the range.
 
 use rayon::prelude::*;
 
 use super::distance::ln;
 use crate::model::Model;
 
-/// Words that a list shows for one lambda.
+/// Number of words that are shown for one lambda.
 pub(super) const SHOWN: usize = 30;
-/// Values of lambda.
+/// Number of values of lambda.
 const STEPS: usize = 101;
-/// Values that are turned away together.
-const RANGE: usize = 11;
-/// Topics that are gone through together: their phi of a word lies in one cache line.
-const TOGETHER: usize = 16;
+/// Number of values of lambda that are rejected together.
+const STEPS_PER_RANGE: usize = 11;
+/// Number of topics that are processed together: their entries of a row of phi share a cache line.
+const TOPICS_PER_BAND: usize = 16;
 
-/// Bytes of the lists of some topics that are gone through together.
-pub(super) const BYTES: u64 = (TOGETHER * STEPS * SHOWN * 16) as u64;
+/// Bytes of the lists of a band of topics.
+pub(super) const BAND_BYTES: u64 = (TOPICS_PER_BAND * STEPS * SHOWN * 16) as u64;
 
-/// Values of t for the first pass.
-const FEW: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
+/// Values of t in the first pass.
+const COARSE_T: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
 
+/// Returns the value of t of a step, from 1 (lambda 0) down to 0 (lambda 1).
 fn t(step: usize) -> f64 {
     1.0 - step as f64 / (STEPS - 1) as f64
 }
 
-/// The best words of one topic for some values of t, which descend.
-struct Best {
-    most: usize,
+/// The most relevant words of one topic for several values of t, in descending order of t.
+struct RelevanceLists {
+    limit: usize,
     t: Vec<f64>,
-    /// For each value the best so far, in no order.
+    /// For each value of t the best words so far as (score, word), unordered.
     lists: Vec<Vec<(f64, u32)>>,
-    /// The least score that a word must be above; equal ones come too late, since ids ascend.
-    least: Vec<f64>,
-    /// How many values are turned away together; the least of `least` in each such range, and the largest t there.
+    /// For each value of t the score that a word must exceed. Ties are won by the earlier word,
+    /// since words come in ascending order of ids.
+    threshold: Vec<f64>,
+    /// Number of values of t per range.
     range: usize,
+    /// For each range its lowest threshold and its largest t.
     ranges: Vec<(f64, f64)>,
 }
 
-impl Best {
-    fn new(most: usize, t: Vec<f64>, least: Vec<f64>, range: usize) -> Best {
+impl RelevanceLists {
+    fn new(limit: usize, t: Vec<f64>, threshold: Vec<f64>, range: usize) -> RelevanceLists {
         let lowest = |some: &[f64]| some.iter().copied().fold(f64::INFINITY, f64::min);
-        let ranges =
-            least.chunks(range).zip(t.chunks(range)).map(|(least, t)| (lowest(least), t[0])).collect();
-        Best { most, lists: vec![Vec::new(); t.len()], t, least, range, ranges }
+        let ranges = threshold
+            .chunks(range)
+            .zip(t.chunks(range))
+            .map(|(threshold, t)| (lowest(threshold), t[0]))
+            .collect();
+        RelevanceLists { limit, lists: vec![Vec::new(); t.len()], t, threshold, range, ranges }
     }
 
-    /// For the first pass.
-    fn of_few(most: usize) -> Best {
-        Best::new(most, FEW.to_vec(), vec![f64::NEG_INFINITY; FEW.len()], 1)
+    /// Creates the lists of the first pass.
+    fn coarse(limit: usize) -> RelevanceLists {
+        RelevanceLists::new(limit, COARSE_T.to_vec(), vec![f64::NEG_INFINITY; COARSE_T.len()], 1)
     }
 
-    /// For the second: a word must be as good as the last of those that the first has found.
-    fn of_all(first: &Best, v: impl Fn(u32) -> f64) -> Best {
+    /// Creates the lists of the second pass. The thresholds are the scores of the last shown word
+    /// among the words that the first pass found. `v` returns -log p(w).
+    fn fine(first: &RelevanceLists, v: impl Fn(u32) -> f64) -> RelevanceLists {
         let mut found: Vec<(u32, f64, f64)> = Vec::new();
         for (t, list) in first.t.iter().zip(&first.lists) {
             found.extend(list.iter().map(|&(score, word)| (word, score - t * v(word), v(word))));
         }
         found.sort_by_key(|entry| entry.0);
         found.dedup_by_key(|entry| entry.0);
-        let least = |step: usize| {
+        let threshold = |step: usize| {
             let mut scores: Vec<f64> = found.iter().map(|&(_, a, v)| a + t(step) * v).collect();
-            if scores.len() < first.most || first.most == 0 {
+            if scores.len() < first.limit || first.limit == 0 {
                 return f64::NEG_INFINITY;
             }
-            let last = *scores.select_nth_unstable_by(first.most - 1, |a, b| b.total_cmp(a)).1;
-            // a is right but for its last bits here.
+            let last = *scores.select_nth_unstable_by(first.limit - 1, |a, b| b.total_cmp(a)).1;
+            // a was reconstructed from the score, so its last bits may differ.
             last - 1e-9
         };
-        Best::new(first.most, (0..STEPS).map(t).collect(), (0..STEPS).map(least).collect(), RANGE)
+        RelevanceLists::new(
+            first.limit,
+            (0..STEPS).map(t).collect(),
+            (0..STEPS).map(threshold).collect(),
+            STEPS_PER_RANGE,
+        )
     }
 
+    /// Adds a word to all lists for which its score is high enough.
     #[inline]
     fn offer(&mut self, a: f64, v: f64, word: u32) {
         for range in 0..self.ranges.len() {
-            let (least, t) = self.ranges[range];
-            if a + t * v > least {
+            let (threshold, t) = self.ranges[range];
+            if a + t * v > threshold {
                 self.try_range(range, a, v, word);
             }
         }
     }
 
+    /// Adds a word to the lists of one range for which its score is high enough.
     fn try_range(&mut self, range: usize, a: f64, v: f64, word: u32) {
         let steps = range * self.range..((range + 1) * self.range).min(self.t.len());
         let mut lowest = f64::INFINITY;
         for step in steps {
             let score = a + self.t[step] * v;
-            if score > self.least[step] {
+            if score > self.threshold[step] {
                 let list = &mut self.lists[step];
-                if list.len() == self.most {
+                if list.len() == self.limit {
                     let last = worst(list);
                     list[last] = (score, word);
                 } else {
                     list.push((score, word));
                 }
-                if list.len() == self.most {
-                    self.least[step] = list[worst(list)].0;
+                if list.len() == self.limit {
+                    self.threshold[step] = list[worst(list)].0;
                 }
             }
-            lowest = lowest.min(self.least[step]);
+            lowest = lowest.min(self.threshold[step]);
         }
         self.ranges[range].0 = lowest;
     }
 }
 
-/// The place of the least score; of equal ones the later word.
+/// Returns the index of the lowest score; among ties that of the largest word id.
 fn worst(list: &[(f64, u32)]) -> usize {
     let mut at = 0;
     for (i, entry) in list.iter().enumerate() {
@@ -123,32 +142,34 @@ fn worst(list: &[(f64, u32)]) -> usize {
     at
 }
 
-/// Every topic's words, the most probable first, on the threads of the current pool. `shares` is p(w).
+/// Returns the words of every topic, the most probable first, computed on the threads of the
+/// current pool. `shares` contains p(w) of every word.
 pub(super) fn lists(model: &Model, shares: &[f64]) -> Vec<Vec<u32>> {
     let topics = model.topics() as usize;
-    let most = SHOWN.min(model.words() as usize);
+    let limit = SHOWN.min(model.words() as usize);
     let beta = f64::from(model.beta());
     let beta_sum = model.topics.beta_sum();
     let lambda = &model.topics.lambda[..topics];
-    let rare: Vec<f64> = shares.iter().map(|&share| -ln(share)).collect();
-    let some = |first: usize| -> Vec<Vec<u32>> {
-        let band = first..(first + TOGETHER).min(topics);
+    let neg_log_p: Vec<f64> = shares.iter().map(|&share| -ln(share)).collect();
+    let band_lists = |first: usize| -> Vec<Vec<u32>> {
+        let band = first..(first + TOPICS_PER_BAND).min(topics);
         let inverse: Vec<f64> = lambda[band.clone()].iter().map(|l| 1.0 / (l + beta_sum)).collect();
         let floor: Vec<f64> = inverse.iter().map(|inverse| ln(beta * inverse)).collect();
-        let pass = |best: &mut [Best]| {
-            for (w, &v) in (0..model.words()).zip(&rare) {
+        let pass = |best: &mut [RelevanceLists]| {
+            for (w, &v) in (0..model.words()).zip(&neg_log_p) {
                 for (i, &value) in model.phi(w)[band.clone()].iter().enumerate() {
                     let a = if value > 0.0 { ln((f64::from(value) + beta) * inverse[i]) } else { floor[i] };
                     best[i].offer(a, v, w);
                 }
             }
         };
-        let mut few: Vec<Best> = band.clone().map(|_| Best::of_few(most)).collect();
-        pass(&mut few);
-        let mut best: Vec<Best> = few.iter().map(|few| Best::of_all(few, |w| rare[w as usize])).collect();
-        drop(few);
+        let mut coarse: Vec<RelevanceLists> = band.clone().map(|_| RelevanceLists::coarse(limit)).collect();
+        pass(&mut coarse);
+        let mut best: Vec<RelevanceLists> =
+            coarse.iter().map(|coarse| RelevanceLists::fine(coarse, |w| neg_log_p[w as usize])).collect();
+        drop(coarse);
         pass(&mut best);
-        let list = |(k, best): (usize, Best)| {
+        let list = |(k, best): (usize, RelevanceLists)| {
             let mut words: Vec<u32> = best.lists.into_iter().flatten().map(|(_, word)| word).collect();
             words.sort_unstable();
             words.dedup();
@@ -157,8 +178,8 @@ pub(super) fn lists(model: &Model, shares: &[f64]) -> Vec<Vec<u32>> {
         };
         band.zip(best).map(list).collect()
     };
-    let starts: Vec<usize> = (0..topics).step_by(TOGETHER).collect();
-    starts.into_par_iter().flat_map_iter(some).collect()
+    let starts: Vec<usize> = (0..topics).step_by(TOPICS_PER_BAND).collect();
+    starts.into_par_iter().flat_map_iter(band_lists).collect()
 }
 
 #[cfg(test)]
@@ -182,7 +203,7 @@ mod tests {
                     let score = |w: u32| ln(model.probability(w, k)) - t(step) * ln(shares[w as usize]);
                     let mut all: Vec<(f64, u32)> = (0..words).map(|w| (score(w), w)).collect();
                     all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-                    // Two scores that differ by rounding alone may stand in either order.
+                    // Scores that differ by rounding errors only may be in either order.
                     let edge = all.get(SHOWN - 1).map_or(f64::NEG_INFINITY, |last| last.0);
                     let sure = all.iter().filter(|entry| entry.0 > edge + 1e-12).map(|entry| entry.1);
                     for w in sure {

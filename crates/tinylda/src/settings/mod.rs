@@ -1,12 +1,17 @@
-//! The settings of a training as data: one declaration per option.
+//! The options of a training as data: one declaration per option.
 //!
-//! A row of the table below is all that is written down about an option: its name, type, default, the algorithms it applies to,
-//! the range of its values, and its documentation. Everything else is derived from it: the fields of [`Settings`], the methods
-//! of [`Trainer`](crate::Trainer), the flags of the program and their help, the checks, the identity of a checkpoint, the
-//! metadata of a model and the table of a report. Adding an option takes its row and its use.
+//! A row of the table below is everything that is written down about an option: its name, type,
+//! default, the algorithms it applies to, the range of its values, and its documentation.
+//! Everything else is derived from the row: the fields of [`Settings`], the methods of
+//! [`Trainer`](crate::Trainer), the flags of the program and their help, the checks, the identity
+//! of a checkpoint, the metadata of a model and the table of a report. To add an option, add its
+//! row and use its value.
 //!
-//! What only says where and how fast a training runs (memory, threads, folders) and what is a list (seed words, a start, an
-//! order) is set on the trainer itself.
+//! The module must not know what the options do, or how a caller spells them. Options that only
+//! determine where and how fast a training runs (memory, threads, folders) and options that are
+//! lists (seed words, start, order) are set on the trainer itself.
+//!
+//! Start reading at the table, `settings! { … }`. The types of the values are in `value`.
 
 mod value;
 
@@ -22,56 +27,57 @@ pub use value::{Active, Algorithm, Choice, Digamma, DocumentState, Exclude};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Group {
-    /// What the model is.
+    /// Options that define the model.
     Model,
-    /// How it is trained.
+    /// Options of the training run.
     Training,
     /// Options that few users need.
     Expert,
-    /// Options for tests, which are not listed.
+    /// Options for tests, which are not listed in help texts.
     Hidden,
 }
 
-/// What is declared about an option.
+/// Declaration of an option: one row of the table.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Setting {
-    /// The name, in snake case.
+    /// Name, in snake case.
     pub name: &'static str,
-    /// What it means: a help text, without a full stop at the end.
+    /// Help text, without a full stop at the end.
     pub about: &'static str,
-    /// Placeholder of its value, such as `N`.
+    /// Placeholder for the value in help texts, such as `N`.
     pub value: &'static str,
-    /// Heading.
+    /// Heading under which the option is listed.
     pub group: Group,
-    /// The default as text; empty where there is none.
+    /// Default as text; empty if there is none.
     pub default: &'static str,
-    /// The algorithms it applies to; empty for all.
+    /// Algorithms that the option applies to; empty for all.
     pub only: &'static [Algorithm],
-    /// Smallest and largest value of a number.
+    /// Smallest and largest valid value, for numeric options.
     pub range: Option<(f64, f64)>,
-    /// Whether the result depends on it, so that it is part of a checkpoint's identity and of a model's metadata.
+    /// Whether the result depends on the option. If so, it is part of a checkpoint's identity and
+    /// of a model's metadata.
     pub recorded: bool,
-    /// What to do about a wrong value.
+    /// Remedy to suggest for an invalid value; may be empty.
     pub advice: &'static str,
-    /// The possible values and what they mean, where it is a choice.
+    /// Possible values with their descriptions, if the option is a choice.
     pub choices: &'static [Choice],
-    /// Whether it is a switch, without a value.
+    /// Whether the option is a switch, without a value.
     pub switch: bool,
 }
 
 impl Setting {
-    /// Finds an option by its name.
+    /// Returns the option with this name.
     pub fn named(name: &str) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| setting.name == name)
     }
 
-    /// The default as a number, where it is one.
+    /// Returns the default of an option, if it is a number.
     pub fn default_number(name: &str) -> Option<f64> {
         Setting::named(name)?.default.parse().ok()
     }
 
-    /// The possible values in words.
+    /// Describes the valid values.
     fn expected(&self) -> String {
         match self.range {
             Some((low, high)) if high < f64::MAX => format!("a number from {low} to {high}"),
@@ -80,7 +86,7 @@ impl Setting {
         }
     }
 
-    /// Refuses a number outside of the range.
+    /// Returns an error if the number is outside the range.
     fn check_range(&self, number: Option<f64>) -> Result<()> {
         match (self.range, number) {
             (Some((low, high)), Some(n)) if !(low..=high).contains(&n) => {
@@ -95,12 +101,13 @@ impl Setting {
 macro_rules! settings {
     ($(
         $(#[doc = $doc:literal])+
-        $name:ident: $type:ty {
+        $name:ident: $value_type:ty {
             value: $value:literal, group: $group:ident, recorded: $recorded:literal,
             default: $default:literal, only: [$($only:ident),*], range: $range:expr, advice: $advice:literal,
         }
     )*) => {
-        /// The options of a training that were given; see the [table](SETTINGS) for their meaning and defaults.
+        /// Options of a training, each `None` unless it was set. The [table](SETTINGS) has their
+        /// meanings and defaults.
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         #[non_exhaustive]
@@ -108,7 +115,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc])+
                 #[serde(skip_serializing_if = "Option::is_none")]
-                pub $name: Option<$type>,
+                pub $name: Option<$value_type>,
             )*
         }
 
@@ -124,17 +131,17 @@ macro_rules! settings {
                 range: $range,
                 recorded: $recorded,
                 advice: $advice,
-                choices: <$type as SettingValue>::CHOICES,
-                switch: <$type as SettingValue>::SWITCH,
+                choices: <$value_type as SettingValue>::CHOICES,
+                switch: <$value_type as SettingValue>::SWITCH,
             },
         )*];
 
         impl Settings {
-            /// Sets an option from text, as a user writes it.
+            /// Sets an option from its textual form.
             pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
                 match name {
                     $(stringify!($name) => {
-                        let value = <$type as SettingValue>::parse(text)
+                        let value = <$value_type as SettingValue>::parse(text)
                             .map_err(|expected| Error::parse(stringify!($name), text, expected))?;
                         if let Some(setting) = Setting::named(stringify!($name)) {
                             setting.check_range(SettingValue::number(&value))?;
@@ -146,7 +153,8 @@ macro_rules! settings {
                 }
             }
 
-            /// Calls `each(option, number, value)` for every option that is given; `number` where it is one.
+            /// Calls `each(option, number, value)` for every option that is set. `number` is `None`
+            /// unless the value has a range.
             fn for_each_given(&self, mut each: impl FnMut(&'static Setting, Option<f64>, Value)) {
                 let mut all = SETTINGS.iter();
                 $(
@@ -156,25 +164,25 @@ macro_rules! settings {
                 )*
             }
 
-            /// Calls `each(option, value)` for every option, with its default where it is not given.
+            /// Calls `each(option, value)` for every option, with its default if it is not set.
             fn for_each_value(&self, mut each: impl FnMut(&'static Setting, Value)) {
                 let mut all = SETTINGS.iter();
                 $(
                     if let Some(setting) = all.next() {
-                        let value = self.$name.clone().or_else(|| <$type>::parse(setting.default).ok());
+                        let value = self.$name.clone().or_else(|| <$value_type>::parse(setting.default).ok());
                         each(setting, value.map_or(Value::Null, |value| SettingValue::to_json(&value)));
                     }
                 )*
             }
         }
 
-        /// Declares a method for every option, which sets it.
+        /// Declares a builder method for every option.
         macro_rules! setting_methods {
             () => {
                 $(
                     $(#[doc = $doc])+
                     #[must_use]
-                    pub fn $name(mut self, value: $type) -> Self {
+                    pub fn $name(mut self, value: $value_type) -> Self {
                         self.settings.$name = Some(value);
                         self
                     }
@@ -185,20 +193,24 @@ macro_rules! settings {
     };
 }
 
-/// Absolute convergence tolerance of the paper: training has converged when the perplexity changes by less than this in a pass.
+/// Default absolute convergence tolerance, from the paper: training has converged when the
+/// perplexity changes by less than this in a pass.
 pub const TOLERANCE: f64 = 1.0;
-/// Relative convergence tolerance of `tbp`, which goes on to where another pass gains next to nothing.
+/// Default convergence tolerance of `tbp`, relative to the perplexity. It is small enough that
+/// another pass gains almost nothing.
 pub const RELATIVE_TOLERANCE: f64 = 5e-5;
-/// From a random start the perplexity may stand nearly still before it falls, so training does not converge before this pass.
-pub const LEAST_PASSES: u32 = 10;
+/// Number of passes before which training never converges: from a random start, the perplexity may
+/// hardly change for some passes before it falls.
+pub const MIN_PASSES: u32 = 10;
 
-/// Within these bounds the products of an update stay inside the range of 32-bit floats.
+/// Range of alpha and beta in which the products of an update stay within the range of 32-bit
+/// floats.
 const PRIOR: Option<(f64, f64)> = Some((1e-9, 1e6));
-/// A whole number of at least one.
+/// Range of counts, which are at least one.
 const COUNT: Option<(f64, f64)> = Some((1.0, u32::MAX as f64));
 
 settings! {
-    /// Update rule
+    /// Training algorithm
     algorithm: Algorithm {
         value: "NAME", group: Model, recorded: true, default: "tbp", only: [], range: None, advice: "",
     }
@@ -207,150 +219,159 @@ settings! {
         value: "K", group: Model, recorded: true, default: "", only: [], range: COUNT,
         advice: "100 is a good first choice",
     }
-    /// Dirichlet parameter of a document's topics, per topic
+    /// Dirichlet prior of the topic distribution of a document, per topic
     alpha: f64 {
         value: "X", group: Model, recorded: true, default: "2/K", only: [], range: PRIOR,
         advice: "the paper uses 2/K for alpha and 0.01 for beta",
     }
-    /// Dirichlet parameter of a topic's words, per word
+    /// Dirichlet prior of the word distribution of a topic, per word
     beta: f64 {
         value: "X", group: Model, recorded: true, default: "0.01", only: [], range: PRIOR,
         advice: "the paper uses 2/K for alpha and 0.01 for beta",
     }
-    /// Learn alpha (one per topic) and beta from the documents, starting from the given or default values
+    /// Learn alpha (one value per topic) and beta from the documents, starting from the given or
+    /// default values
     optimize: bool {
         value: "", group: Model, recorded: true, default: "false",
         only: [Tbp, Stbp, Atbp, Bp, Abp, Gibbs], range: None, advice: "",
     }
-    /// Random seed: the same seed gives the same model, byte for byte
+    /// Random seed; training with the same seed gives a byte-identical model
     seed: u64 {
         value: "N", group: Training, recorded: true, default: "1", only: [], range: None, advice: "",
     }
-    /// Largest number of passes over the corpus
+    /// Maximum number of passes over the corpus
     passes: u32 {
         value: "N", group: Training, recorded: true, default: "500", only: [], range: COUNT,
         advice: "200 passes are usually enough",
     }
-    /// Convergence tolerance: stop when the training perplexity changes by less than this per pass, not before pass 10; 0
-    /// disables
+    /// Convergence tolerance: stop when the training perplexity changes by less than this per pass,
+    /// but not before pass 10; 0 disables
     tolerance: f64 {
         value: "TOL", group: Training, recorded: true, default: "5e-5 relative for tbp, 1 absolute otherwise", only: [],
-        range: Some((0.0, f64::MAX)), advice: "0 means never to stop before the last pass",
+        range: Some((0.0, f64::MAX)), advice: "use 0 to disable early stopping",
     }
     /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus
     seed_weight: f64 {
         value: "X", group: Model, recorded: true, default: "1", only: [Tbp], range: Some((1e-6, 1e6)),
-        advice: "1 doubles the weight of a seed word and is usually enough",
+        advice: "1 doubles the weight of a seed word, which is usually enough",
     }
-    /// Messages that are subtracted before an update
+    /// Messages to subtract from the counts before an update
     exclude: Exclude {
         value: "WHAT", group: Expert, recorded: true, default: "own", only: [Tbp], range: None, advice: "",
     }
-    /// Largest number of topics that a document may use: auto, all or a number
+    /// Maximum number of active topics per document: auto, all or a number
     active: Active {
         value: "auto|all|N", group: Expert, recorded: true, default: "auto", only: [Tbp], range: None, advice: "",
     }
-    /// What is kept of documents between two passes; none needs little disk and costs accuracy
+    /// Per-document state to keep between passes; none takes much less disk space but is less
+    /// accurate
     document_state: DocumentState {
         value: "WHAT", group: Expert, recorded: true, default: "keep", only: [Tbp], range: None, advice: "",
     }
-    /// Number of pieces whose documents are updated against the same topics before the topics follow
+    /// Number of corpus pieces to process between two updates of the topics
     step: u64 {
         value: "N", group: Expert, recorded: true, default: "1", only: [Tbp], range: COUNT, advice: "",
     }
-    /// Largest number of updates of a document before the topics follow
+    /// Maximum number of updates of a document between two updates of the topics
     inner: u32 {
         value: "N", group: Expert, recorded: true, default: "1 for vb, 100 with digamma both and for ovb",
         only: [Vb, Ovb], range: COUNT, advice: "",
     }
-    /// What the digamma function is applied to
+    /// Parameters to apply the digamma function to
     digamma: Digamma {
         value: "WHAT", group: Expert, recorded: true, default: "theta", only: [Vb], range: None, advice: "",
     }
-    /// Documents per batch
+    /// Number of documents per batch
     batch: u64 {
         value: "N", group: Expert, recorded: true, default: "1024", only: [Ovb], range: Some((1.0, 1e15)), advice: "",
     }
-    /// tau0 of the learning rate (tau0 + batches)^-kappa
+    /// Offset tau0 of the learning rate (tau0 + batches)^-kappa
     tau0: f64 {
         value: "X", group: Expert, recorded: true, default: "1024", only: [Ovb], range: Some((0.0, 1e12)),
         advice: "the paper uses 1024",
     }
-    /// kappa of the learning rate (tau0 + batches)^-kappa
+    /// Exponent kappa of the learning rate (tau0 + batches)^-kappa
     kappa: f64 {
         value: "X", group: Expert, recorded: true, default: "0.5", only: [Ovb], range: Some((0.0, 1.0)),
         advice: "the paper uses 0.5",
     }
-    /// Passes before the first sample
+    /// Number of passes before the first sample
     burn_in: u32 {
         value: "N", group: Expert, recorded: true, default: "half of the passes", only: [Gibbs], range: None, advice: "",
     }
-    /// Number of samples whose mean the topics are, taken evenly after the burn-in; more than one makes all passes
+    /// Number of samples to average, taken evenly after the burn-in; more than one disables early
+    /// stopping
     samples: u32 {
         value: "N", group: Expert, recorded: true, default: "1", only: [Gibbs], range: COUNT, advice: "",
     }
-    /// Instruction set of the kernels; the result does not depend on it
+    /// Instruction set of the compute kernels; does not affect the result
     instructions: Instructions {
         value: "SET", group: Hidden, recorded: false, default: "", only: [], range: None, advice: "",
     }
 }
 
-/// A given value, or the default of the table.
+/// Returns the given value, or the default from the table.
 fn value<T: SettingValue + Default>(given: Option<&T>, name: &str) -> T {
     let default = || T::parse(Setting::named(name)?.default).ok();
     given.cloned().or_else(default).unwrap_or_default()
 }
 
-/// Values with their defaults.
+/// Values of options, with their defaults applied.
 impl Settings {
+    /// Returns the algorithm.
     pub(crate) fn chosen_algorithm(&self) -> Algorithm {
         self.algorithm.unwrap_or_default()
     }
 
-    /// K; 0 where it is not given.
+    /// Returns the number of topics; 0 if it is not set.
     pub(crate) fn topic_count(&self) -> u32 {
         self.topics.unwrap_or(0)
     }
 
+    /// Returns alpha per topic; 2/K if it is not set.
     pub(crate) fn alpha_value(&self) -> f64 {
         self.alpha.unwrap_or(2.0 / f64::from(self.topic_count().max(1)))
     }
 
+    /// Returns beta per word.
     pub(crate) fn beta_value(&self) -> f64 {
         value(self.beta.as_ref(), "beta")
     }
 
+    /// Returns the random seed.
     pub(crate) fn seed_value(&self) -> u64 {
         value(self.seed.as_ref(), "seed")
     }
 
+    /// Returns the maximum number of passes.
     pub(crate) fn max_passes(&self) -> u32 {
         value(self.passes.as_ref(), "passes")
     }
 
+    /// Returns the weight of seed words.
     pub(crate) fn seed_weight_value(&self) -> f64 {
         value(self.seed_weight.as_ref(), "seed_weight")
     }
 
-    /// Whether alpha and beta are learned.
+    /// Returns whether alpha and beta are learned.
     pub(crate) fn optimizes(&self) -> bool {
         self.optimize == Some(true)
     }
 
-    /// Whether nothing is kept of documents between two passes.
+    /// Returns whether no per-document state is kept between passes.
     pub(crate) fn is_stateless(&self) -> bool {
         self.document_state == Some(DocumentState::None)
     }
 }
 
 impl Settings {
-    /// Refuses options of other algorithms and numbers out of range.
+    /// Returns an error if an option does not apply to the algorithm or a number is out of range.
     pub(crate) fn check(&self) -> Result<()> {
         let algorithm = self.chosen_algorithm();
         let mut result = Ok(());
         self.for_each_given(|setting, number, value| {
             let applies = setting.only.is_empty() || setting.only.contains(&algorithm);
-            // A switch that is off changes nothing.
+            // A switch that is off has no effect, so it is allowed everywhere.
             if result.is_ok() && !applies && value != Value::Bool(false) {
                 result = Err(only_with(setting.name, setting.only));
             }
@@ -361,8 +382,8 @@ impl Settings {
         result
     }
 
-    /// The options that the result depends on and that apply, by name, with defaults where they are not given: what makes two
-    /// trainings the same.
+    /// Returns the options that apply and that the result depends on, by name, with defaults
+    /// applied. Two trainings on the same corpus with the same identity give the same model.
     pub(crate) fn identity(&self) -> Vec<(&'static str, Value)> {
         let algorithm = self.chosen_algorithm();
         let mut all = Vec::new();
@@ -374,7 +395,7 @@ impl Settings {
         all
     }
 
-    /// The options that were given and that the result depends on, by name and as text.
+    /// Returns the options that are set and that the result depends on, by name and as text.
     pub fn given(&self) -> Vec<(&'static str, String)> {
         let mut all = Vec::new();
         self.for_each_given(|setting, _, value| {
@@ -386,12 +407,12 @@ impl Settings {
         all
     }
 
-    /// Whether no option is given.
+    /// Returns whether no option is set.
     pub fn is_empty(&self) -> bool {
         *self == Settings::default()
     }
 
-    /// The same options without those that do not change the result.
+    /// Returns a copy without the options that do not affect the result.
     #[must_use]
     pub fn recorded(&self) -> Settings {
         Settings { instructions: None, ..self.clone() }
@@ -408,7 +429,7 @@ pub(crate) fn only_with(name: &'static str, algorithms: &[Algorithm]) -> Error {
 mod tests {
     use super::*;
 
-    /// Every default that is a value can be parsed, and is in range.
+    /// Every default that is a plain value can be parsed and is in range.
     #[test]
     fn defaults_are_values() {
         for setting in SETTINGS.iter().filter(|setting| !setting.default.contains(' ')) {
@@ -443,7 +464,8 @@ mod tests {
         settings.check().unwrap();
     }
 
-    /// An option that is given as its default is the same training; one that does not change the result is no part of it.
+    /// Setting an option to its default does not change the identity, and neither does an option
+    /// that does not affect the result.
     #[test]
     fn identity_knows_defaults() {
         let mut settings = Settings::default();

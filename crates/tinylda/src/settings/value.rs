@@ -1,4 +1,7 @@
-//! The types of values that options have, and how they are written.
+//! Types of option values and their textual and JSON forms.
+//!
+//! The module must not know which options exist (that is the table in `settings`) or what a value
+//! does. Start reading at [`SettingValue`].
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,36 +9,36 @@ use serde_json::Value;
 
 use crate::simd::Instructions;
 
-/// A possible value and what it means.
+/// A possible value of an option, with its description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// How it is written.
+    /// The value as text.
     pub name: &'static str,
-    /// What it means.
+    /// One-line description of the value.
     pub about: &'static str,
 }
 
-/// A type of values of options.
+/// A type that an option can have.
 pub(crate) trait SettingValue: Clone + Sized {
-    /// The possible values, where they are few.
+    /// Possible values, if there are only a few.
     const CHOICES: &'static [Choice] = &[];
-    /// Whether an option of this type is a switch.
+    /// Whether an option of this type is a switch, without a value.
     const SWITCH: bool = false;
 
-    /// Parses a value; the error is what was expected.
+    /// Parses a value. The error describes what was expected.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// The value as a number, where it has a range.
+    /// Returns the value as a number, if it has a range.
     fn number(&self) -> Option<f64> {
         None
     }
 
-    /// The value in files.
+    /// Returns the value as it is stored in files.
     fn to_json(&self) -> Value;
 }
 
-/// Declares an option's type whose values are few: how they are written, and what they mean.
+/// Declares an enum as the type of an option. Each variant has a textual form and a description.
 macro_rules! choice {
     ($(#[$attribute:meta])* $visibility:vis enum $type:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal, $about:literal;)* }) => {
         $(#[$attribute])*
@@ -49,20 +52,20 @@ macro_rules! choice {
         }
 
         impl $type {
-            /// Every value.
+            /// All values.
             pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
 
-            /// How the value is written.
+            /// Returns the value as text.
             pub fn name(self) -> &'static str {
                 match self { $($type::$variant => $name),* }
             }
 
-            /// What the value means, in one line.
+            /// Returns a one-line description of the value.
             pub fn about(self) -> &'static str {
                 match self { $($type::$variant => $about),* }
             }
 
-            /// Finds a value by how it is written.
+            /// Parses a value.
             pub fn named(name: &str) -> Option<$type> {
                 $type::ALL.into_iter().find(|value| value.name() == name)
             }
@@ -71,7 +74,7 @@ macro_rules! choice {
     };
 }
 
-/// Makes a type with `name` and `named` the type of an option.
+/// Implements [`SettingValue`] and serde for a type with `name` and `named`.
 macro_rules! by_name {
     ($type:ident, [$($name:literal, $about:expr;)*]) => {
         impl SettingValue for $type {
@@ -101,7 +104,7 @@ macro_rules! by_name {
     };
 }
 
-/// A list of names as in "own or none".
+/// Joins names into a phrase such as "own or none".
 fn one_of(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -111,50 +114,50 @@ fn one_of(names: &[&str]) -> String {
 }
 
 choice! {
-    /// The algorithms.
+    /// Training algorithm.
     pub enum Algorithm {
         #[default]
-        Tbp = "tbp", "Ours: belief propagation with messages of a few bytes, few topics per document";
+        Tbp = "tbp", "Sparse belief propagation with quantized messages and few active topics per document";
         Stbp = "stbp", "Synchronous tiny belief propagation (the paper's sTBP)";
         Atbp = "atbp", "Asynchronous tiny belief propagation (the paper's aTBP); one thread";
-        Bp = "bp", "Synchronous belief propagation: K numbers are kept for every non-zero";
+        Bp = "bp", "Synchronous belief propagation; keeps K numbers per non-zero";
         Abp = "abp", "Asynchronous belief propagation; one thread";
-        Gibbs = "gibbs", "Collapsed Gibbs sampling: a label for every token";
+        Gibbs = "gibbs", "Collapsed Gibbs sampling; keeps a label per token";
         Vb = "vb", "Variational Bayes";
-        Ovb = "ovb", "Online variational Bayes: batches of documents, each looked at once a pass";
-        Nmf = "nmf", "Non-negative matrix factorisation with the Kullback-Leibler divergence";
+        Ovb = "ovb", "Online variational Bayes on batches of documents, each visited once per pass";
+        Nmf = "nmf", "Non-negative matrix factorization with the Kullback-Leibler divergence";
     }
 }
 
 choice! {
-    /// Messages that `tbp` subtracts from phi and theta before it updates one.
+    /// Messages that `tbp` subtracts from phi and theta before it updates a message.
     pub enum Exclude {
         #[default]
-        Own = "own", "The word's own message, as belief propagation has it";
-        None = "none", "Nothing, as the paper's TBP has it";
+        Own = "own", "The message being updated, as in belief propagation";
+        None = "none", "None, as in the paper's TBP";
     }
 }
 
 choice! {
-    /// What is kept of documents between two passes.
+    /// Per-document state that `tbp` keeps between passes.
     pub enum DocumentState {
         #[default]
-        Keep = "keep", "Its messages";
-        None = "none", "Nothing: it is inferred again in every pass";
+        Keep = "keep", "Keep the messages of every document";
+        None = "none", "Keep nothing; infer every document again in each pass";
     }
 }
 
 choice! {
-    /// What variational Bayes applies the digamma function to.
+    /// Parameters that variational Bayes applies the digamma function to.
     pub enum Digamma {
         #[default]
-        Theta = "theta", "A document's topics, as in the paper";
-        Both = "both", "A document's topics and the topics' words, as in Blei's and Hoffman's variational Bayes";
+        Theta = "theta", "The topic distributions of documents, as in the paper";
+        Both = "both", "The topic distributions of documents and the word distributions of topics, as in Blei et al. and Hoffman et al.";
     }
 }
 
 impl Instructions {
-    /// How the value is written.
+    /// Returns the value as text.
     pub fn name(self) -> &'static str {
         match self {
             Instructions::Plain => "plain",
@@ -163,7 +166,7 @@ impl Instructions {
         }
     }
 
-    /// Finds a value by how it is written.
+    /// Parses a value.
     pub fn named(name: &str) -> Option<Instructions> {
         [Instructions::Plain, Instructions::Avx2, Instructions::Avx512]
             .into_iter()
@@ -173,15 +176,16 @@ impl Instructions {
 
 by_name!(Instructions, ["plain", "Portable code"; "avx2", "AVX2, FMA and F16C"; "avx512", "AVX-512F";]);
 
-/// Limit on the number of topics that a document may use.
+/// Maximum number of active topics per document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Active {
-    /// As many as it needs.
+    /// No fixed limit: a document uses as many topics as it needs.
     #[default]
     Auto,
-    /// As many as it can have: messages are quantized as finely as they are stored, from the first pass on.
+    /// As many topics as possible: messages are quantized at the storage precision from the first
+    /// pass on.
     All,
-    /// At most this many.
+    /// At most this many topics.
     AtMost(u32),
 }
 

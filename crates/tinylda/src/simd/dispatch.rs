@@ -1,14 +1,16 @@
-//! Selection of an instruction set at run time, and the macro that compiles a kernel for each of them.
+//! Selection of an instruction set at run time, and the macro that compiles a kernel for each of
+//! them. The header of the parent module explains how the parts fit together.
 
-use super::rows::{self, Cell, Excluded, Met, Renewed, Rows, Token};
+use super::rows::{self, AsyncRows, ExclusionRows, MessageUpdate, PhiCell, Token, WordRows};
 use super::{Halves, Lanes};
 
-/// Declares a kernel as a method of [`Kernel`]: one definition, generic over [`Vector`](super::Vector), compiled for every
-/// instruction set.
+/// Declares a kernel as a method of [`Kernel`]: one definition, generic over
+/// [`Vector`](super::Vector), compiled for every instruction set.
 ///
-/// `kernel! { pub(crate) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 = rows::dot }` makes `kernel.dot(a, b)` call
-/// `rows::dot::<V>(a, b)` with the vector type of the kernel's instruction set. `= plain path` is for definitions without
-/// a vector type, which the compiler vectorizes itself.
+/// `kernel! { pub(crate) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 = rows::dot }` makes
+/// `kernel.dot(a, b)` call `rows::dot::<V>(a, b)` with the vector type of the kernel's instruction
+/// set. `= plain path` is for definitions without a vector type, which the compiler vectorizes
+/// itself.
 macro_rules! kernel {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident $([$generic:ident: $bound:ident])?
      ($($argument:ident: $type:ty),*) $(-> $result:ty)? = plain $($path:ident)::+) => {
@@ -68,10 +70,10 @@ macro_rules! kernel {
 }
 pub(crate) use kernel;
 
-/// Instructions of a processor. The result does not depend on them.
+/// Instruction set of a processor. Results do not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instructions {
-    /// Those that every processor has.
+    /// Instructions that every processor has.
     Plain,
     /// AVX2, FMA and F16C.
     Avx2,
@@ -79,7 +81,7 @@ pub enum Instructions {
     Avx512,
 }
 
-/// A set of instructions that this program was built for.
+/// Instruction set that this program was built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Isa {
     Plain,
@@ -89,12 +91,13 @@ pub(crate) enum Isa {
     Avx512,
 }
 
-/// The row operations for one set of instructions. A `Kernel` exists only for what the processor has.
+/// The kernels for one instruction set. A `Kernel` exists only for an instruction set that the
+/// processor has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kernel(Isa);
 
 impl Kernel {
-    /// All that this processor can run, plain Rust first, the fastest last.
+    /// Returns the kernels that this processor can run, plain Rust first and the fastest last.
     pub(crate) fn all() -> Vec<Kernel> {
         let mut all = vec![Kernel(Isa::Plain)];
         #[cfg(target_arch = "x86_64")]
@@ -112,24 +115,24 @@ impl Kernel {
         all
     }
 
-    /// The kernel of given instructions, where the processor has them.
+    /// Returns the kernel of an instruction set, if the processor has it.
     pub(crate) fn of(instructions: Instructions) -> Option<Kernel> {
-        let same = |kernel: &Kernel| match kernel.0 {
+        let matches = |kernel: &Kernel| match kernel.0 {
             Isa::Plain => instructions == Instructions::Plain,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => instructions == Instructions::Avx2,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => instructions == Instructions::Avx512,
         };
-        Kernel::all().into_iter().find(same)
+        Kernel::all().into_iter().find(matches)
     }
 
-    /// The fastest that this processor can run.
+    /// Returns the fastest kernel that this processor can run.
     pub(crate) fn best() -> Kernel {
         Kernel::all().last().copied().unwrap_or(Kernel(Isa::Plain))
     }
 
-    /// The instruction set of this kernel.
+    /// Returns the instruction set of this kernel.
     #[inline]
     pub(crate) fn isa(self) -> Isa {
         self.0
@@ -139,66 +142,70 @@ impl Kernel {
 /// The kernels of the dense algorithms.
 impl Kernel {
     kernel! {
-        /// `a[K]` . `b[K]`
+        /// Returns the dot product of `a[K]` and `b[K]`.
         pub(crate) fn dot(a: &[Lanes], b: &[Lanes]) -> f32 = rows::dot
     }
 
     kernel! {
-        /// The sum of `a[K]`.
+        /// Returns the sum of `a[K]`.
         pub(crate) fn sum(a: &[Lanes]) -> f32 = rows::sum
     }
 
     kernel! {
-        /// `y[K]` += r * `x[K]`
+        /// Adds r * `x[K]` to `y[K]`.
         pub(crate) fn axpy(r: f32, x: &[Lanes], y: &mut [Lanes]) = rows::axpy
     }
 
     kernel! {
-        /// `y[K]` += r * `x[K]`
+        /// Adds r * `x[K]` to `y[K]`, for x in 16-bit floats.
         pub(crate) fn axpy_halves(r: f32, x: &[Halves], y: &mut [Lanes]) = rows::axpy_halves
     }
 
     kernel! {
-        /// `theta[K]`, `phi[K]` and `lambda[K]` times their factors, then
-        /// `eta[K]` = (phi + beta) * (theta + alpha) / (lambda + beta_sum).
-        pub(crate) fn fade[C: Cell](eta: &mut [f32], rows: Rows<'_, C>, factors: (f64, f64, f64), alpha: &[f32], beta: f32, beta_sum: f64) = plain rows::fade
+        /// Multiplies `theta[K]`, `phi[K]` and `lambda[K]` by their factors, then sets `eta[K]` =
+        /// (phi + beta) * (theta + alpha) / (lambda + beta_sum).
+        pub(crate) fn decay[C: PhiCell](eta: &mut [f32], rows: AsyncRows<'_, C>, factors: (f64, f64, f64), alpha: &[f32], beta: f32, beta_sum: f64) = plain rows::decay
     }
 
     kernel! {
-        /// `theta[K]`, `phi[K]` and `lambda[K]` plus r * `eta[K]`.
-        pub(crate) fn deposit[C: Cell](r: f32, eta: &[f32], rows: Rows<'_, C>) = plain rows::deposit
+        /// Adds r * `eta[K]` to `theta[K]`, `phi[K]` and `lambda[K]`.
+        pub(crate) fn add_message[C: PhiCell](r: f32, eta: &[f32], rows: AsyncRows<'_, C>) = plain rows::add_message
     }
 
     kernel! {
-        /// `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x * `message[K]`; the sum of eta.
-        pub(crate) fn exclude(eta: &mut [Lanes], rows: Excluded<'_>, message: &[Halves], x: f32, beta: f32) -> f32 = rows::exclude
+        /// Sets `eta[K]` = (phi - own + beta) * (theta - own + alpha) / (total - own) with own = x
+        /// * `message[K]`. Returns the sum of eta.
+        pub(crate) fn exclude(eta: &mut [Lanes], rows: ExclusionRows<'_>, message: &[Halves], x: f32, beta: f32) -> f32 = rows::exclude
     }
 
     kernel! {
-        /// `message[K]` = r * `eta[K]`, and x times that is added to `sums[K]`.
+        /// Sets `message[K]` = r * `eta[K]` and adds x times the message to `sums[K]`.
         pub(crate) fn replace(message: &mut [Halves], eta: &[Lanes], r: f32, x: f32, sums: &mut [Lanes]) = rows::replace
     }
 
     kernel! {
-        /// For every word `exclude`, then its message becomes eta/sum(eta) and x times what it changes by is added to phi, theta and lambda.
-        /// Stops at a sum of eta that is no usable number, and returns it.
-        pub(crate) fn renew(rows: Renewed<'_>) -> Result<(), f32> = rows::renew
+        /// For every word: computes eta as [`Kernel::exclude`] does, sets the message to
+        /// eta/sum(eta), and adds x times the change of the message to phi, theta and lambda. Stops
+        /// at the first sum of eta that is not a positive finite number and returns it as the
+        /// error.
+        pub(crate) fn update_messages(rows: MessageUpdate<'_>) -> Result<(), f32> = rows::update_messages
     }
 
     kernel! {
-        /// Draws a topic with weights (phi + beta) * t, but that of the token's own topic as given; and the sum of all weights
-        /// with the token in them.
-        pub(crate) fn draw(phi: &[Lanes], t: &[Lanes], beta: f32, token: Token, weights: &mut [Lanes]) -> (usize, f32) = rows::draw
+        /// Samples a topic with weights (phi + beta) * t, except that the token's own topic has the
+        /// given weight. Returns the topic and the sum of all weights with the token included.
+        pub(crate) fn sample_topic(phi: &[Lanes], t: &[Lanes], beta: f32, token: Token, weights: &mut [Lanes]) -> (usize, f32) = rows::sample_topic
     }
 
     kernel! {
-        /// For every word s = `row[K]` . `t[K]` + smooth and r = x/s; r * `row[K]` is added to `acc[K]`. Returns the sum of r, which
-        /// is no number where one of them is not.
-        pub(crate) fn absorb(met: Met<'_>, acc: &mut [Lanes]) -> f32 = rows::absorb
+        /// For every word: s = `row[K]` . `t[K]` + smooth and r = x/s; adds r * `row[K]` to
+        /// `acc[K]`. Returns the sum of r, which is not finite if any r is not.
+        pub(crate) fn accumulate_words(input: WordRows<'_>, acc: &mut [Lanes]) -> f32 = rows::accumulate_words
     }
 
     kernel! {
-        /// `out[K]` = exp(psi(`values[K]` + `more[K]`) + shift) * `factors[K]`, psi the digamma function.
+        /// Sets `out[K]` = exp(psi(`values[K]` + `more[K]`) + shift) * `factors[K]`, where psi is
+        /// the digamma function.
         pub(crate) fn exp_digamma(values: &[f32], more: &[f32], shift: f32, factors: &[f32], out: &mut [f32]) = plain rows::exp_digamma
     }
 }

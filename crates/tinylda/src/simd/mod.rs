@@ -1,16 +1,76 @@
-//! SIMD kernels over rows of K numbers. This module knows nothing of files, threads or algorithms.
+//! SIMD kernels over rows of K numbers. This module knows nothing about files, threads or
+//! algorithms.
 //!
-//! A row of K numbers is padded with zeros to whole [`Lanes`] of 16, so no loop has a remainder and rows start on cache
-//! lines. Every kernel is defined once, generically over a vector of 16 lanes ([`Vector`], with its definition in plain
-//! Rust in `vector`), and the [`kernel!`] macro compiles that definition for each instruction set and selects the variant
-//! at run time. Multiply-adds are fused (rounded once) everywhere and every sum has one fixed tree, so **all variants give
-//! the same bits**: a model does not depend on the processor it was trained on.
+//! # What a kernel is
 //!
-//! Start reading with `vector` (the operations), then `rows` (the kernels of the dense algorithms) and `dispatch`. The
-//! kernels of `tbp` are declared next to their data, in `algorithms/tbp/cpu/active_topics.rs`.
+//! A *kernel* is a loop over rows of K numbers: a dot product, a message of belief propagation, a
+//! running sum. A row is padded with zeros to a multiple of 16 numbers and stored as a slice of
+//! [`Lanes`], so no loop has a remainder and every row starts on a cache line. Each kernel is
+//! written once, as a function that is generic over a vector of 16 lanes:
+//!
+//! ```text
+//! unsafe fn axpy<V: Vector>(r: f32, x: &[Lanes], y: &mut [Lanes]) {     // rows.rs
+//!     let r = V::splat(r);
+//!     for (x, y) in x.iter().zip(y) {
+//!         V::load(x).fma(r, V::load(y)).store(y);                       // y += r * x
+//!     }
+//! }
+//! ```
+//!
+//! [`Vector`] (`vector.rs`) lists the operations of a vector: load, store, add, mul, fma, sum, and
+//! so on. It has three implementations: [`Plain`], the definition in plain Rust; `Avx2`, two
+//! registers of 8 lanes; and `Avx512`, one register of 16 lanes (`x86.rs`).
+//!
+//! # How dispatch works
+//!
+//! The [`kernel!`] macro (`dispatch.rs`) turns such a definition into a method of [`Kernel`]:
+//!
+//! ```text
+//! kernel! { pub(crate) fn axpy(r: f32, x: &[Lanes], y: &mut [Lanes]) = rows::axpy }
+//!
+//! // expands to about:
+//! fn axpy(self, r: f32, x: &[Lanes], y: &mut [Lanes]) {
+//!     #[target_feature(enable = "avx2,fma,f16c")]
+//!     fn avx2(..) { unsafe { rows::axpy::<Avx2>(..) } }
+//!     #[target_feature(enable = "avx512f,avx2,fma,f16c")]
+//!     fn avx512(..) { unsafe { rows::axpy::<Avx512>(..) } }
+//!     match self.isa() {
+//!         Isa::Plain => rows::axpy::<Plain>(..),
+//!         Isa::Avx2 => unsafe { avx2(..) },
+//!         Isa::Avx512 => unsafe { avx512(..) },
+//!     }
+//! }
+//! ```
+//!
+//! The definition and all vector operations are `#[inline(always)]`, so they are compiled as part
+//! of the function that enables the instructions. The processor's features are detected once:
+//! [`Kernel::best`] and [`Kernel::of`] return a `Kernel` only for an instruction set that the
+//! processor has. Possession of a `Kernel` is therefore the proof that its variant may be called,
+//! and a call costs one predictable branch.
+//!
+//! # Why all variants give the same bits
+//!
+//! A model must not depend on the processor it was trained on. IEEE 754 prescribes the result of
+//! every single operation, so variants can differ only where they execute *different* operations.
+//! Three rules prevent that:
+//!
+//! - The 16 lanes are part of the definition. A variant with shorter registers uses several.
+//! - Multiply-adds are fused (rounded once) everywhere; plain Rust uses `f32::mul_add`.
+//! - A sum over lanes has one fixed tree: lanes i and i+8, then i and i+4, i+2, i+1. Running sums
+//!   have one fixed tree, too. A kernel fixes the order in which it adds chunks of 16.
+//!
+//! Kernels declared with `= plain path` have no sums over lanes and no explicit vectors. The
+//! compiler vectorizes them and may not change the result of any operation. `tests.rs` compares all
+//! variants bit by bit.
+//!
+//! # Where to start reading
+//!
+//! Read `vector` (the operations), then `rows` (the kernels of the dense algorithms), then
+//! `dispatch`. The kernels of `tbp` are declared next to their data, in
+//! `algorithms/tbp/cpu/active_topics.rs`.
 
-#![allow(unsafe_code)] // the instruction-set calls; each with its proof
-#![allow(clippy::inline_always)] // what is written once must become part of each instruction set's own function
+#![allow(unsafe_code)] // calls of instruction-set functions; each has its proof
+#![allow(clippy::inline_always)] // definitions must be inlined into the function that enables the instructions
 
 mod dispatch;
 mod rows;
@@ -22,7 +82,9 @@ mod x86;
 
 pub use dispatch::Instructions;
 pub(crate) use dispatch::{Isa, Kernel, kernel};
-pub(crate) use rows::{Cell, Excluded, Met, Renewed, Rows, Token, digamma_less_log, exp_digamma_of};
+pub(crate) use rows::{
+    AsyncRows, ExclusionRows, MessageUpdate, PhiCell, Token, WordRows, digamma_minus_log, exp_digamma_of,
+};
 pub(crate) use vector::{Count, Plain, Vector};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
@@ -34,58 +96,64 @@ use half::f16;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Lanes(pub(crate) [f32; LANES]);
 
-/// Numbers in a [`Lanes`].
+/// Number of floats in a [`Lanes`].
 pub(crate) const LANES: usize = 16;
 
 impl Lanes {
     pub(crate) const ZERO: Lanes = Lanes([0.0; LANES]);
 }
 
-/// Sixteen numbers of a message, which lie between 0 and 1, in 16 bits each: right to a part in 2,000 down to two in a thousand million,
-/// so what is taken out of a sum later is what was put in.
+/// Sixteen numbers of a message, which lie between 0 and 1, as 16-bit floats scaled by
+/// [`Halves::ONE`].
+///
+/// The relative error is at most 1/2,000 for numbers down to 2e-9. Sums are formed from the rounded
+/// numbers, so what is later subtracted from a sum is exactly what was added.
 #[repr(C, align(32))]
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Halves(pub(crate) [f16; LANES]);
 
 impl Halves {
     pub(crate) const ZERO: Halves = Halves([f16::ZERO; LANES]);
-    /// What stands for one: so that small numbers have all their bits, too.
+    /// The stored value that represents 1. The scale keeps small numbers out of the subnormal
+    /// range, so that they have full precision, too.
     pub(crate) const ONE: f32 = 32768.0;
 
+    /// Sets the number in a lane.
     pub(crate) fn set(&mut self, lane: usize, value: f32) {
         self.0[lane] = f16::from_f32(value * Halves::ONE);
     }
-    /// All numbers.
+    /// Iterates over the sixteen numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = f32> {
         self.0.iter().map(|v| v.to_f32() / Halves::ONE)
     }
 }
 
-/// Sixteen places in a row.
+/// Sixteen indices into a row.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Places(pub(crate) [u32; LANES]);
+pub(crate) struct Indices(pub(crate) [u32; LANES]);
 
-/// The numbers of a row, padding included.
+/// Returns the numbers of a row, padding included.
 pub(crate) fn flat(row: &[Lanes]) -> &[f32] {
-    // SAFETY: Lanes is repr(C) around [f32; 16] and 64 bytes long, so n of them are 16 n numbers without gaps.
+    // SAFETY: Lanes is repr(C) around [f32; 16] and 64 bytes long, so n of them are 16 n numbers
+    // without gaps.
     unsafe { std::slice::from_raw_parts(row.as_ptr().cast(), row.len() * LANES) }
 }
 
-/// The numbers of a row, padding included, to write.
+/// Returns the numbers of a row, padding included, for writing.
 pub(crate) fn flat_mut(row: &mut [Lanes]) -> &mut [f32] {
     // SAFETY: as in `flat`; the borrow is exclusive.
     unsafe { std::slice::from_raw_parts_mut(row.as_mut_ptr().cast(), row.len() * LANES) }
 }
 
-/// Asks for a cache line to be brought, ahead of its use: rows of words come in no order that the processor could guess,
-/// and waiting for them took a third of a pass.
+/// Prefetches a cache line before its use. Rows of words come in an order that the processor cannot
+/// predict; waiting for them took a third of a pass.
 #[inline]
 pub(crate) fn prefetch_line<T>(line: &T) {
     prefetch_address(std::ptr::from_ref(line).cast());
 }
 
-/// The same; the address may be any.
+/// Prefetches the cache line at an address, which may be any address, valid or not.
 #[inline(always)]
 pub(crate) fn prefetch_address(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -98,12 +166,13 @@ pub(crate) fn prefetch_address(address: *const u8) {
     let _ = address;
 }
 
-/// Asks for a cache line that will be changed: other cores, which have read it, give it up at once and not at the change. The
-/// address may be any.
+/// Prefetches a cache line for writing: other cores that hold it give it up now instead of at the
+/// write. The address may be any address, valid or not.
 #[inline(always)]
-pub(crate) fn prefetch_to_change(address: *const u8) {
+pub(crate) fn prefetch_for_write(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch changes nothing and never faults; processors that do not know this one take it for no operation.
+    // SAFETY: a prefetch changes nothing and never faults; processors without this instruction
+    // treat it as a no-op.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
     }
@@ -111,7 +180,7 @@ pub(crate) fn prefetch_to_change(address: *const u8) {
     prefetch_address(address);
 }
 
-/// Asks for a row.
+/// Prefetches a row.
 #[inline]
 pub(crate) fn prefetch<T>(row: &[T]) {
     row.iter().for_each(prefetch_line);

@@ -1,4 +1,4 @@
-//! All variants agree to the bit, and with what mathematics says; and how fast they are.
+//! Tests that all variants agree to the bit and with the formulas, and measurements of their speed.
 
 use super::*;
 use half::f16;
@@ -10,7 +10,7 @@ fn row(values: &[f32]) -> Vec<Lanes> {
     row
 }
 
-/// One body over all variants: the same bits as plain Rust, and close to what mathematics says.
+/// Asserts that all variants give the same bits as plain Rust, close to the exact result.
 fn agree(a: &[f32], b: &[f32], r: f32) {
     let n = a.len().min(b.len());
     let (x, y) = (row(&a[..n]), row(&b[..n]));
@@ -30,10 +30,10 @@ fn agree(a: &[f32], b: &[f32], r: f32) {
         }
         let wide = |row: &[Lanes]| flat(row)[..n].iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
         let (mut theta, mut lambda, mut eta) = (wide(&x), wide(&y), vec![0f32; n]);
-        let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
-        kernel.fade(&mut eta, rows, (0.9, 0.8, 0.7), &flat(&y)[..n], 0.5, 3.0);
-        let rows = Rows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
-        kernel.deposit(r, &eta, rows);
+        let rows = AsyncRows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
+        kernel.decay(&mut eta, rows, (0.9, 0.8, 0.7), &flat(&y)[..n], 0.5, 3.0);
+        let rows = AsyncRows { theta: &mut theta, phi: &mut flat_mut(&mut two)[..n], lambda: &mut lambda };
+        kernel.add_message(r, &eta, rows);
         for i in 0..n {
             flat_mut(&mut three)[i] += eta[i] + theta[i] as f32 + lambda[i] as f32;
         }
@@ -56,7 +56,8 @@ proptest! {
     }
 }
 
-/// psi(x) in f64, far out and back by psi(x) = psi(x+1) - 1/x.
+/// Returns psi(x) in f64: the asymptotic series at a large argument, and the recurrence psi(x) =
+/// psi(x+1) - 1/x back to x.
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 20.0 {
@@ -67,7 +68,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - s * (1.0 / 12.0 - s * (1.0 / 120.0 - s * (1.0 / 252.0 - s / 240.0)))
 }
 
-/// One body over all variants: exp(psi(x)) is what f64 says, and the same bits everywhere.
+/// exp(psi(x)) agrees with f64, and has the same bits in all variants.
 #[test]
 fn digammas_are_what_f64_says() {
     let values: Vec<f32> = (0..4000).map(|i| 1.012f32.powi(i - 380)).filter(|&v| v < 1e12).collect();
@@ -78,7 +79,7 @@ fn digammas_are_what_f64_says() {
         kernel.exp_digamma(&values, &zeros, 0.0, &ones, &mut out);
         for (&x, &got) in values.iter().zip(&out) {
             let want = digamma(f64::from(x)).exp();
-            // Where 1/x is large its rounding is, too.
+            // The rounding error of 1/x grows with 1/x.
             let near = 1e-6 + 5e-7 / f64::from(x);
             assert!((f64::from(got) - want).abs() <= near * want + 2e-24, "{x}: {got} {want}");
         }
@@ -87,9 +88,9 @@ fn digammas_are_what_f64_says() {
     }
 }
 
-/// One body over all variants and lengths of rows: words are met as `dot` and `axpy` have it.
+/// Rows of any length are accumulated as `dot` and `axpy` would, in all variants.
 #[test]
-fn words_are_met_one_by_one() {
+fn words_are_accumulated_one_by_one() {
     for k in [1usize, 16, 20, 50, 64, 100, 112, 113, 500] {
         let of = |seed: usize| (0..k).map(move |i| ((i * 7919 + seed * 104_729) % 1000) as f32 / 999.0);
         let all: Vec<Lanes> = (0..5).flat_map(|w| row(&of(w).collect::<Vec<f32>>())).collect();
@@ -98,7 +99,7 @@ fn words_are_met_one_by_one() {
         for kernel in Kernel::all() {
             let (mut acc, mut apart) = (t.clone(), t.clone());
             let mut r = [0f32; 4];
-            let met = Met {
+            let input = WordRows {
                 rows: &all,
                 stride,
                 words: &words,
@@ -108,7 +109,7 @@ fn words_are_met_one_by_one() {
                 add: true,
                 r: &mut r,
             };
-            let sum = kernel.absorb(met, &mut acc);
+            let sum = kernel.accumulate_words(input, &mut acc);
             for ((&w, &x), &r) in words.iter().zip(&counts).zip(&r) {
                 let row = &all[w as usize * stride..][..stride];
                 let want = x as f32 / (Kernel::all()[0].dot(row, &t) + 0.5);
@@ -121,7 +122,8 @@ fn words_are_met_one_by_one() {
     }
 }
 
-/// One body over all variants: messages of belief propagation are what the formula says, small in their topics or not.
+/// Messages of belief propagation match the formula, whether they are small or large parts of their
+/// topics, and have the same bits in all variants.
 #[test]
 fn excluded_messages_are_what_the_formula_says() {
     for (k, large) in [1usize, 16, 37, 100, 500].into_iter().flat_map(|k| [(k, 1.0f32), (k, 1000.0)]) {
@@ -132,8 +134,8 @@ fn excluded_messages_are_what_the_formula_says() {
             theta.iter().zip(&alpha).map(|(a, b)| Lanes(std::array::from_fn(|i| a.0[i] + b.0[i]))).collect();
         let mut total = of(3, large);
         flat_mut(&mut total)[k..].fill(1.0);
-        let less: Vec<Lanes> = total.iter().map(|v| Lanes(v.0.map(|v| -v))).collect();
-        // Near, as it is after some words of a document.
+        let negative_total: Vec<Lanes> = total.iter().map(|v| Lanes(v.0.map(|v| -v))).collect();
+        // Close to the inverse, as after some words of a document.
         let inverse: Vec<Lanes> = total.iter().map(|v| Lanes(v.0.map(|v| 1.0 / (v + 0.01)))).collect();
         let message: Vec<Halves> = row(&(0..k).map(|i| pick(i, 4) / 5000.0).collect::<Vec<f32>>())
             .iter()
@@ -143,7 +145,8 @@ fn excluded_messages_are_what_the_formula_says() {
         let mut first: Option<Vec<Vec<Lanes>>> = None;
         for kernel in Kernel::all() {
             let mut eta = vec![Lanes::ZERO; phi.len()];
-            let rows = Excluded { phi: &phi, t: &t, less: &less, inverse: &inverse, least };
+            let rows =
+                ExclusionRows { phi: &phi, t: &t, negative_total: &negative_total, inverse: &inverse, least };
             let sum = kernel.exclude(&mut eta, rows, &message, x, beta);
             let at = |row: &[Lanes], i: usize| f64::from(flat(row)[i]);
             let half = |row: &[Halves], i: usize| {
@@ -159,28 +162,28 @@ fn excluded_messages_are_what_the_formula_says() {
             assert!((0..k).all(|i| (at(&eta, i) / want(i) - 1.0).abs() < 1e-5));
             let (mut one, mut two, mut sums) = (message.clone(), message.clone(), theta.clone());
             kernel.replace(&mut one, &eta, 1.0 / sum, x, &mut sums);
-            let (mut a, mut b, mut c) = (phi.clone(), t.clone(), less.clone());
+            let (mut a, mut b, mut c) = (phi.clone(), t.clone(), negative_total.clone());
             let mut scratch = vec![Lanes::ZERO; phi.len()];
-            let renewed = Renewed {
+            let update = MessageUpdate {
                 phi: &mut a,
                 stride: phi.len(),
                 words: &[0],
                 counts: &[3],
                 messages: &mut two,
                 t: &mut b,
-                less: &mut c,
+                negative_total: &mut c,
                 eta: &mut scratch,
                 inverse: &inverse,
                 least,
                 beta,
             };
-            assert_eq!((kernel.renew(renewed), &one), (Ok(()), &two));
+            assert_eq!((kernel.update_messages(update), &one), (Ok(()), &two));
             for i in 0..k {
                 let more = 3.0 * (half(&one, i) - half(&message, i));
                 assert!((half(&one, i) * f64::from(sum) / at(&eta, i) - 1.0).abs() < 1.0 / 2048.0);
                 assert!((at(&sums, i) - at(&theta, i) - 3.0 * half(&one, i)).abs() < 1e-5);
                 assert!((at(&a, i) - at(&phi, i) - more).abs() < 1e-5);
-                assert!((at(&c, i) - at(&less, i) + more).abs() < 1e-5 * at(&total, i));
+                assert!((at(&c, i) - at(&negative_total, i) + more).abs() < 1e-5 * at(&total, i));
             }
             let mut opened = vec![Lanes::ZERO; one.len()];
             kernel.axpy_halves(1.0, &one, &mut opened);
@@ -191,9 +194,9 @@ fn excluded_messages_are_what_the_formula_says() {
     }
 }
 
-/// One body over all variants: topics are drawn as often as they weigh.
+/// Topics are sampled in proportion to their weights, with the same result in all variants.
 #[test]
-fn topics_are_drawn_by_their_weights() {
+fn topics_are_sampled_by_their_weights() {
     for k in [1usize, 16, 37, 100] {
         let phi = row(&(0..k).map(|i| (i % 7) as f32).collect::<Vec<f32>>());
         let t = row(&(0..k).map(|i| 0.1 + (i % 5) as f32).collect::<Vec<f32>>());
@@ -208,7 +211,7 @@ fn topics_are_drawn_by_their_weights() {
             let mut seen = vec![0u32; k];
             for i in 0..samples {
                 let token = Token { own, weight, u: (i as f32 + 0.5) / samples as f32 };
-                let (topic, whole) = kernel.draw(&phi, &t, 0.5, token, &mut weights);
+                let (topic, whole) = kernel.sample_topic(&phi, &t, 0.5, token, &mut weights);
                 assert!((f64::from(whole) / (0..k).map(weigh).sum::<f64>() - 1.0).abs() < 1e-5);
                 seen[topic] += 1;
             }
@@ -230,7 +233,7 @@ fn long_and_short_rows() {
     }
 }
 
-/// Seconds of the fastest of some runs.
+/// Returns the seconds of the fastest of 100 runs.
 fn fastest(mut run: impl FnMut()) -> f64 {
     let once = |run: &mut dyn FnMut()| {
         let clock = std::time::Instant::now();
@@ -240,15 +243,16 @@ fn fastest(mut run: impl FnMut()) -> f64 {
     (0..100).map(|_| once(&mut run)).fold(f64::MAX, f64::min)
 }
 
-/// How long belief propagation takes for a word: `cargo test --release -p tinylda renew_speed -- --ignored --nocapture`.
+/// Prints the time that belief propagation takes per word: `cargo test --release -p tinylda
+/// update_speed -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn renew_speed() {
-    println!("renew, K = 100, all in L2: {:.1} ns a word", renewing(Kernel::best()) * 1e9);
+fn update_speed() {
+    println!("update, K = 100, all in L2: {:.1} ns a word", seconds_per_word(Kernel::best()) * 1e9);
 }
 
-/// Seconds that a word of a document takes to be updated, K = 100.
-fn renewing(kernel: Kernel) -> f64 {
+/// Returns the seconds that the update of a word takes, at K = 100.
+fn seconds_per_word(kernel: Kernel) -> f64 {
     let (k, n) = (100usize, 122usize);
     let r = |v: f32| row(&vec![v; k]);
     let mut phi: Vec<Lanes> = (0..n).flat_map(|_| r(5.0)).collect();
@@ -256,24 +260,24 @@ fn renewing(kernel: Kernel) -> f64 {
     let mut messages = vec![Halves([f16::from_f32(0.01 * Halves::ONE); LANES]); n * stride];
     let words: Vec<u32> = (0..n as u32).collect();
     let counts = vec![1u32; n];
-    let (mut t, mut less, mut eta, mut inverse) = (r(2.0), r(-8000.0), r(0.0), r(1.0 / 8000.0));
+    let (mut t, mut negative_total, mut eta, mut inverse) = (r(2.0), r(-8000.0), r(0.0), r(1.0 / 8000.0));
     flat_mut(&mut inverse)[k..].fill(1.0);
-    flat_mut(&mut less)[k..].fill(-1.0);
+    flat_mut(&mut negative_total)[k..].fill(-1.0);
     let seconds = fastest(|| {
-        let renewed = Renewed {
+        let update = MessageUpdate {
             phi: &mut phi,
             stride,
             words: &words,
             counts: &counts,
             messages: &mut messages,
             t: &mut t,
-            less: &mut less,
+            negative_total: &mut negative_total,
             eta: &mut eta,
             inverse: &inverse,
             least: 1.0,
             beta: 0.01,
         };
-        kernel.renew(renewed).unwrap();
+        kernel.update_messages(update).unwrap();
     });
     seconds / n as f64
 }

@@ -1,72 +1,82 @@
-//! Sixteen lanes, and what can be done with them: the operations that an instruction set must bring.
+//! The operations on a vector of sixteen lanes that every instruction set must implement, and their
+//! definition in plain Rust.
 
 use half::f16;
 
-use super::{Halves, LANES, Lanes, Places};
+use super::{Halves, Indices, LANES, Lanes};
 
-/// Sixteen 32-bit floats. Every operation is exactly rounded per lane, so all implementations agree to the bit.
+/// Sixteen 32-bit floats. Every operation is exactly rounded per lane, so all implementations agree
+/// to the bit.
 ///
 /// # Safety
-/// The methods may be called only where the processor has the instructions of the implementation.
+/// The methods may be called only if the processor has the instructions of the implementation.
 pub(crate) trait Vector: Copy {
     unsafe fn zero() -> Self;
     unsafe fn splat(value: f32) -> Self;
     unsafe fn load(from: &Lanes) -> Self;
     unsafe fn store(self, to: &mut Lanes);
     unsafe fn load_halves(from: &Halves) -> Self;
-    /// To the nearest number of 16 bits.
+    /// Rounds every lane to the nearest 16-bit float and stores it.
     unsafe fn store_halves(self, to: &mut Halves);
-    /// To eleven bits, as numbers of 16 bits have them; halves go up. Lanes are not negative.
-    unsafe fn shorten(self) -> Self;
-    /// The numbers of a row at sixteen places.
+    /// Rounds every lane to 11 significant bits, the precision of a 16-bit float; ties round up.
+    /// Lanes must not be negative.
+    unsafe fn round_to_11_bits(self) -> Self;
+    /// Loads the numbers of a row at sixteen indices.
     ///
     /// # Safety
-    /// Every place lies inside the row that starts at `row`.
-    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self;
-    /// The same of larger numbers, below 2^31.
+    /// Every index lies inside the row that starts at `row`.
+    unsafe fn gather_u16(row: *const u16, indices: &Indices) -> Self;
+    /// Loads the numbers of a row at sixteen indices. The numbers are below 2^31.
     ///
     /// # Safety
-    /// Every place lies inside the row that starts at `row`.
-    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self;
+    /// Every index lies inside the row that starts at `row`.
+    unsafe fn gather_u32(row: *const u32, indices: &Indices) -> Self;
     unsafe fn widen_u16(from: &[u16; LANES]) -> Self;
-    /// Of numbers below 2^31.
+    /// Converts integers below 2^31 to floats.
     unsafe fn widen_u32(from: &[u32; LANES]) -> Self;
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
     unsafe fn div(self, other: Self) -> Self;
-    /// The larger of the two; `other` where self is no number.
+    /// Returns the larger lane of the two; `other` where self is NaN.
     unsafe fn max(self, other: Self) -> Self;
-    /// self * a + b, rounded once.
+    /// Returns self * a + b, rounded once.
     unsafe fn fma(self, a: Self, b: Self) -> Self;
-    /// Lanes i and i+8, then i and i+4, i+2, i+1: always this tree.
+    /// Returns the sum of all lanes, always by this tree: lanes i and i+8, then i and i+4, i+2,
+    /// i+1.
     unsafe fn sum(self) -> f32;
-    /// Lane i becomes the sum of lanes 0 to i, as [`running_sum`] has it. Lanes are not negative.
+    /// Returns in lane i the sum of lanes 0 to i, by the tree of [`running_sum`]. Lanes must not be
+    /// negative.
     unsafe fn running_sum(self) -> Self;
-    /// The last lane in all lanes.
-    unsafe fn last(self) -> Self;
-    /// Sets `to` to the lanes without their fractions, and returns in which it is more than in the lane before; the lane
-    /// before the first is the last of `before`. Lanes are not negative and below 2^31.
+    /// Returns the last lane in all lanes.
+    unsafe fn splat_last(self) -> Self;
+    /// Truncates the lanes to integers, stores them in `to`, and returns a mask of the lanes whose
+    /// integer exceeds that of the previous lane. The lane before the first is the last lane of
+    /// `before`. Lanes must not be negative and must be below 2^31.
     unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32;
-    /// In which lanes self is more than `other`.
-    unsafe fn more_than(self, other: Self) -> u32;
+    /// Returns a mask of the lanes in which self is greater than `other`.
+    unsafe fn gt_mask(self, other: Self) -> u32;
 }
 
-/// A number of a row of counts.
+/// An integer in a row of counts.
 pub(crate) trait Count: Copy {
+    /// Loads the numbers of a row at sixteen indices as floats.
+    ///
     /// # Safety
-    /// As of the functions of [`Vector`] that it calls.
-    unsafe fn gather<V: Vector>(row: *const Self, places: &Places) -> V;
+    /// The requirements of [`Vector::gather_u16`] and [`Vector::gather_u32`] apply.
+    unsafe fn gather<V: Vector>(row: *const Self, indices: &Indices) -> V;
+    /// Converts sixteen consecutive numbers to floats.
+    ///
     /// # Safety
-    /// As of the functions of [`Vector`] that it calls.
+    /// The requirements of [`Vector::widen_u16`] and [`Vector::widen_u32`] apply.
     unsafe fn widen<V: Vector>(from: &[Self; LANES]) -> V;
 }
 
 impl Count for u16 {
     #[inline(always)]
-    unsafe fn gather<V: Vector>(row: *const u16, places: &Places) -> V {
-        // SAFETY: promised by the caller; likewise below.
-        unsafe { V::gather_u16(row, places) }
+    unsafe fn gather<V: Vector>(row: *const u16, indices: &Indices) -> V {
+        // SAFETY: promised by the caller.
+        unsafe { V::gather_u16(row, indices) }
     }
     #[inline(always)]
     unsafe fn widen<V: Vector>(from: &[u16; LANES]) -> V {
@@ -77,22 +87,23 @@ impl Count for u16 {
 
 impl Count for u32 {
     #[inline(always)]
-    unsafe fn gather<V: Vector>(row: *const u32, places: &Places) -> V {
-        // SAFETY: see above.
-        unsafe { V::gather_u32(row, places) }
+    unsafe fn gather<V: Vector>(row: *const u32, indices: &Indices) -> V {
+        // SAFETY: promised by the caller.
+        unsafe { V::gather_u32(row, indices) }
     }
     #[inline(always)]
     unsafe fn widen<V: Vector>(from: &[u32; LANES]) -> V {
-        // SAFETY: see above.
+        // SAFETY: promised by the caller.
         unsafe { V::widen_u32(from) }
     }
 }
 
-/// Half of the last bit that is kept of a shortened number, and all bits that are.
-pub(super) const HALF: u32 = 1 << 12;
-pub(super) const KEPT: u32 = !((1 << 13) - 1);
+/// Half of the last bit that [`Vector::round_to_11_bits`] keeps.
+pub(super) const HALF_BIT: u32 = 1 << 12;
+/// The bits that [`Vector::round_to_11_bits`] keeps.
+pub(super) const KEPT_BITS: u32 = !((1 << 13) - 1);
 
-/// The definition, in plain Rust.
+/// The definition of all vector operations, in plain Rust.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain([f32; LANES]);
 
@@ -122,18 +133,18 @@ impl Vector for Plain {
         to.0 = self.0.map(f16::from_f32);
     }
     #[inline(always)]
-    unsafe fn shorten(self) -> Self {
-        Plain(self.0.map(|v| f32::from_bits((v.to_bits() + HALF) & KEPT)))
+    unsafe fn round_to_11_bits(self) -> Self {
+        Plain(self.0.map(|v| f32::from_bits((v.to_bits() + HALF_BIT) & KEPT_BITS)))
     }
     #[inline(always)]
-    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
+    unsafe fn gather_u16(row: *const u16, indices: &Indices) -> Self {
         // SAFETY: promised by the caller.
-        Plain(std::array::from_fn(|i| f32::from(unsafe { *row.add(places.0[i] as usize) })))
+        Plain(std::array::from_fn(|i| f32::from(unsafe { *row.add(indices.0[i] as usize) })))
     }
     #[inline(always)]
-    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self {
+    unsafe fn gather_u32(row: *const u32, indices: &Indices) -> Self {
         // SAFETY: promised by the caller.
-        Plain(std::array::from_fn(|i| unsafe { *row.add(places.0[i] as usize) } as f32))
+        Plain(std::array::from_fn(|i| unsafe { *row.add(indices.0[i] as usize) } as f32))
     }
     #[inline(always)]
     unsafe fn widen_u16(from: &[u16; LANES]) -> Self {
@@ -182,7 +193,7 @@ impl Vector for Plain {
         Plain(running_sum(self.0))
     }
     #[inline(always)]
-    unsafe fn last(self) -> Self {
+    unsafe fn splat_last(self) -> Self {
         Plain([self.0[LANES - 1]; LANES])
     }
     #[inline(always)]
@@ -197,13 +208,14 @@ impl Vector for Plain {
         risen
     }
     #[inline(always)]
-    unsafe fn more_than(self, other: Self) -> u32 {
+    unsafe fn gt_mask(self, other: Self) -> u32 {
         (0..LANES).map(|i| u32::from(self.0[i] > other.0[i]) << i).sum()
     }
 }
 
-/// Running sums, always by this tree: within four lanes those one before are added, then those two before; then to each
-/// four what the last of the fours before it have come to, ((nearest + next) + farthest).
+/// Returns running sums, always by this tree: within each group of four lanes, the lane one before
+/// is added, then the lane two before; then each group adds the totals of the groups before it as
+/// ((nearest + next) + farthest).
 fn running_sum(mut v: [f32; LANES]) -> [f32; LANES] {
     for four in v.as_chunks_mut::<4>().0 {
         let [a, b, c, d] = *four;

@@ -1,23 +1,23 @@
-//! x86-64: AVX2 with FMA and F16C, and AVX-512F.
+//! Vector implementations for x86-64: AVX2 with FMA and F16C, and AVX-512F.
 
 #[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;
 
-use super::vector::{HALF, KEPT, Vector};
-use super::{Halves, LANES, Lanes, Places};
+use super::vector::{HALF_BIT, KEPT_BITS, Vector};
+use super::{Halves, Indices, LANES, Lanes};
 
-/// To the nearest, ties to even.
+/// Rounding mode: to nearest, ties to even.
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT;
 
-/// Two AVX registers.
+/// Sixteen lanes in two AVX registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(__m256, __m256);
 
-/// One AVX-512 register.
+/// Sixteen lanes in one AVX-512 register.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512);
 
-/// Eight lanes: i and i+4, i+2, i+1.
+/// Returns the sum of eight lanes by the tree i and i+4, i+2, i+1.
 #[inline(always)]
 unsafe fn sum_of_eight(v: __m256) -> f32 {
     // SAFETY: the caller has AVX.
@@ -28,23 +28,24 @@ unsafe fn sum_of_eight(v: __m256) -> f32 {
     }
 }
 
-/// The numbers at four places, as 32-bit floats' bits. Loads and inserts took half the time of the processors' own gathers.
+/// Loads the numbers at four indices, as the bit patterns of 32-bit floats. Loads and inserts took
+/// half the time of the processor's own gather instructions.
 #[inline(always)]
-unsafe fn four(row: *const u32, places: &Places, from: usize) -> __m128 {
-    // SAFETY: the places lie inside the row, as the caller of `gather_u32` promises.
+unsafe fn gather_four(row: *const u32, indices: &Indices, from: usize) -> __m128 {
+    // SAFETY: the indices lie inside the row, as the caller of `gather_u32` promises.
     unsafe {
-        let at = |i: usize| _mm_load_ss(row.add(places.0[from + i] as usize).cast());
+        let at = |i: usize| _mm_load_ss(row.add(indices.0[from + i] as usize).cast());
         let two = _mm_insert_ps::<0x10>(at(0), at(1));
         _mm_insert_ps::<0x30>(_mm_insert_ps::<0x20>(two, at(2)), at(3))
     }
 }
 
-/// The numbers at eight places, 16 bits each.
+/// Loads the 16-bit numbers at eight indices.
 #[inline(always)]
-unsafe fn eight(row: *const u16, places: &Places, from: usize) -> __m128i {
-    // SAFETY: the places lie inside the row, as the caller of `gather_u16` promises.
+unsafe fn gather_eight(row: *const u16, indices: &Indices, from: usize) -> __m128i {
+    // SAFETY: the indices lie inside the row, as the caller of `gather_u16` promises.
     unsafe {
-        let at = |i: usize| i32::from(*row.add(places.0[from + i] as usize));
+        let at = |i: usize| i32::from(*row.add(indices.0[from + i] as usize));
         let a = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(0)), at(1));
         let b = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(2)), at(3));
         let c = _mm_insert_epi16::<1>(_mm_cvtsi32_si128(at(4)), at(5));
@@ -56,7 +57,8 @@ unsafe fn eight(row: *const u16, places: &Places, from: usize) -> __m128i {
 impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: the caller has AVX2 and FMA; likewise below. Loads and stores stay inside one aligned Lanes.
+        // SAFETY: the caller has AVX2 and FMA; the same holds for all methods below. Loads and
+        // stores stay inside one aligned Lanes.
         unsafe { Avx2(_mm256_setzero_ps(), _mm256_setzero_ps()) }
     }
     #[inline(always)]
@@ -82,7 +84,8 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn load_halves(from: &Halves) -> Self {
         let p: *const __m128i = from.0.as_ptr().cast();
-        // SAFETY: see `zero`; the caller has F16C, and two aligned loads of 16 bytes are the 32 bytes of `from`.
+        // SAFETY: see `zero`. The caller has F16C, and two aligned loads of 16 bytes cover the 32
+        // bytes of `from`.
         unsafe { Avx2(_mm256_cvtph_ps(_mm_load_si128(p)), _mm256_cvtph_ps(_mm_load_si128(p.add(1)))) }
     }
     #[inline(always)]
@@ -95,10 +98,11 @@ impl Vector for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn shorten(self) -> Self {
+    unsafe fn round_to_11_bits(self) -> Self {
         // SAFETY: see `zero`.
         unsafe {
-            let (half, kept) = (_mm256_set1_epi32(HALF.cast_signed()), _mm256_set1_epi32(KEPT.cast_signed()));
+            let (half, kept) =
+                (_mm256_set1_epi32(HALF_BIT.cast_signed()), _mm256_set1_epi32(KEPT_BITS.cast_signed()));
             let short = |v| {
                 _mm256_castsi256_ps(_mm256_and_si256(_mm256_add_epi32(_mm256_castps_si256(v), half), kept))
             };
@@ -106,20 +110,20 @@ impl Vector for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
-        // SAFETY: see `zero` and `eight`.
+    unsafe fn gather_u16(row: *const u16, indices: &Indices) -> Self {
+        // SAFETY: see `zero` and `gather_eight`.
         unsafe {
-            let wide = |from| _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(eight(row, places, from)));
+            let wide = |from| _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(gather_eight(row, indices, from)));
             Avx2(wide(0), wide(8))
         }
     }
     #[inline(always)]
-    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self {
-        // SAFETY: see `zero` and `four`.
+    unsafe fn gather_u32(row: *const u32, indices: &Indices) -> Self {
+        // SAFETY: see `zero` and `gather_four`.
         unsafe {
             let wide = |from| {
-                let low = _mm256_castps128_ps256(four(row, places, from));
-                let both = _mm256_insertf128_ps::<1>(low, four(row, places, from + 4));
+                let low = _mm256_castps128_ps256(gather_four(row, indices, from));
+                let both = _mm256_insertf128_ps::<1>(low, gather_four(row, indices, from + 4));
                 _mm256_cvtepi32_ps(_mm256_castps_si256(both))
             };
             Avx2(wide(0), wide(8))
@@ -189,7 +193,8 @@ impl Vector for Avx2 {
             };
             let (low, high) = (fours(self.0), fours(self.1));
             let (of_low, of_high) = (_mm256_permute_ps::<0xFF>(low), _mm256_permute_ps::<0xFF>(high));
-            // What the nearest four before has, for the lower two fours and the upper; the farthest is in the former.
+            // Totals of the nearest group of four before, for the lower and the upper two groups.
+            // The total of the farthest group is in the former.
             let near_low = _mm256_permute2f128_ps::<0x08>(of_low, of_low);
             let near_high = _mm256_permute2f128_ps::<0x21>(of_low, of_high);
             let before_high = _mm256_add_ps(_mm256_add_ps(near_high, of_low), near_low);
@@ -197,7 +202,7 @@ impl Vector for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn last(self) -> Self {
+    unsafe fn splat_last(self) -> Self {
         // SAFETY: see `zero`.
         unsafe {
             let last = _mm256_permute_ps::<0xFF>(_mm256_permute2f128_ps::<0x11>(self.1, self.1));
@@ -222,7 +227,7 @@ impl Vector for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn more_than(self, other: Self) -> u32 {
+    unsafe fn gt_mask(self, other: Self) -> u32 {
         // SAFETY: see `zero`.
         unsafe {
             let more = |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) as u32;
@@ -234,7 +239,8 @@ impl Vector for Avx2 {
 impl Vector for Avx512 {
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: the caller has AVX-512F; likewise below. Loads and stores are of one aligned Lanes.
+        // SAFETY: the caller has AVX-512F; the same holds for all methods below. Loads and stores
+        // cover one aligned Lanes.
         unsafe { Avx512(_mm512_setzero_ps()) }
     }
     #[inline(always)]
@@ -263,29 +269,29 @@ impl Vector for Avx512 {
         unsafe { _mm256_store_si256(to.0.as_mut_ptr().cast(), _mm512_cvtps_ph::<NEAREST>(self.0)) }
     }
     #[inline(always)]
-    unsafe fn shorten(self) -> Self {
+    unsafe fn round_to_11_bits(self) -> Self {
         // SAFETY: see `zero`.
         unsafe {
-            let up = _mm512_add_epi32(_mm512_castps_si512(self.0), _mm512_set1_epi32(HALF.cast_signed()));
-            Avx512(_mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(KEPT.cast_signed()))))
+            let up = _mm512_add_epi32(_mm512_castps_si512(self.0), _mm512_set1_epi32(HALF_BIT.cast_signed()));
+            Avx512(_mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(KEPT_BITS.cast_signed()))))
         }
     }
     #[inline(always)]
-    unsafe fn gather_u16(row: *const u16, places: &Places) -> Self {
-        // SAFETY: see `zero` and `eight`.
+    unsafe fn gather_u16(row: *const u16, indices: &Indices) -> Self {
+        // SAFETY: see `zero` and `gather_eight`.
         unsafe {
-            let all = _mm256_set_m128i(eight(row, places, 8), eight(row, places, 0));
+            let all = _mm256_set_m128i(gather_eight(row, indices, 8), gather_eight(row, indices, 0));
             Avx512(_mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(all)))
         }
     }
     #[inline(always)]
-    unsafe fn gather_u32(row: *const u32, places: &Places) -> Self {
-        // SAFETY: see `zero` and `four`.
+    unsafe fn gather_u32(row: *const u32, indices: &Indices) -> Self {
+        // SAFETY: see `zero` and `gather_four`.
         unsafe {
-            let v = _mm512_castps128_ps512(four(row, places, 0));
-            let v = _mm512_insertf32x4::<1>(v, four(row, places, 4));
-            let v = _mm512_insertf32x4::<2>(v, four(row, places, 8));
-            let v = _mm512_insertf32x4::<3>(v, four(row, places, 12));
+            let v = _mm512_castps128_ps512(gather_four(row, indices, 0));
+            let v = _mm512_insertf32x4::<1>(v, gather_four(row, indices, 4));
+            let v = _mm512_insertf32x4::<2>(v, gather_four(row, indices, 8));
+            let v = _mm512_insertf32x4::<3>(v, gather_four(row, indices, 12));
             Avx512(_mm512_cvtepi32_ps(_mm512_castps_si512(v)))
         }
     }
@@ -334,7 +340,8 @@ impl Vector for Avx512 {
     }
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
-        // SAFETY: see `zero`. The upper half is taken out as four 64-bit numbers, which AVX-512F alone can do.
+        // SAFETY: see `zero`. The upper half is extracted as four 64-bit numbers, which needs only
+        // AVX-512F.
         unsafe {
             let low = _mm512_castps512_ps256(self.0);
             let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0)));
@@ -355,7 +362,7 @@ impl Vector for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn last(self) -> Self {
+    unsafe fn splat_last(self) -> Self {
         // SAFETY: see `zero`.
         unsafe { Avx512(_mm512_permutexvar_ps(_mm512_set1_epi32(15), self.0)) }
     }
@@ -370,7 +377,7 @@ impl Vector for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn more_than(self, other: Self) -> u32 {
+    unsafe fn gt_mask(self, other: Self) -> u32 {
         // SAFETY: see `zero`.
         unsafe { u32::from(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, other.0)) }
     }

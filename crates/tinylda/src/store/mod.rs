@@ -1,8 +1,11 @@
-//! Where documents and what is kept for them live: in memory as far as that goes, the rest in files.
+//! Storage of documents and their state: in memory as far as possible, the rest in files.
 //!
-//! The corpus is cut into pieces by a rule of its own. A piece stays in memory, its documents packed, where there is room
-//! for it; any other is read when its turn comes and written when it is done, by threads of their own (`prefetch`). The rest of
-//! the library asks for visits and never learns where the bytes were.
+//! The corpus is divided into pieces by a rule that depends on the corpus alone. A piece stays in
+//! memory, with packed documents, if the budget allows. Other pieces are read before and written
+//! after their visit by separate threads (`prefetch`), to files of records (`scratch`).
+//!
+//! The rest of the library visits pieces and does not know where the bytes are; the store does not
+//! know what the state of documents means. Start reading at [`Store::visit`] in `prefetch`.
 
 pub(crate) mod memory;
 mod prefetch;
@@ -21,71 +24,76 @@ pub(crate) use scratch::{Location, clear};
 use crate::algorithms::piece::{Piece, StateKind};
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::Result;
-use crate::memory::{self as process_memory, SLACK};
+use crate::memory::{self as process_memory, SLACK_DIVISOR};
 use crate::random::{Purpose, Random};
-use scratch::Scratch;
+use scratch::ScratchFiles;
 
-/// Documents of one block, in the order in which they are to be visited.
+/// Documents of one block, in the order of their visits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlockVisit {
     pub(crate) block: usize,
     pub(crate) documents: Vec<u32>,
 }
 
-/// An order of documents other than the file's.
+/// An order of documents other than that of the file.
 #[derive(Debug)]
-pub(crate) enum Order {
-    /// Blocks in this order, and in each the documents in one drawn from the seed.
+pub(crate) enum VisitOrder {
+    /// Blocks in this order, and the documents of each in a random order drawn from the seed.
     Random(Vec<usize>, u64),
+    /// An explicit order.
     Given(Vec<BlockVisit>),
 }
 
-/// Selection pieces are visited, and in which order.
+/// Selects the pieces to visit, and their order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Selection<'a> {
-    /// In the file's order, one in every so many, from the first on.
+    /// One piece in every `n`, starting with the first, in the order of the file.
     Every(u64),
-    Order(&'a Order),
+    /// All pieces in this order.
+    Order(&'a VisitOrder),
 }
 
 impl Selection<'_> {
+    /// All pieces in the order of the file.
     pub(crate) const ALL: Selection<'static> = Selection::Every(1);
 
-    /// How many visits that are, of so many pieces.
+    /// Returns the number of visits to a store of `pieces` pieces.
     pub(crate) fn visits(self, pieces: usize) -> usize {
         match self {
             Selection::Every(n) => (pieces as u64).div_ceil(n) as usize,
-            Selection::Order(Order::Random(blocks, _)) => blocks.len(),
-            Selection::Order(Order::Given(visits)) => visits.len(),
+            Selection::Order(VisitOrder::Random(blocks, _)) => blocks.len(),
+            Selection::Order(VisitOrder::Given(visits)) => visits.len(),
         }
     }
 
-    /// The piece of a visit.
+    /// Returns the number of the piece of a visit.
     fn piece(self, visit: usize) -> usize {
         match self {
             Selection::Every(n) => visit * n as usize,
-            Selection::Order(Order::Random(blocks, _)) => blocks[visit],
-            Selection::Order(Order::Given(visits)) => visits[visit].block,
+            Selection::Order(VisitOrder::Random(blocks, _)) => blocks[visit],
+            Selection::Order(VisitOrder::Given(visits)) => visits[visit].block,
         }
     }
 }
 
-/// What the store may use.
+/// Resources that the store may use.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoreBudget {
-    /// Bytes for pieces that stay in memory; no limit where there is none.
+    /// Maximum bytes of the pieces that stay in memory; `None` for no limit.
     pub(crate) limit: Option<u64>,
-    /// What the whole process may have, where the process is watched; pieces leave the memory before that.
+    /// Maximum resident size of the whole process, if it is monitored. Pieces are evicted before it
+    /// is reached.
     pub(crate) ceiling: Option<u64>,
-    /// Where files can go.
+    /// Folder for scratch files, if there is one.
     pub(crate) scratch: Option<PathBuf>,
-    /// Pieces in flight between files and memory, at least 1.
+    /// Number of pieces in flight between files and memory, at least 1.
     pub(crate) depth: usize,
-    /// Bytes below the ceiling at which pieces leave the memory: what may be allocated before the process is looked at again.
+    /// Number of bytes below the ceiling at which pieces are evicted: the amount that may be
+    /// allocated before the process is checked again.
     pub(crate) margin: u64,
 }
 
-/// A part of a block of the file: one document in every `count`, beginning with `from`.
+/// A part of a block of the file: every `count`-th document, starting with `from`.
 #[derive(Debug, Clone, Copy)]
 struct PieceSpec {
     block: u32,
@@ -93,16 +101,17 @@ struct PieceSpec {
     from: u32,
 }
 
-/// Where a piece is.
+/// Where a piece is kept.
 #[derive(Debug, Default)]
 struct Residency {
-    /// In memory,
+    /// The piece, if it is in memory.
     piece: Option<Piece>,
-    /// or its documents in the corpus and the rest, where there is any, in a scratch file.
+    /// Location of its state in a scratch file, if the piece is not in memory and has any state.
+    /// Its documents are in the corpus.
     at: Option<Location>,
 }
 
-/// Bytes that have been read and written, and are in files.
+/// Bytes that the store has read, has written and has in files.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     read: AtomicU64,
@@ -129,25 +138,27 @@ impl Traffic {
     }
 }
 
-/// All documents of a corpus, each with what is kept for it.
+/// All documents of a corpus and their state.
 #[derive(Debug)]
 pub(crate) struct Store<'a> {
     corpus: &'a Corpus,
     topics: u32,
-    keep: StateKind,
+    state_kind: StateKind,
     specs: Vec<PieceSpec>,
-    held: Vec<Residency>,
-    /// Bytes of the pieces in memory, and how many that may be.
+    residency: Vec<Residency>,
+    /// Bytes of the pieces in memory.
     resident: u64,
+    /// Maximum of `resident`.
     limit: u64,
     ceiling: Option<u64>,
-    scratch: Scratch,
+    scratch: ScratchFiles,
     depth: usize,
     margin: u64,
-    /// Where records are written in this round.
-    end: Option<scratch::End>,
-    /// Pieces to fill again, and a block to unpack to.
+    /// File that records are appended to in this pass.
+    writer: Option<scratch::RecordWriter>,
+    /// Pieces that can be reused.
     spares: Vec<Piece>,
+    /// Buffer to unpack documents to.
     spare: Block,
     /// Bytes of messages or labels of the documents visited in this pass.
     message_bytes: u64,
@@ -155,12 +166,13 @@ pub(crate) struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    /// The corpus, its blocks cut into pieces of so many non-zeros where that is given. Nothing is read yet; theta is zero.
+    /// Creates a store. Blocks are divided into pieces of `size` non-zeros, if it is given. Nothing
+    /// is read yet, and theta is zero.
     pub(crate) fn new(
         corpus: &'a Corpus,
         topics: u32,
         size: Option<u64>,
-        keep: StateKind,
+        state_kind: StateKind,
         budget: StoreBudget,
     ) -> Store<'a> {
         let mut specs = Vec::new();
@@ -171,17 +183,17 @@ impl<'a> Store<'a> {
         Store {
             corpus,
             topics,
-            keep,
-            held: specs.iter().map(|_| Residency::default()).collect(),
+            state_kind,
+            residency: specs.iter().map(|_| Residency::default()).collect(),
             specs,
             resident: 0,
-            // Without a place to go to everything stays.
+            // Without a folder for files, everything stays in memory.
             limit: budget.limit.filter(|_| budget.scratch.is_some()).unwrap_or(u64::MAX),
             ceiling: budget.ceiling.filter(|_| budget.scratch.is_some()),
-            scratch: Scratch::new(budget.scratch),
+            scratch: ScratchFiles::new(budget.scratch),
             depth: budget.depth.clamp(1, MAX_DEPTH),
             margin: budget.margin,
-            end: None,
+            writer: None,
             spares: Vec::new(),
             spare: Block::default(),
             message_bytes: 0,
@@ -189,26 +201,27 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Gives every document its start, where documents are visited one by one: `each(number, document, topics)` says the topic
-    /// of every non-zero.
-    pub(crate) fn scatter(
+    /// Initializes the state of documents that are visited one by one. `each(number, document,
+    /// topics)` appends the topic of every non-zero to `topics`.
+    pub(crate) fn initialize_state(
         &mut self,
         mut each: impl FnMut(u64, Document<'_>, &mut Vec<u32>) -> Result<()>,
     ) -> Result<()> {
         self.visit(Selection::ALL, 0, true, |_, view| {
-            view.start(&mut each)?;
+            view.assign_topics(&mut each)?;
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(())
     }
 
-    /// Gives every document messages of whole topics: `topic_of` says which, non-zero by non-zero.
-    pub(crate) fn start(&mut self, topic_of: &[u32], most: usize) -> Result<()> {
+    /// Initializes the messages of every document with whole topics. `topic_of` has the topic of
+    /// every non-zero in the order of the corpus; a document uses at most `most` topics.
+    pub(crate) fn initialize_messages(&mut self, topic_of: &[u32], most: usize) -> Result<()> {
         let mut starts: Vec<(u64, usize)> = Vec::new();
         let mut spare = Block::default();
         self.visit(Selection::ALL, 0, false, |_, view| {
             for chunk in view.chunks() {
-                let block = chunk.documents.open(&mut spare);
+                let block = chunk.documents.unpacked(&mut spare);
                 starts
                     .extend((0..block.documents()).map(|d| (block.number(d), block.document(d).words.len())));
             }
@@ -221,11 +234,13 @@ impl<'a> Store<'a> {
         }
         self.visit(Selection::ALL, 0, true, |_, view| {
             for chunk in view.chunks() {
-                let block = chunk.documents.open(&mut spare);
+                let block = chunk.documents.unpacked(&mut spare);
                 chunk.messages.clear();
                 for d in 0..block.documents() {
                     let (_, from) = starts[block.number(d) as usize];
-                    chunk.messages.push_whole(&topic_of[from..from + block.document(d).words.len()], most);
+                    chunk
+                        .messages
+                        .push_single_topics(&topic_of[from..from + block.document(d).words.len()], most);
                 }
             }
             Ok(ControlFlow::Continue(()))
@@ -233,51 +248,52 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Bytes of messages or labels of the documents visited in this round.
+    /// Returns the bytes of messages or labels of the documents visited in this pass.
     pub(crate) fn message_bytes(&self) -> u64 {
         self.message_bytes
     }
 
-    /// Into how many pieces the corpus is cut.
+    /// Returns the number of pieces.
     pub(crate) fn pieces(&self) -> usize {
         self.specs.len()
     }
 
-    /// Bytes read and written.
+    /// Returns the counters of bytes read and written.
     pub(crate) fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.traffic)
     }
 
-    /// Frees the pieces and blocks that nothing is in, after the last pass.
+    /// Frees unused buffers, after the last pass.
     pub(crate) fn free_buffers(&mut self) {
         self.spares = Vec::new();
         self.spare = Block::default();
-        process_memory::give_back();
+        process_memory::trim_heap();
     }
 
-    /// Lets its pieces go, for good.
-    pub(crate) fn empty(&mut self) {
-        self.held = Vec::new();
+    /// Drops all pieces. The store is not usable afterwards.
+    pub(crate) fn release_pieces(&mut self) {
+        self.residency = Vec::new();
         self.spares = Vec::new();
         self.spare = Block::default();
-        process_memory::give_back();
+        process_memory::trim_heap();
     }
 
-    /// Whether so many more bytes can stay in memory. Where the process has come near its ceiling less may stay from now on:
-    /// what a list takes can be counted, and what the system's allocator makes of it can not.
+    /// Returns whether `bytes` more can stay in memory. If the process has come near its ceiling,
+    /// the limit is lowered permanently: the bytes of lists can be counted, but the overhead of the
+    /// system's allocator cannot.
     fn fits(&mut self, bytes: u64) -> bool {
-        if let Some((ceiling, now)) = self.ceiling.zip(process_memory::resident()) {
-            let near = (ceiling - ceiling / SLACK).saturating_sub(self.margin);
+        if let Some((ceiling, now)) = self.ceiling.zip(process_memory::resident_bytes()) {
+            let near = (ceiling - ceiling / SLACK_DIVISOR).saturating_sub(self.margin);
             if now > near {
                 self.limit = self.limit.min(self.resident.saturating_sub(now - near));
-                process_memory::give_back();
+                process_memory::trim_heap();
             }
         }
         self.resident.saturating_add(bytes) <= self.limit
     }
 
-    /// Calls `each(number, document, theta)` for every document with words, piece by piece; what it writes to `theta[K]`
-    /// stays where rows are kept and `change` is said.
+    /// Calls `each(number, document, theta)` for every document with words, piece by piece. Changes
+    /// to `theta[K]` are kept if `change` is set and the state includes theta.
     pub(crate) fn for_each(
         &mut self,
         change: bool,
@@ -290,20 +306,20 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Where everything is, brought to the disk: for a checkpoint.
+    /// Writes the state of all pieces to disk for a checkpoint. Returns the location of each.
     pub(crate) fn save(&mut self) -> Result<Vec<Option<Location>>> {
         let mut end = None;
-        let mut all = Vec::with_capacity(self.held.len());
-        for held in &self.held {
+        let mut all = Vec::with_capacity(self.residency.len());
+        for held in &self.residency {
             let at = match &held.piece {
-                _ if self.keep.is_nothing() => None,
+                _ if self.state_kind.is_nothing() => None,
                 None => held.at,
                 Some(piece) => {
                     let end = match &mut end {
                         Some(end) => end,
-                        none => none.insert(self.scratch.begin()?),
+                        none => none.insert(self.scratch.create_file()?),
                     };
-                    let at = end.append(|out| piece.put(out))?;
+                    let at = end.append(|out| piece.write_state(out))?;
                     self.traffic.add_written(at.bytes);
                     Some(at)
                 }
@@ -314,60 +330,64 @@ impl<'a> Store<'a> {
         Ok(all)
     }
 
-    /// The checkpoint that was saved is whole: files that only an earlier one needs may go.
-    pub(crate) fn saved(&mut self, all: &[Option<Location>]) {
-        self.scratch.hold(files(all));
-        self.tidy();
+    /// Reports that the checkpoint with these locations is complete, and deletes files that only an
+    /// earlier one needs.
+    pub(crate) fn checkpoint_written(&mut self, all: &[Option<Location>]) {
+        self.scratch.pin(files(all));
+        self.remove_unused();
     }
 
-    /// Takes over what a checkpoint points to; `message_bytes` is that of the pass under way.
+    /// Restores the locations of a checkpoint. `message_bytes` is the count of the current pass so
+    /// far.
     pub(crate) fn restore(&mut self, all: Vec<Option<Location>>, message_bytes: u64) -> Result<()> {
-        self.scratch.take_up(files(&all))?;
-        for (held, at) in self.held.iter_mut().zip(all) {
+        self.scratch.open_files(files(&all))?;
+        for (held, at) in self.residency.iter_mut().zip(all) {
             held.at = at;
         }
         self.message_bytes = message_bytes;
         Ok(())
     }
 
-    /// The checkpoint was found to be whole: what it does not point to may go.
-    pub(crate) fn restored(&self) {
-        self.scratch.take_strays();
+    /// Reports that the restored checkpoint is valid, and deletes files that it does not refer to.
+    pub(crate) fn checkpoint_restored(&self) {
+        self.scratch.remove_strays();
     }
 
-    /// No checkpoint is needed any more.
-    pub(crate) fn let_go(&mut self) {
-        self.scratch.hold(BTreeSet::new());
+    /// Reports that no checkpoint is needed any more.
+    pub(crate) fn release_checkpoint(&mut self) {
+        self.scratch.pin(BTreeSet::new());
     }
 
-    /// Between two rounds: whether a new checkpoint, of so many bytes besides what is kept, would free much more than it takes.
-    pub(crate) fn crowded(&self, more: u64) -> bool {
-        self.scratch.bytes_held(&self.in_use()) / 2 > self.resident.saturating_add(more)
+    /// Returns whether a new checkpoint, of `more` bytes besides the document state, would free
+    /// much more disk space than it takes. Called between two passes.
+    pub(crate) fn checkpoint_frees_space(&self, more: u64) -> bool {
+        self.scratch.bytes_for_checkpoint_only(&self.in_use()) / 2 > self.resident.saturating_add(more)
     }
 
-    /// The files that pieces are in.
+    /// Returns the numbers of the files that pieces are in.
     fn in_use(&self) -> BTreeSet<u32> {
-        files(self.held.iter().map(|held| &held.at))
+        files(self.residency.iter().map(|held| &held.at))
     }
 
-    fn tidy(&mut self) {
+    /// Deletes files that neither a piece nor the last checkpoint refers to.
+    fn remove_unused(&mut self) {
         let in_use = self.in_use();
-        self.scratch.tidy(&in_use);
+        self.scratch.remove_unused(&in_use);
         self.traffic.disk.store(self.scratch.bytes(), Ordering::Relaxed);
     }
 }
 
-/// The files of some records.
+/// Returns the numbers of the files of some records.
 fn files<'a>(all: impl IntoIterator<Item = &'a Option<Location>>) -> BTreeSet<u32> {
     all.into_iter().flatten().map(|at| at.file).collect()
 }
 
-/// The order of a visit's documents, where it is not the file's.
+/// Returns the order of the documents in a visit; `None` for the order of the file.
 fn order_of(selection: Selection<'_>, visit: usize, documents: u32) -> Option<Cow<'_, [u32]>> {
     match selection {
         Selection::Every(_) => None,
-        Selection::Order(Order::Given(visits)) => Some(Cow::Borrowed(&visits[visit].documents)),
-        Selection::Order(Order::Random(blocks, seed)) => {
+        Selection::Order(VisitOrder::Given(visits)) => Some(Cow::Borrowed(&visits[visit].documents)),
+        Selection::Order(VisitOrder::Random(blocks, seed)) => {
             let mut order: Vec<u32> = (0..documents).collect();
             Random::new(*seed, Purpose::DocumentOrder, blocks[visit] as u64).shuffle(&mut order);
             Some(Cow::Owned(order))

@@ -1,7 +1,10 @@
-//! Visits: pieces in memory are there, others are read ahead by one thread and written behind by another.
+//! Visits of pieces. Pieces that are not in memory are read ahead by one thread and written behind
+//! by another.
 //!
-//! A few pieces go round: filled by the reader, worked on, emptied by the writer, filled again. So no more is in memory than
-//! these, however slow the disk is.
+//! A few piece buffers circulate: the reader fills them, the visitor processes them, the writer
+//! empties them, and the reader fills them again. This bounds the memory however slow the disk is.
+//!
+//! Start reading at [`Store::visit`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -10,28 +13,29 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use super::scratch::{End, Location, Records};
+use super::scratch::{Location, RecordFile, RecordWriter};
 use super::{PieceSpec, Selection, Store, Traffic, order_of};
 use crate::algorithms::piece::{Piece, PieceView};
 use crate::corpus::{Block, Corpus};
 use crate::error::{Error, Result};
 
-/// The most pieces in flight: more would not hide more of the time that the disk takes.
+/// Maximum number of pieces in flight. More would not hide more of the disk latency.
 pub(crate) const MAX_DEPTH: usize = 4;
 
-/// What the reader needs.
-struct Reader<'a> {
+/// The thread that reads pieces ahead of their visits.
+struct PieceReader<'a> {
     corpus: &'a Corpus,
     specs: &'a [PieceSpec],
     topics: u32,
-    files: BTreeMap<u32, Arc<Records>>,
-    /// Records of earlier files come from another process.
-    own: u32,
+    files: BTreeMap<u32, Arc<RecordFile>>,
+    /// Number of the first file written by this process. Records in earlier files come from another
+    /// process and must be validated.
+    first_own: u32,
     traffic: Arc<Traffic>,
 }
 
-impl Reader<'_> {
-    /// Fills pieces and sends them on, one after another.
+impl PieceReader<'_> {
+    /// Fills empty pieces with the wanted ones and sends them on, in order.
     fn run(
         &self,
         wanted: Vec<(usize, Option<Location>)>,
@@ -40,37 +44,37 @@ impl Reader<'_> {
     ) {
         let mut blocks = self.corpus.reader();
         let (mut whole, mut block, mut spare) = (Block::default(), Block::default(), Block::default());
-        let mut at_hand = None;
+        let mut loaded = None;
         for (i, at) in wanted {
             let Ok(mut piece) = empty.recv() else { break };
             let spec = self.specs[i];
             let mut fill = || {
-                if at_hand != Some(spec.block) {
-                    at_hand = None;
+                if loaded != Some(spec.block) {
+                    loaded = None;
                     blocks.read(spec.block as usize, &mut whole)?;
-                    at_hand = Some(spec.block);
+                    loaded = Some(spec.block);
                     self.traffic.add_read(self.corpus.block_bytes(spec.block as usize));
                 }
                 if spec.count == 1 {
                     piece.fill(&whole, self.topics as usize);
                 } else {
-                    block.piece_of(&whole, u64::from(spec.count), u64::from(spec.from));
+                    block.copy_piece_from(&whole, u64::from(spec.count), u64::from(spec.from));
                     piece.fill(&block, self.topics as usize);
                 }
                 let Some(at) = at else { return Ok(()) };
-                let Some(records) = self.files.get(&at.file) else { return Err(lost()) };
-                records.read(at, |from| piece.take(from))?;
+                let Some(records) = self.files.get(&at.file) else { return Err(peer_gone()) };
+                records.read(at, |from| piece.read_state(from))?;
                 self.traffic.add_read(at.bytes);
-                let known = at.file >= self.own;
-                if known || piece.sound(self.topics, &mut spare) {
+                let known = at.file >= self.first_own;
+                if known || piece.is_valid(self.topics, &mut spare) {
                     Ok(())
                 } else {
-                    Err(records.senseless(at))
+                    Err(records.invalid_record(at))
                 }
             };
             let done = fill();
             let failed = done.is_err();
-            // Nobody wants it where the work has stopped.
+            // The receiver is gone if the visits have stopped.
             if full.send(done.map(|()| piece)).is_err() || failed {
                 break;
             }
@@ -78,26 +82,26 @@ impl Reader<'_> {
     }
 }
 
-/// A thread that should be there is not: it has failed, and what it has said of that counts.
-fn lost() -> Error {
+/// Returns the error for a peer thread that is gone. The peer's own error takes precedence.
+fn peer_gone() -> Error {
     Error::Interrupted
 }
 
-/// What the writer sends back.
-type Written = Result<(usize, Location)>;
+/// Result of writing a piece: its number and location.
+type WriteResult = Result<(usize, Location)>;
 
-/// Writes pieces, and hands those that go round back to the reader.
+/// Writes pieces to a file and returns those marked for reuse to the reader.
 fn write(
-    mut end: End,
+    mut end: RecordWriter,
     full: &Receiver<(usize, Piece, bool)>,
-    written: &Sender<Written>,
+    written: &Sender<WriteResult>,
     empty: &Sender<Piece>,
-) -> End {
-    for (i, piece, goes_round) in full {
-        let at = end.append(|out| piece.put(out));
+) -> RecordWriter {
+    for (i, piece, reusable) in full {
+        let at = end.append(|out| piece.write_state(out));
         let failed = at.is_err();
-        if goes_round {
-            // The reader may have done its part.
+        if reusable {
+            // The reader may have finished already.
             let _ = empty.send(piece);
         }
         if written.send(at.map(|at| (i, at))).is_err() || failed {
@@ -107,15 +111,17 @@ fn write(
     end
 }
 
-/// The writer, from when there is something to write.
-struct Writer<'scope> {
+/// The thread that writes pieces behind their visits. It is started when there is something to
+/// write.
+struct PieceWriter<'scope> {
     full: SyncSender<(usize, Piece, bool)>,
-    thread: ScopedJoinHandle<'scope, End>,
+    thread: ScopedJoinHandle<'scope, RecordWriter>,
 }
 
 impl Store<'_> {
-    /// Calls `each(visit, piece)` for the visits from the `from`-th on, until it asks to stop; then the number of the next is
-    /// returned. Where `change` is said, what it changes is kept.
+    /// Calls `each(visit, piece)` for the visits from number `from` on, until it asks to stop.
+    /// Returns the number of the next visit; `None` if all are done. Changes to the state are kept
+    /// if `change` is set.
     pub(crate) fn visit(
         &mut self,
         selection: Selection<'_>,
@@ -123,31 +129,31 @@ impl Store<'_> {
         change: bool,
         mut each: impl FnMut(usize, PieceView<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<Option<usize>> {
-        let change = change && !self.keep.is_nothing();
+        let change = change && !self.state_kind.is_nothing();
         let visits = selection.visits(self.specs.len());
         if from == 0 {
             self.message_bytes = 0;
             if change {
-                self.end = None;
+                self.writer = None;
             }
         }
         let wanted = self.not_resident(selection, from);
         let (corpus, specs) = (self.corpus, std::mem::take(&mut self.specs));
-        let reader = Reader {
+        let reader = PieceReader {
             corpus,
             specs: &specs,
             topics: self.topics,
             files: self.scratch.files.clone(),
-            own: self.scratch.own,
+            first_own: self.scratch.first_own,
             traffic: Arc::clone(&self.traffic),
         };
         let result = thread::scope(|scope| {
             let (to_reader, empty) = channel();
-            let (full, from_reader) = sync_channel(self.depth);
+            let (full, filled) = sync_channel(self.depth);
             let (written, from_writer) = channel();
             let reading = (!wanted.is_empty()).then(|| {
                 for piece in self.empty_pieces() {
-                    // The receiver is still here.
+                    // The receiver still exists, so this cannot fail.
                     let _ = to_reader.send(piece);
                 }
                 scope.spawn(move || {
@@ -162,100 +168,103 @@ impl Store<'_> {
                 written,
                 from_writer,
                 writer: None,
-                stayed: Vec::new(),
+                retained: Vec::new(),
             };
             let stopped = (from..visits)
-                .find_map(|visit| match flow.one(scope, selection, visit, &specs, &from_reader, &mut each) {
+                .find_map(|visit| match flow.visit(scope, selection, visit, &specs, &filled, &mut each) {
                     Ok(ControlFlow::Continue(())) => None,
                     Ok(ControlFlow::Break(())) => Some(Ok((visit + 1 < visits).then_some(visit + 1))),
                     Err(e) => Some(Err(e)),
                 })
                 .unwrap_or(Ok(None));
-            drop(from_reader);
+            drop(filled);
             let Prefetcher { store, to_reader, written, from_writer, writer, .. } = flow;
-            if let Some(Writer { full, thread }) = writer {
+            if let Some(PieceWriter { full, thread }) = writer {
                 drop(full);
-                store.end = Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                store.writer = Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
             drop(written);
-            let noted = store.note(from_writer);
+            let noted = store.record_locations(from_writer);
             drop(to_reader);
             if let Some(reading) = reading {
                 let empty = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
                 store.spares.extend(empty.try_iter());
             }
-            // A failed write is the cause where both have failed.
+            // If both have failed, the failed write is the cause.
             noted.and(stopped)
         });
         self.specs = specs;
         self.spares.truncate(self.depth);
         let stopped = result?;
         if change && stopped.is_none() {
-            self.tidy();
+            self.remove_unused();
         }
         Ok(stopped)
     }
 
-    /// Returns the pieces of the visits from the `from`-th on that the reader has to provide, in the order of the visits.
+    /// Returns the pieces that the reader has to provide for the visits from number `from` on, in
+    /// the order of the visits.
     fn not_resident(&self, selection: Selection<'_>, from: usize) -> Vec<(usize, Option<Location>)> {
         let mut seen = BTreeSet::new();
         (from..selection.visits(self.specs.len()))
             .map(|visit| selection.piece(visit))
             .filter(|&i| {
-                self.held[i].piece.is_none() && (matches!(selection, Selection::Every(_)) || seen.insert(i))
+                self.residency[i].piece.is_none()
+                    && (matches!(selection, Selection::Every(_)) || seen.insert(i))
             })
-            .map(|i| (i, self.held[i].at))
+            .map(|i| (i, self.residency[i].at))
             .collect()
     }
 
-    /// Returns the pieces that the reader fills, and fills again: spare ones first.
+    /// Returns the empty pieces for the reader to fill, spare ones first.
     fn empty_pieces(&mut self) -> Vec<Piece> {
-        let (keep, depth) = (self.keep, self.depth);
+        let (kind, depth) = (self.state_kind, self.depth);
         let spares = std::mem::take(&mut self.spares).into_iter();
-        spares.chain(std::iter::repeat_with(|| Piece::new(keep))).take(depth).collect()
+        spares.chain(std::iter::repeat_with(|| Piece::new(kind))).take(depth).collect()
     }
 
-    /// Takes down what was written.
-    fn note(&mut self, written: impl IntoIterator<Item = Written>) -> Result<()> {
+    /// Records the locations of pieces that were written.
+    fn record_locations(&mut self, written: impl IntoIterator<Item = WriteResult>) -> Result<()> {
         for one in written {
             let (i, at) = one?;
             self.traffic.add_written(at.bytes);
-            self.held[i].at = Some(at);
+            self.residency[i].at = Some(at);
         }
         Ok(())
     }
 }
 
-/// Visits under way.
+/// State of a sequence of visits.
 struct Prefetcher<'a, 'b, 'scope> {
     store: &'a mut Store<'b>,
     change: bool,
     to_reader: Sender<Piece>,
-    written: Sender<Written>,
-    from_writer: Receiver<Written>,
-    writer: Option<Writer<'scope>>,
-    /// Pieces visited that have stayed in memory.
-    stayed: Vec<usize>,
+    written: Sender<WriteResult>,
+    from_writer: Receiver<WriteResult>,
+    writer: Option<PieceWriter<'scope>>,
+    /// Visited pieces that have stayed in memory.
+    retained: Vec<usize>,
 }
 
 impl<'scope> Prefetcher<'_, '_, 'scope> {
-    fn one<'env>(
+    /// Visits one piece and then keeps, evicts or recycles it.
+    fn visit<'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
         selection: Selection<'_>,
         visit: usize,
         specs: &[PieceSpec],
-        from_reader: &Receiver<Result<Piece>>,
+        filled: &Receiver<Result<Piece>>,
         each: &mut impl FnMut(usize, PieceView<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         let i = selection.piece(visit);
         let store = &mut *self.store;
-        let (mut piece, was_here) = match store.held[i].piece.take() {
+        let (mut piece, was_resident) = match store.residency[i].piece.take() {
             Some(piece) => {
                 store.resident -= piece.bytes();
                 (piece, true)
             }
-            None => (from_reader.recv().map_err(|_| lost())??, false),
+            None => (filled.recv().map_err(|_| peer_gone())??, false),
         };
         let (documents, _) = store.corpus.block_size(specs[i].block as usize);
         let order = order_of(selection, visit, documents);
@@ -267,60 +276,63 @@ impl<'scope> Prefetcher<'_, '_, 'scope> {
             piece.pack();
             store.resident += piece.bytes();
             if self.change {
-                store.held[i].at = None;
+                store.residency[i].at = None;
             }
-            store.held[i].piece = Some(piece);
-            self.stayed.push(i);
-            if !was_here {
-                let _ = self.to_reader.send(Piece::new(store.keep));
+            store.residency[i].piece = Some(piece);
+            self.retained.push(i);
+            if !was_resident {
+                let _ = self.to_reader.send(Piece::new(store.state_kind));
             }
         } else if self.change {
-            self.put_away(scope, i, piece, !was_here)?;
-        } else if was_here && !store.keep.is_nothing() {
-            // It cannot leave now without being written; the next round will see to it.
+            self.evict(scope, i, piece, !was_resident)?;
+        } else if was_resident && !store.state_kind.is_nothing() {
+            // The piece cannot be evicted without being written; the next pass that changes the
+            // state will do so.
             store.resident += piece.bytes();
-            store.held[i].piece = Some(piece);
-        } else if !was_here {
+            store.residency[i].piece = Some(piece);
+        } else if !was_resident {
             let _ = self.to_reader.send(piece);
         }
         while self.change && self.store.resident > self.store.limit {
-            let Some(i) = self.stayed.pop() else { break };
-            let Some(piece) = self.store.held[i].piece.take() else { continue };
+            let Some(i) = self.retained.pop() else { break };
+            let Some(piece) = self.store.residency[i].piece.take() else { continue };
             self.store.resident -= piece.bytes();
-            self.put_away(scope, i, piece, false)?;
+            self.evict(scope, i, piece, false)?;
         }
-        let so_far: Vec<Written> = self.from_writer.try_iter().collect();
-        self.store.note(so_far)?;
+        let so_far: Vec<WriteResult> = self.from_writer.try_iter().collect();
+        self.store.record_locations(so_far)?;
         Ok(flow)
     }
 
-    /// Has a piece written.
-    fn put_away<'env>(
+    /// Sends a piece to the writer, which is started if necessary. `reusable` says that the
+    /// reader may reuse the piece.
+    fn evict<'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
         i: usize,
         piece: Piece,
-        goes_round: bool,
+        reusable: bool,
     ) -> Result<()> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => {
-                let end = match self.store.end.take() {
+                let end = match self.store.writer.take() {
                     Some(end) => end,
-                    None => self.store.scratch.begin()?,
+                    None => self.store.scratch.create_file()?,
                 };
-                // With the smallest depth a piece that leaves is handed over before the next one is worked on.
+                // With a depth of 1, an evicted piece is handed over before the next one is
+                // processed.
                 let (full, receiver) = sync_channel(usize::from(self.store.depth > 1));
                 let (written, empty) = (self.written.clone(), self.to_reader.clone());
                 let thread = scope.spawn(move || write(end, &receiver, &written, &empty));
-                none.insert(Writer { full, thread })
+                none.insert(PieceWriter { full, thread })
             }
         };
-        if writer.full.send((i, piece, goes_round)).is_err() {
-            // The writer has failed, and said why.
-            let so_far: Vec<Written> = self.from_writer.try_iter().collect();
-            self.store.note(so_far)?;
-            return Err(lost());
+        if writer.full.send((i, piece, reusable)).is_err() {
+            // The writer has failed and has sent its error.
+            let so_far: Vec<WriteResult> = self.from_writer.try_iter().collect();
+            self.store.record_locations(so_far)?;
+            return Err(peer_gone());
         }
         Ok(())
     }

@@ -1,7 +1,11 @@
-//! Files for what is kept of documents while it is not in memory: records, appended one after another, read at their place.
+//! Scratch files for the state of documents that is not in memory: records that are appended, and
+//! read by position.
 //!
-//! Every round writes a new file and reads the last one's, so nothing is ever overwritten: what a checkpoint points to stays
-//! as it is. A file goes when neither a piece nor the last checkpoint points into it.
+//! Every pass writes a new file and reads the file of the previous pass, so nothing is overwritten
+//! and what a checkpoint refers to never changes. A file is deleted when neither a piece nor the
+//! last checkpoint refers to it.
+//!
+//! The contents of the records are not known here. Start reading at [`ScratchFiles`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,9 +17,10 @@ use crate::error::{Error, Position, Result};
 use crate::files::read_at;
 use crate::numbers::{NumberReader, NumberWriter};
 
+/// Prefix of the names of scratch files.
 const PREFIX: &str = "tinylda-messages-";
 
-/// Where a record is.
+/// Location of a record in a scratch file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     pub(crate) file: u32,
@@ -26,20 +31,21 @@ pub(crate) struct Location {
 
 /// A file of records.
 #[derive(Debug)]
-pub(super) struct Records {
+pub(super) struct RecordFile {
     path: PathBuf,
     file: File,
 }
 
-impl Records {
-    /// Reads a record with `take`, which says whether it makes sense, and checks it.
+impl RecordFile {
+    /// Reads a record with `take`, which returns `None` if the record makes no sense, and verifies
+    /// its checksum.
     pub(super) fn read(
         &self,
         at: Location,
         take: impl FnOnce(&mut NumberReader<'_>) -> Result<Option<()>>,
     ) -> Result<()> {
         let damaged = |found: &str| Error::damaged_checkpoint(&self.path, Position::Byte(at.offset), found);
-        // Asked before memory is taken for it.
+        // Checked before memory is allocated for the record.
         let there = self.file.metadata().map_err(Error::io("read", &self.path))?.len();
         if at.offset.checked_add(at.bytes).is_none_or(|end| end > there) {
             return Err(damaged("it is cut short"));
@@ -57,24 +63,24 @@ impl Records {
         if crc.finalize() != at.crc {
             return Err(damaged("the checksum of a record is wrong"));
         }
-        taken.ok_or_else(|| self.senseless(at))
+        taken.ok_or_else(|| self.invalid_record(at))
     }
 
-    /// A record that is whole, and yet no record.
-    pub(super) fn senseless(&self, at: Location) -> Error {
+    /// Returns the error for a record with a correct checksum that does not fit the corpus.
+    pub(super) fn invalid_record(&self, at: Location) -> Error {
         Error::damaged_checkpoint(&self.path, Position::Byte(at.offset), "a record does not fit the corpus")
     }
 }
 
-/// The end of a file, where records are appended.
+/// A file that records are appended to.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct RecordWriter {
     number: u32,
-    records: Arc<Records>,
+    records: Arc<RecordFile>,
     offset: u64,
 }
 
-impl End {
+impl RecordWriter {
     /// Appends the record that `put` writes.
     pub(super) fn append(
         &mut self,
@@ -95,52 +101,53 @@ impl End {
     }
 }
 
-/// The files.
+/// All scratch files of a training.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct ScratchFiles {
     folder: Option<PathBuf>,
-    pub(super) files: BTreeMap<u32, Arc<Records>>,
+    pub(super) files: BTreeMap<u32, Arc<RecordFile>>,
+    /// Number of the next file.
     next: u32,
-    /// What the last checkpoint points into.
-    held: BTreeSet<u32>,
-    /// Files from this number on were written by this process.
-    pub(super) own: u32,
+    /// Numbers of the files that the last checkpoint refers to.
+    pinned: BTreeSet<u32>,
+    /// Number of the first file written by this process.
+    pub(super) first_own: u32,
 }
 
-impl Scratch {
-    pub(super) fn new(folder: Option<PathBuf>) -> Scratch {
-        Scratch { folder, files: BTreeMap::new(), next: 1, held: BTreeSet::new(), own: 1 }
+impl ScratchFiles {
+    pub(super) fn new(folder: Option<PathBuf>) -> ScratchFiles {
+        ScratchFiles { folder, files: BTreeMap::new(), next: 1, pinned: BTreeSet::new(), first_own: 1 }
     }
 
-    /// Opens the files that a checkpoint points into. They stay, whatever happens now.
-    pub(super) fn take_up(&mut self, numbers: BTreeSet<u32>) -> Result<()> {
-        self.held.clone_from(&numbers);
+    /// Opens the files that a checkpoint refers to. They are kept until the next checkpoint.
+    pub(super) fn open_files(&mut self, numbers: BTreeSet<u32>) -> Result<()> {
+        self.pinned.clone_from(&numbers);
         let Some(folder) = &self.folder else { return Ok(()) };
         for &number in &numbers {
             let path = path(folder, number);
             let file = File::open(&path).map_err(|e| match e.kind() {
                 std::io::ErrorKind::NotFound => {
-                    Error::damaged_checkpoint(&path, Position::Whole, "it is not there")
+                    Error::damaged_checkpoint(&path, Position::Whole, "the file is missing")
                 }
                 _ => Error::io("open", &path)(e),
             })?;
-            self.files.insert(number, Arc::new(Records { path, file }));
+            self.files.insert(number, Arc::new(RecordFile { path, file }));
         }
         self.next = found(folder).into_iter().chain(numbers).max().map_or(1, |last| last.saturating_add(1));
-        self.own = self.next;
+        self.first_own = self.next;
         Ok(())
     }
 
-    /// Takes away what a process that was killed has left.
-    pub(super) fn take_strays(&self) {
+    /// Deletes files that a killed process has left.
+    pub(super) fn remove_strays(&self) {
         let Some(folder) = &self.folder else { return };
-        for number in found(folder).into_iter().filter(|number| !self.held.contains(number)) {
+        for number in found(folder).into_iter().filter(|number| !self.pinned.contains(number)) {
             let _ = std::fs::remove_file(path(folder, number));
         }
     }
 
-    /// A new file.
-    pub(super) fn begin(&mut self) -> Result<End> {
+    /// Creates a new file.
+    pub(super) fn create_file(&mut self) -> Result<RecordWriter> {
         let Some(folder) = &self.folder else {
             return Err(Error::missing("scratch", "a folder for data that does not fit in memory"));
         };
@@ -155,30 +162,30 @@ impl Scratch {
             .truncate(true)
             .open(&path)
             .map_err(Error::io("create", &path))?;
-        let records = Arc::new(Records { path, file });
+        let records = Arc::new(RecordFile { path, file });
         self.files.insert(number, Arc::clone(&records));
         self.next += 1;
-        Ok(End { number, records, offset: 0 })
+        Ok(RecordWriter { number, records, offset: 0 })
     }
 
-    /// Takes away the files that nobody points into any more.
-    pub(super) fn tidy(&mut self, in_use: &BTreeSet<u32>) {
-        let held = &self.held;
+    /// Deletes the files that are neither in use nor part of the last checkpoint.
+    pub(super) fn remove_unused(&mut self, in_use: &BTreeSet<u32>) {
+        let pinned = &self.pinned;
         self.files.retain(|number, records| {
-            let stays = in_use.contains(number) || held.contains(number);
+            let stays = in_use.contains(number) || pinned.contains(number);
             if !stays {
-                // One that is gone already is no loss.
+                // It does not matter if the file is gone already.
                 let _ = std::fs::remove_file(&records.path);
             }
             stays
         });
     }
 
-    /// Brings to the disk what a checkpoint will point into; what is not there any more is an error.
+    /// Syncs the files that a checkpoint will refer to. Returns an error if one of them is gone.
     pub(super) fn sync(&self, in_use: &BTreeSet<u32>) -> Result<()> {
         for (number, records) in in_use.iter().filter_map(|number| self.files.get_key_value(number)) {
-            // Those of an earlier process are on the disk already.
-            if *number >= self.own {
+            // Files of an earlier process are on disk already.
+            if *number >= self.first_own {
                 records.file.sync_data().map_err(Error::io("write", &records.path))?;
             }
             records.path.metadata().map_err(Error::io("keep", &records.path))?;
@@ -189,18 +196,18 @@ impl Scratch {
         Ok(())
     }
 
-    /// The checkpoint points into these now.
-    pub(super) fn hold(&mut self, numbers: BTreeSet<u32>) {
-        self.held = numbers;
+    /// Sets the files that the last checkpoint refers to.
+    pub(super) fn pin(&mut self, numbers: BTreeSet<u32>) {
+        self.pinned = numbers;
     }
 
-    /// Bytes on disk,
+    /// Returns the bytes on disk.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes_of(|_| true)
     }
 
-    /// and those that are there for the checkpoint alone.
-    pub(super) fn bytes_held(&self, in_use: &BTreeSet<u32>) -> u64 {
+    /// Returns the bytes of files that are kept for the checkpoint only.
+    pub(super) fn bytes_for_checkpoint_only(&self, in_use: &BTreeSet<u32>) -> u64 {
         self.bytes_of(|number| !in_use.contains(number))
     }
 
@@ -210,29 +217,30 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
-    /// What the last checkpoint points into stays.
+impl Drop for ScratchFiles {
+    /// Deletes all files that the last checkpoint does not refer to.
     fn drop(&mut self) {
-        self.tidy(&BTreeSet::new());
-        if let Some(folder) = self.folder.as_ref().filter(|_| self.held.is_empty()) {
-            // It goes where nothing else is in it.
+        self.remove_unused(&BTreeSet::new());
+        if let Some(folder) = self.folder.as_ref().filter(|_| self.pinned.is_empty()) {
+            // This only removes the folder if it is empty.
             let _ = std::fs::remove_dir(folder);
         }
     }
 }
 
+/// Returns the path of a file.
 fn path(folder: &Path, number: u32) -> PathBuf {
     folder.join(format!("{PREFIX}{number:06}"))
 }
 
-/// The numbers of the files in a folder.
+/// Returns the numbers of the scratch files in a folder.
 fn found(folder: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let name = |entry: std::fs::DirEntry| entry.file_name().to_str().map(str::to_owned);
     entries.flatten().filter_map(name).filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect()
 }
 
-/// Takes away what an earlier training has left in a folder.
+/// Deletes the scratch files of an earlier training in a folder.
 pub(crate) fn clear(folder: &Path) {
     for number in found(folder) {
         let _ = std::fs::remove_file(path(folder, number));
@@ -244,12 +252,12 @@ mod tests {
     use super::*;
     use std::io::{Seek, SeekFrom};
 
-    /// Records past 2^32 bytes (the file has a hole before them).
+    /// Records beyond 2^32 bytes can be read. The file has a hole before them.
     #[test]
     fn large_files() {
         let folder = tempfile::tempdir().unwrap();
-        let mut scratch = Scratch::new(Some(folder.path().join("s")));
-        let mut end = scratch.begin().unwrap();
+        let mut scratch = ScratchFiles::new(Some(folder.path().join("s")));
+        let mut end = scratch.create_file().unwrap();
         let far = (1u64 << 32) + 12_345;
         (&end.records.file).seek(SeekFrom::Start(far)).unwrap();
         end.offset = far;

@@ -1,4 +1,4 @@
-//! Tables as Parquet files: the feature `parquet`.
+//! Tables as Parquet files (feature `parquet`). Start with [`RowGroupWriter`].
 
 use std::io;
 use std::path::Path;
@@ -12,15 +12,16 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 
-use super::{Cell, Column, ColumnKind, Sink};
+use super::{Cell, Column, ColumnKind, TableOutput};
 use crate::error::{Error, Result};
 
-/// Bytes of Parquet that are collected before they are written, and as many more for each column: a group of rows has
-/// some hundreds of bytes of description per column, which stay in memory to the end.
+/// Base size of a row group in bytes, to which [`GROUP_BYTES_PER_COLUMN`] is added for each column.
 const GROUP_BYTES: u64 = 16 << 20;
+/// Additional size of a row group in bytes for each column. The metadata of a row group takes some
+/// hundreds of bytes per column, which stay in memory until the file is complete.
 const GROUP_BYTES_PER_COLUMN: u64 = 64 << 10;
 
-/// What Parquet's writer says, as an error of the file.
+/// Returns a function that turns an error of the Parquet writer into one about the file.
 pub(super) fn write_error(path: &Path) -> impl FnOnce(ParquetError) -> Error + use<> {
     let path = path.to_path_buf();
     move |e| {
@@ -35,29 +36,32 @@ pub(super) fn write_error(path: &Path) -> impl FnOnce(ParquetError) -> Error + u
     }
 }
 
-/// The cells of a column that wait to be written.
-enum Cells {
+/// Buffered cells of a column, without missing ones.
+enum ColumnCells {
     Float(Vec<f32>),
     Whole(Vec<i64>),
     Text(Vec<ByteArray>),
 }
 
-/// A column's cells, and which of its rows have one.
-struct Waiting {
-    cells: Cells,
+/// Buffered part of a column.
+struct ColumnBuffer {
+    cells: ColumnCells,
+    /// For each row of an optional column, 1 if the cell is present and 0 if it is missing.
     present: Vec<i16>,
     optional: bool,
 }
 
-/// Rows in groups, column by column, as Parquet has them.
-pub(super) struct Groups {
-    writer: SerializedFileWriter<Sink>,
-    columns: Vec<Waiting>,
+/// Buffers rows and writes them in row groups, column by column.
+pub(super) struct RowGroupWriter {
+    writer: SerializedFileWriter<TableOutput>,
+    columns: Vec<ColumnBuffer>,
+    /// Approximate size of the buffered cells in bytes.
     bytes: u64,
-    pub(super) most: u64,
+    /// Size at which a row group is written.
+    pub(super) max_bytes: u64,
 }
 
-/// A column of a Parquet file.
+/// Returns the Parquet type of a column.
 fn parquet_type(name: &str, kind: ColumnKind, repetition: Repetition) -> Result<TypePtr, ParquetError> {
     let (physical, logical) = match kind {
         ColumnKind::Float => (Physical::FLOAT, None),
@@ -68,7 +72,8 @@ fn parquet_type(name: &str, kind: ColumnKind, repetition: Repetition) -> Result<
     Ok(Arc::new(builder.with_logical_type(logical).build()?))
 }
 
-/// How Parquet files are written: nothing of the time or the machine in them, and little to keep in memory.
+/// Returns the properties of the Parquet writer. They make files independent of the time and the
+/// machine, and keep little metadata in memory.
 fn parquet_properties() -> WriterProperties {
     WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
@@ -78,8 +83,9 @@ fn parquet_properties() -> WriterProperties {
         .build()
 }
 
-impl Groups {
-    pub(super) fn new(sink: Sink, path: &Path, columns: &[Column]) -> Result<Groups> {
+impl RowGroupWriter {
+    /// Starts a Parquet file.
+    pub(super) fn new(sink: TableOutput, path: &Path, columns: &[Column]) -> Result<RowGroupWriter> {
         let begin = || {
             let repetition =
                 |c: &Column| if c.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
@@ -89,38 +95,39 @@ impl Groups {
             SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(parquet_properties()))
         };
         let writer = begin().map_err(write_error(path))?;
-        let waiting = |c: &Column| Waiting {
+        let buffer = |c: &Column| ColumnBuffer {
             cells: match c.kind {
-                ColumnKind::Float => Cells::Float(Vec::new()),
-                ColumnKind::Whole => Cells::Whole(Vec::new()),
-                ColumnKind::Text => Cells::Text(Vec::new()),
+                ColumnKind::Float => ColumnCells::Float(Vec::new()),
+                ColumnKind::Whole => ColumnCells::Whole(Vec::new()),
+                ColumnKind::Text => ColumnCells::Text(Vec::new()),
             },
             present: Vec::new(),
             optional: c.optional,
         };
-        Ok(Groups {
+        Ok(RowGroupWriter {
             writer,
-            columns: columns.iter().map(waiting).collect(),
+            columns: columns.iter().map(buffer).collect(),
             bytes: 0,
-            most: GROUP_BYTES + GROUP_BYTES_PER_COLUMN * columns.len() as u64,
+            max_bytes: GROUP_BYTES + GROUP_BYTES_PER_COLUMN * columns.len() as u64,
         })
     }
 
+    /// Buffers a row and writes a row group if the buffer is full.
     pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ParquetError> {
         for (column, &cell) in self.columns.iter_mut().zip(cells) {
             match (&mut column.cells, cell) {
-                (Cells::Float(list), Cell::Float(v)) => {
+                (ColumnCells::Float(list), Cell::Float(v)) => {
                     list.push(v);
                     self.bytes += 4;
                 }
-                (Cells::Whole(list), Cell::Whole(n)) => {
-                    // The schema says that these bits are unsigned.
+                (ColumnCells::Whole(list), Cell::Whole(n)) => {
+                    // The schema declares these bits as unsigned.
                     list.push(n.cast_signed());
                     self.bytes += 8;
                 }
-                (Cells::Text(list), Cell::Text(text)) => {
+                (ColumnCells::Text(list), Cell::Text(text)) => {
                     list.push(ByteArray::from(text));
-                    // Each is an allocation of its own.
+                    // Each text is a separate allocation, with an overhead of about 80 bytes.
                     self.bytes += 80 + text.len() as u64;
                 }
                 _ => {}
@@ -130,30 +137,31 @@ impl Groups {
                 self.bytes += 2;
             }
         }
-        if self.bytes >= self.most { self.write() } else { Ok(()) }
+        if self.bytes >= self.max_bytes { self.write_group() } else { Ok(()) }
     }
 
-    fn write(&mut self) -> Result<(), ParquetError> {
+    /// Writes the buffered rows as a row group.
+    fn write_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.writer.next_row_group()?;
-        for waiting in &mut self.columns {
+        for buffer in &mut self.columns {
             let Some(mut column) = group.next_column()? else { break };
-            let present = waiting.optional.then_some(waiting.present.as_slice());
-            match (column.untyped(), &mut waiting.cells) {
-                (ColumnWriter::FloatColumnWriter(out), Cells::Float(list)) => {
+            let present = buffer.optional.then_some(buffer.present.as_slice());
+            match (column.untyped(), &mut buffer.cells) {
+                (ColumnWriter::FloatColumnWriter(out), ColumnCells::Float(list)) => {
                     out.write_batch(list, present, None)?;
                     list.clear();
                 }
-                (ColumnWriter::Int64ColumnWriter(out), Cells::Whole(list)) => {
+                (ColumnWriter::Int64ColumnWriter(out), ColumnCells::Whole(list)) => {
                     out.write_batch(list, present, None)?;
                     list.clear();
                 }
-                (ColumnWriter::ByteArrayColumnWriter(out), Cells::Text(list)) => {
+                (ColumnWriter::ByteArrayColumnWriter(out), ColumnCells::Text(list)) => {
                     out.write_batch(list, present, None)?;
                     list.clear();
                 }
                 _ => {}
             }
-            waiting.present.clear();
+            buffer.present.clear();
             column.close()?;
         }
         group.close()?;
@@ -161,9 +169,10 @@ impl Groups {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<Sink, ParquetError> {
+    /// Writes the remaining rows and the footer, and returns the output.
+    pub(super) fn finish(mut self) -> Result<TableOutput, ParquetError> {
         if self.bytes > 0 {
-            self.write()?;
+            self.write_group()?;
         }
         self.writer.into_inner()
     }
@@ -172,7 +181,7 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::super::tests::written;
-    use super::super::{Body, Table, TableFormat};
+    use super::super::{Table, TableBody, TableFormat};
     use super::*;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::RowAccessor;
@@ -198,8 +207,8 @@ mod tests {
         let path = folder.path().join("t.parquet");
         let names = ["a", "b"].map(Column::float);
         let mut table = Table::create(&path, TableFormat::Parquet, &names).unwrap();
-        let Body::Parquet(groups) = &mut table.body else { panic!("not Parquet") };
-        groups.most = 100;
+        let TableBody::Parquet(groups) = &mut table.body else { panic!("not Parquet") };
+        groups.max_bytes = 100;
         for i in 0..1000u16 {
             table.row(&[Cell::Float(f32::from(i)), Cell::Float(-1.0)]).unwrap();
         }

@@ -1,35 +1,40 @@
-//! Whether the settings of a training make sense for a corpus, before any work.
+//! Checks whether the settings of a training make sense for a corpus, before any work.
+//!
+//! The checks of a single option (its range, the algorithms it applies to) are in `settings`.
+//! Memory is checked in `plan`; this module collects the input for it. Start reading at
+//! [`Trainer::check_settings`].
 
 use super::Trainer;
 use crate::algorithms::dense::phases::DOCS_PER_BATCH;
 use crate::algorithms::memory::WordStatistics;
 use crate::algorithms::piece::StateKind;
-use crate::algorithms::tbp::counts::samples_of;
+use crate::algorithms::tbp::counts::topic_sample_count;
 use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
 use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::{Corpus, PieceSizes, Shape, word_name};
 use crate::error::{Error, Result, Template};
 use crate::settings::{Algorithm, only_with};
 use crate::topics::heavy_words;
-use crate::train::plan::{AlgorithmChoice, Needs, ResultKind, StringBytes};
+use crate::train::plan::{AlgorithmChoice, PlanInput, ResultKind, StringBytes};
 
-/// What the settings mean for a corpus.
+/// Result of checking the settings against a corpus.
 #[derive(Debug)]
-pub(super) struct Checked {
-    /// Tokens of every word, those that seed words add included.
+pub(super) struct CheckedSettings {
+    /// Number of tokens of every word, including those added by seed words.
     pub(super) word_tokens: Vec<u64>,
-    /// The seed words by number.
+    /// Seed words by word number.
     pub(super) seeds: Vec<SeedWord>,
 }
 
 impl Trainer {
-    /// Checks that these settings make sense for the corpus and fit the memory, as [`train`](Trainer::train) does first.
+    /// Checks that the settings make sense for the corpus and that the training fits in memory.
+    /// [`train`](Trainer::train) does this first.
     pub fn check(&self, corpus: &Corpus) -> Result<()> {
         self.plan(corpus).map(|_| ())
     }
 
-    /// Checks the settings, but not the memory.
-    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<Checked> {
+    /// Checks the settings, but not the memory limit.
+    pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<CheckedSettings> {
         let shape = corpus.shape();
         self.settings.check()?;
         self.check_topics(shape)?;
@@ -41,7 +46,7 @@ impl Trainer {
         for seed in &seeds {
             word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS_PER_TOKEN));
         }
-        Ok(Checked { word_tokens, seeds })
+        Ok(CheckedSettings { word_tokens, seeds })
     }
 
     /// Checks the number of topics.
@@ -134,8 +139,13 @@ impl Trainer {
         Ok(())
     }
 
-    /// What memory and disk are planned for.
-    pub(super) fn needs(&self, corpus: &Corpus, word_tokens: &[u64], result: ResultKind) -> Result<Needs> {
+    /// Returns the input for the memory and disk plan.
+    pub(super) fn plan_input(
+        &self,
+        corpus: &Corpus,
+        word_tokens: &[u64],
+        result: ResultKind,
+    ) -> Result<PlanInput> {
         let (shape, packed) = (corpus.shape(), corpus.bytes_without_strings());
         let choice = |algorithm: Algorithm| AlgorithmChoice {
             algorithm,
@@ -144,12 +154,16 @@ impl Trainer {
         };
         let (chosen, usual) = (self.settings.chosen_algorithm(), Algorithm::default());
         let sizes_for = |algorithm: Algorithm| {
-            PieceSizes::new(corpus, Trainer::update_size(algorithm, shape), DOCS_PER_BATCH)
+            PieceSizes::new(corpus, Trainer::piece_nonzeros(algorithm, shape), DOCS_PER_BATCH)
         };
-        Ok(Needs {
+        Ok(PlanInput {
             shape,
             sizes: sizes_for(chosen)?,
-            words: WordStatistics::new(word_tokens, samples_of, heavy_words(word_tokens).count() as u64),
+            words: WordStatistics::new(
+                word_tokens,
+                topic_sample_count,
+                heavy_words(word_tokens).count() as u64,
+            ),
             strings: StringBytes {
                 packed,
                 vocabulary: corpus.vocabulary_bytes(),
@@ -161,14 +175,15 @@ impl Trainer {
             threads: self.threads_used() as u64,
             step: self.step_pieces(),
             in_use: self.memory_in_use,
-            // Documents in an order of the user's own are all over the corpus.
+            // With a user-defined order, documents are visited in any sequence and must stay in
+            // memory.
             disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),
             result,
             histograms: if self.settings.optimizes() { u64::from(self.settings.topic_count()) } else { 0 },
         })
     }
 
-    /// What becomes of the topics; `model`: they are wanted in memory.
+    /// Returns what is made of the topics. `model` says that the result is a model in memory.
     pub(super) fn result_kind(&self, model: bool) -> ResultKind {
         match (model, &self.snapshots) {
             (true, _) => ResultKind::Model,
@@ -177,7 +192,7 @@ impl Trainer {
         }
     }
 
-    /// Checks a start and an order that were given.
+    /// Checks the initial topics and the document order set by the user.
     fn check_given(&self, shape: Shape) -> Result<()> {
         if let Some(start) = &self.start {
             if start.len() as u64 != shape.nonzeros {
@@ -218,7 +233,7 @@ impl Trainer {
     }
 }
 
-/// The algorithms that can do something.
+/// Returns the algorithms that satisfy a condition.
 fn with(can: impl Fn(Algorithm) -> bool) -> Vec<Algorithm> {
     Algorithm::ALL.into_iter().filter(|&algorithm| can(algorithm)).collect()
 }

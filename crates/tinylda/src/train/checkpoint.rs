@@ -1,12 +1,18 @@
-//! Checkpoints: all that a training is, in files, so that it goes on to the same bits.
+//! Checkpoints: the complete state of a training in files, so that a resumed training gives
+//! bit-identical results.
 //!
-//! A folder has a state (`tinylda.state`) and what is kept of documents (`store`, in records that the state points to). A state
-//! is written under another name, synced and renamed, after all that it points to is on the disk; so there is always a whole
-//! one. What is in its sections only the algorithms know, and what a position means only `train`.
+//! A checkpoint folder has a state file (`tinylda.state`) and the state of the documents, in
+//! records of the `store` that the state file refers to. A state file is written under a temporary
+//! name, synced and renamed after everything it refers to is on disk, so there is always a complete
+//! checkpoint. The contents of the sections are known only to the algorithms, and the meaning of a
+//! position only to `train`.
+//!
+//! Start reading at [`CheckpointFolder::write`] and [`open`].
 //!
 //! ```text
-//! state := magic, u64 length of the header, header (JSON), CRC-32 of all that, sections, CRC-32 of everything
-//! section := u64 how many numbers, the numbers, least byte first
+//! state := magic, u64 length of the header, header (JSON), CRC-32 of everything so far,
+//!          sections, CRC-32 of everything so far
+//! section := u64 number of values, the values in little-endian order
 //! ```
 
 use std::cell::Cell;
@@ -22,41 +28,45 @@ use crate::sections::{SectionReader, SectionWriter};
 use crate::store::Location;
 
 const MAGIC: &[u8; 8] = b"\x89TLS\r\n\x1a\n";
-/// Changes with the file's form, and with any change of the arithmetic: a training must not go on by other rules.
+/// Version of the file format. It also changes with the arithmetic, because a training must be
+/// resumed by the rules it was started with.
 const VERSION: u32 = 6;
 const STATE: &str = "tinylda.state";
 const LOCK: &str = "tinylda.lock";
-/// What the temporary name of a state begins with.
+/// Prefix of the temporary name of a state file.
 const TEMPORARY: &str = ".tinylda-state-";
-/// No honest header is longer: a history has some thirty bytes a pass.
-const LONGEST_HEADER: u64 = 1 << 30;
+/// Maximum length of a header in bytes. A valid header is shorter: a history takes about thirty
+/// bytes per pass.
+const MAX_HEADER_BYTES: u64 = 1 << 30;
 
+/// Header of a state file, stored as JSON.
 #[derive(Debug, Serialize, Deserialize)]
-struct Header<P> {
+struct StateHeader<P> {
     version: u32,
     of: Identity,
-    /// How far the training is.
+    /// Progress of the training.
     position: P,
-    /// Where the records are, where that is not here.
+    /// Folder of the records, if it is not the checkpoint folder.
     scratch: Option<PathBuf>,
 }
 
-/// A folder for checkpoints, ours alone while this lives.
+/// A checkpoint folder, locked for this process while the value exists.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct CheckpointFolder {
     path: PathBuf,
-    /// Locked; the lock goes with the process, whatever happens to it.
+    /// Locked file. The system releases the lock when the process ends for any reason.
     _lock: File,
-    /// Whether it was taken away.
+    /// Whether the folder was removed.
     gone: Cell<bool>,
 }
 
-/// What a training is: every setting that its result depends on, by name; first those whose difference explains others.
+/// Identity of a training: every setting that its result depends on, by name. Settings whose
+/// difference explains other differences come first.
 pub(crate) type Identity = Vec<(String, serde_json::Value)>;
 
-impl Folder {
-    /// Makes the folder where it is not there, and locks it.
-    pub(crate) fn open(path: &Path) -> Result<Folder> {
+impl CheckpointFolder {
+    /// Creates the folder if necessary and locks it.
+    pub(crate) fn open(path: &Path) -> Result<CheckpointFolder> {
         std::fs::create_dir_all(path).map_err(Error::io("create", path))?;
         let name = path.join(LOCK);
         let lock = File::create(&name).map_err(Error::io("create", &name))?;
@@ -64,20 +74,20 @@ impl Folder {
             return Err(Error::FolderInUse { path: path.to_path_buf() });
         }
         crate::files::remove_temporary(path, TEMPORARY);
-        Ok(Folder { path: path.to_path_buf(), _lock: lock, gone: Cell::new(false) })
+        Ok(CheckpointFolder { path: path.to_path_buf(), _lock: lock, gone: Cell::new(false) })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes an earlier checkpoint away, and what it points to here.
+    /// Deletes an earlier checkpoint and its records in this folder.
     pub(crate) fn clear(&self) {
         let _ = std::fs::remove_file(self.path.join(STATE));
         crate::store::clear(&self.path);
     }
 
-    /// Takes everything of ours away; the folder too, where nothing else is in it.
+    /// Deletes all checkpoint files, and the folder if nothing else is in it.
     pub(crate) fn remove(&self) {
         self.gone.set(true);
         self.clear();
@@ -85,7 +95,7 @@ impl Folder {
         let _ = std::fs::remove_dir(&self.path);
     }
 
-    /// Writes a checkpoint; `sections` writes what the algorithm keeps.
+    /// Writes a checkpoint. `sections` writes the state of the algorithm.
     pub(crate) fn write(
         &self,
         of: Identity,
@@ -95,15 +105,15 @@ impl Folder {
         sections: impl FnOnce(&mut SectionWriter) -> Result<()>,
     ) -> Result<()> {
         let path = self.path.join(STATE);
-        let header = Header { version: VERSION, of, position, scratch };
+        let header = StateHeader { version: VERSION, of, position, scratch };
         let header = serde_json::to_vec(&header).map_err(|e| Error::io("write", &path)(e.into()))?;
-        let file = AtomicFile::create_as(&path, TEMPORARY)?;
+        let file = AtomicFile::create_with_prefix(&path, TEMPORARY)?;
         let mut out = SectionWriter::new(file);
         out.bytes(MAGIC)?;
         out.bytes(&(header.len() as u64).to_le_bytes())?;
         out.bytes(&header)?;
         out.checksum()?;
-        // A piece without a record is one in file 0: those are numbered from 1.
+        // File 0 marks a piece without a record; files are numbered from 1.
         let all = |f: fn(&Location) -> u64| -> Vec<u64> {
             records.iter().map(|at| at.as_ref().map_or(0, f)).collect()
         };
@@ -117,8 +127,8 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    /// A folder without a checkpoint is of no use.
+impl Drop for CheckpointFolder {
+    /// Removes the folder if it has no checkpoint.
     fn drop(&mut self) {
         if !self.gone.get() && matches!(exists(&self.path), Ok(false)) {
             self.remove();
@@ -126,42 +136,44 @@ impl Drop for Folder {
     }
 }
 
-/// Whether a folder has a checkpoint of a training that has not ended.
+/// Returns whether a folder has a checkpoint of an unfinished training.
 pub fn has_checkpoint(folder: impl AsRef<Path>) -> bool {
     let folder = folder.as_ref();
     exists(folder).unwrap_or(true)
 }
 
+/// Returns whether a folder has a state file.
 pub(crate) fn exists(folder: &Path) -> Result<bool> {
     let state = folder.join(STATE);
     state.try_exists().map_err(Error::io("open", &state))
 }
 
-/// Where the records of a folder's checkpoint are, where that is elsewhere and it can be read.
+/// Returns the folder of the records of a checkpoint, if it is not the checkpoint folder and the
+/// state file is readable.
 pub(crate) fn scratch_of(folder: &Path) -> Option<PathBuf> {
     header::<serde_json::Value>(&folder.join(STATE)).ok()?.0.scratch
 }
 
-/// What a checkpoint says before the algorithm's own sections.
+/// Contents of a checkpoint before the sections of the algorithm.
 #[derive(Debug)]
-pub(crate) struct Opened<P> {
+pub(crate) struct OpenedCheckpoint<P> {
     pub(crate) position: P,
     pub(crate) scratch: Option<PathBuf>,
     pub(crate) records: Vec<Option<Location>>,
     pub(crate) rest: SectionReader,
 }
 
-/// Opens a state and reads its header.
-fn header<P: DeserializeOwned>(path: &Path) -> Result<(Header<P>, SectionReader)> {
+/// Opens a state file and reads its header.
+fn header<P: DeserializeOwned>(path: &Path) -> Result<(StateHeader<P>, SectionReader)> {
     let mut rest = SectionReader::open(path)?;
     let mut magic = [0; 8];
     rest.bytes(&mut magic)?;
     if magic != *MAGIC {
-        return Err(rest.damaged("it does not begin as a checkpoint does"));
+        return Err(rest.damaged("it does not start with the checkpoint signature"));
     }
     let length = rest.count()?;
     let size = path.metadata().map_err(Error::io("open", path))?.len();
-    if length > LONGEST_HEADER.min(size) {
+    if length > MAX_HEADER_BYTES.min(size) {
         return Err(rest.damaged("its header is longer than the file"));
     }
     let mut header = vec![0; length as usize];
@@ -173,13 +185,18 @@ fn header<P: DeserializeOwned>(path: &Path) -> Result<(Header<P>, SectionReader)
         let path = path.to_path_buf();
         return Err(Error::Version { path, kind: "checkpoint", found: found as u32, supported: VERSION });
     }
-    let header: Header<P> = serde_json::from_slice(&header)
+    let header: StateHeader<P> = serde_json::from_slice(&header)
         .map_err(|e| rest.damaged(format!("its header cannot be read ({e})")))?;
     Ok((header, rest))
 }
 
-/// Opens the checkpoint of a folder; `of` is what the training is that should go on, and `pieces` what the corpus is cut into.
-pub(crate) fn open<P: DeserializeOwned>(folder: &Path, of: &Identity, pieces: usize) -> Result<Opened<P>> {
+/// Opens the checkpoint in a folder. `of` is the identity of the training to resume, and `pieces`
+/// the number of pieces of the corpus.
+pub(crate) fn open<P: DeserializeOwned>(
+    folder: &Path,
+    of: &Identity,
+    pieces: usize,
+) -> Result<OpenedCheckpoint<P>> {
     let (header, mut rest) = header(&folder.join(STATE))?;
     for (name, wanted) in of {
         let found = header.of.iter().find(|(other, _)| other == name);
@@ -208,11 +225,11 @@ pub(crate) fn open<P: DeserializeOwned>(folder: &Path, of: &Identity, pieces: us
         Some((file > 0).then_some(Location { file, offset: offsets[i], bytes: bytes[i], crc }))
     };
     let records: Option<Vec<Option<Location>>> = (0..pieces).map(location).collect();
-    let records = records.ok_or_else(|| rest.damaged("it points to files that cannot be"))?;
-    Ok(Opened { position: header.position, scratch: header.scratch, records, rest })
+    let records = records.ok_or_else(|| rest.damaged("it refers to files with invalid numbers"))?;
+    Ok(OpenedCheckpoint { position: header.position, scratch: header.scratch, records, rest })
 }
 
-/// A value as a user would write it; `None` where the setting is not given.
+/// Formats a value as a user would write it; `None` if the setting is not set.
 fn shown(value: &serde_json::Value) -> Option<String> {
     match value {
         serde_json::Value::String(text) => Some(text.clone()),

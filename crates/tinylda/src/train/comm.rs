@@ -1,23 +1,24 @@
 //! Communication between the ranks of a training, as bytes.
 //!
-//! A rank is a process, or in tests a thread, that takes part in a training. The library itself has [`Solo`]; other
-//! transports implement [`Comm`] outside of it.
+//! A rank is a process (in tests, a thread) that takes part in a training. The library itself only
+//! has [`Solo`]; other transports implement [`Comm`]. Nothing here knows what the bytes mean.
 
 use crate::error::Result;
 
-/// What ranks exchange.
+/// Exchange of messages between ranks.
 pub(crate) trait Comm: Send + std::fmt::Debug {
-    /// The number of this rank, from 0.
+    /// Returns the number of this rank, from 0.
     fn rank(&self) -> usize;
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Sends `own` to every rank and receives what every rank sent, by rank. All ranks must call it equally often.
+    /// Sends `own` to every rank and receives the messages of all ranks, in the order of ranks. All
+    /// ranks must call it the same number of times.
     fn all_gather(&mut self, own: &[u8], into: &mut Vec<Vec<u8>>) -> Result<()>;
 }
 
-/// A training on its own.
+/// The only rank of a training.
 #[derive(Debug)]
 pub(crate) struct Solo;
 
@@ -46,7 +47,7 @@ pub(crate) mod in_process {
     use super::Comm;
     use crate::error::{Error, Result};
 
-    /// A rank with a channel from and to every other.
+    /// A rank with a channel to and from every other rank.
     #[derive(Debug)]
     pub(crate) struct InProcess {
         rank: usize,
@@ -92,7 +93,7 @@ pub(crate) mod in_process {
     }
 
     #[test]
-    fn everybody_gets_what_everybody_sent() {
+    fn all_gather_delivers_every_message() {
         let ranks = InProcess::ranks(3);
         std::thread::scope(|scope| {
             for mut rank in ranks {

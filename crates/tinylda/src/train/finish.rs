@@ -1,4 +1,8 @@
-//! After the last pass, and for snapshots between two: the model, in memory or in a file.
+//! The model of a training, in memory or in a file: after the last pass, and for snapshots between
+//! passes.
+//!
+//! The layout of model files is in `model`. Start reading at [`Training::into_model`] and
+//! [`Training::into_file`].
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,15 +13,15 @@ use crate::algorithms::tbp::seed_words::Seeds;
 use crate::corpus::{BlockReader, Corpus, Document, Vocabulary};
 use crate::error::{Error, Result};
 use crate::infer::Mixture;
-use crate::model::{CorpusName, Frame, Model, TrainingRecord};
+use crate::model::{CorpusIdentity, Model, ModelWriter, TrainingRecord};
 use crate::simd::flat_mut;
 use crate::store::Store;
 use crate::topics::{Matrix, Topics};
 use crate::train::{EachMixture, Event, Summary, Trained};
 
 impl Training<'_> {
-    /// What is known of the training at its end.
-    fn end(&self, seconds: f64) -> Result<(TrainingRecord, Summary)> {
+    /// Returns the metadata for the model and the statistics for the caller.
+    fn summarize(&self, seconds: f64) -> Result<(TrainingRecord, Summary)> {
         let Training { trainer, position, .. } = self;
         let train_perplexity = position.history.last().map_or(f64::NAN, |&(_, p)| p);
         let active_topics = position.timings.last().copied().unwrap_or_default().active_topics;
@@ -31,7 +35,7 @@ impl Training<'_> {
             tolerance: trainer.tolerance_at(train_perplexity),
             train_perplexity,
             history: position.history.clone(),
-            corpus: CorpusName::of(self.corpus),
+            corpus: CorpusIdentity::of(self.corpus),
             pipeline: self.corpus.about()?.pipeline,
         };
         let summary = Summary {
@@ -45,9 +49,9 @@ impl Training<'_> {
         Ok((training, summary))
     }
 
-    /// Turns the training into a model in memory.
+    /// Converts the training into a model in memory.
     pub(super) fn into_model(mut self, keep_theta: bool, referee: &Referee<'_>) -> Result<Trained> {
-        let (training, summary) = self.end(referee.seconds())?;
+        let (training, summary) = self.summarize(referee.seconds())?;
         let (corpus, priors) = (self.corpus, self.priors());
         let theta = if keep_theta {
             Some(collect_theta(&mut self.store, corpus, self.trainer.settings.topic_count())?)
@@ -55,8 +59,8 @@ impl Training<'_> {
             None
         };
         let Training { mut topics, mut updater, mut store, folder, .. } = self;
-        // The state of documents makes room for phi in its last form.
-        store.empty();
+        // Free the document state before phi is created in its final form.
+        store.release_pieces();
         updater.finish();
         let count = topics.count as usize;
         if topics.phi.is_empty() {
@@ -64,7 +68,7 @@ impl Training<'_> {
                 updater.topic_row(&topics, w, &mut row[..count])
             })?;
         } else {
-            // Row by row in place.
+            // Convert in place, row by row.
             let mut row = vec![0f32; count];
             for w in 0..topics.words() {
                 updater.topic_row(&topics, w, &mut row)?;
@@ -72,28 +76,28 @@ impl Training<'_> {
             }
         }
         drop(updater);
-        // An algorithm may have worked without alpha and beta.
+        // The algorithm may have worked without alpha and beta.
         let mut whole = Topics::without_phi(topics.words(), topics.count, &priors.alpha, priors.beta);
         whole.phi = topics.phi;
         let model = Model::new(whole, priors.alpha, corpus.vocabulary()?, training);
-        store.let_go();
+        store.release_checkpoint();
         if let Some(folder) = folder {
             folder.remove();
         }
         Ok(Trained { model, theta, summary })
     }
 
-    /// Writes the model to a file, after every document was handed to `each`. If writing fails, the training is kept in a
-    /// checkpoint.
+    /// Calls `each` with every document, then writes the model to a file. If that fails, the
+    /// training is kept in a checkpoint.
     pub(super) fn into_file(
         mut self,
         path: &Path,
         referee: &mut Referee<'_>,
         each: Option<&mut EachMixture<'_>>,
     ) -> Result<Summary> {
-        let (training, summary) = self.end(referee.seconds())?;
+        let (training, summary) = self.summarize(referee.seconds())?;
         let handed_over = match each.filter(|_| self.trainer.keeps_theta()) {
-            Some(each) => self.each_document(each),
+            Some(each) => self.for_each_document(each),
             None => Ok(()),
         };
         let written = handed_over.and_then(|()| {
@@ -103,29 +107,30 @@ impl Training<'_> {
             self.write(path, &training)
         });
         if let Err(error) = written {
-            // There may be no room for that either; why the model could not be written is what counts.
+            // Saving may fail too, for example if the disk is full. The first error takes
+            // precedence.
             let _ = self.save(referee);
             return Err(error);
         }
-        self.store.let_go();
+        self.store.release_checkpoint();
         if let Some(folder) = &self.folder {
             folder.remove();
         }
         Ok(summary)
     }
 
-    /// Calls `each` with the topics of every document, as the last pass has left them.
-    fn each_document(&mut self, each: &mut EachMixture<'_>) -> Result<()> {
+    /// Calls `each` with the topics of every document after the last pass.
+    fn for_each_document(&mut self, each: &mut EachMixture<'_>) -> Result<()> {
         let alpha = self.priors().alpha;
-        let mut documents = DocumentTopics::new(self.corpus, &alpha);
+        let mut documents = DocumentEmitter::new(self.corpus, &alpha);
         self.store.for_each(false, |d, document, theta| {
-            documents.without_words_until(d, each)?;
-            documents.one(d, document, theta, each)
+            documents.emit_empty_until(d, each)?;
+            documents.emit(d, document, theta, each)
         })?;
-        documents.without_words_until(self.corpus.shape().documents, each)
+        documents.emit_empty_until(self.corpus.shape().documents, each)
     }
 
-    /// Writes the model as it is after this pass, where that was asked for. The time is not counted.
+    /// Writes a snapshot of the model if one was requested for this pass. The time is not counted.
     pub(super) fn snapshot(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         let pass = self.position.pass;
         let wanted = self.trainer.snapshots.as_ref().filter(|(passes, _)| passes.contains(&pass));
@@ -134,23 +139,25 @@ impl Training<'_> {
         referee.uncounted(|referee| {
             std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
             let path = folder.join(format!("pass-{pass:05}.model"));
-            let (mut training, _) = self.end(seconds)?;
+            let (mut training, _) = self.summarize(seconds)?;
             if training.history.is_empty() {
-                // After the first pass some algorithms know only where it began.
+                // After the first pass, some algorithms only know the log-likelihood at its
+                // beginning.
                 training.train_perplexity = self.perplexity(self.position.log_likelihood.unwrap_or(0.0));
                 training.tolerance = self.trainer.tolerance_at(training.train_perplexity);
             }
             self.write(&path, &training)?;
-            // Whether to stop is asked again soon.
+            // A request to stop is ignored here; the callback is asked again soon.
             let _ = referee.report(Event::Snapshot { path: &path, pass, seconds });
             Ok(())
         })
     }
 
+    /// Writes the model to a file, row by row.
     fn write(&mut self, path: &Path, training: &TrainingRecord) -> Result<()> {
         let vocabulary = self.corpus.vocabulary()?;
         let priors = self.priors();
-        let frame = Frame {
+        let frame = ModelWriter {
             words: self.topics.words(),
             alpha: &priors.alpha,
             beta: priors.beta,
@@ -162,24 +169,24 @@ impl Training<'_> {
     }
 }
 
-/// Hands over documents in the order of the corpus, with their names and labels.
-struct DocumentTopics<'a> {
+/// Passes documents to a callback in the order of the corpus, with their names and labels.
+struct DocumentEmitter<'a> {
     reader: BlockReader<'a>,
     corpus: &'a Corpus,
     alpha: &'a [f32],
     alpha_sum: f64,
-    /// The document that is next.
+    /// Number of the next document.
     next: u64,
-    /// Documents of the block whose names and labels are at hand.
+    /// Numbers of the documents whose names and labels are loaded.
     block: Range<u64>,
     names: Vocabulary,
     labels: Vocabulary,
     proportions: Vec<f32>,
 }
 
-impl<'a> DocumentTopics<'a> {
-    fn new(corpus: &'a Corpus, alpha: &'a [f32]) -> DocumentTopics<'a> {
-        DocumentTopics {
+impl<'a> DocumentEmitter<'a> {
+    fn new(corpus: &'a Corpus, alpha: &'a [f32]) -> DocumentEmitter<'a> {
+        DocumentEmitter {
             reader: corpus.reader(),
             corpus,
             alpha,
@@ -192,16 +199,17 @@ impl<'a> DocumentTopics<'a> {
         }
     }
 
-    /// Hands over the documents before number `end` that were not handed over yet: they have no words.
-    fn without_words_until(&mut self, end: u64, each: &mut EachMixture<'_>) -> Result<()> {
+    /// Passes on the documents before number `end` that were skipped: they have no words.
+    fn emit_empty_until(&mut self, end: u64, each: &mut EachMixture<'_>) -> Result<()> {
         let theta = vec![0.0; self.alpha.len()];
         while self.next < end {
-            self.one(self.next, Document { words: &[], counts: &[] }, &theta, each)?;
+            self.emit(self.next, Document { words: &[], counts: &[] }, &theta, each)?;
         }
         Ok(())
     }
 
-    fn one(
+    /// Passes on one document.
+    fn emit(
         &mut self,
         number: u64,
         document: Document<'_>,
@@ -235,6 +243,7 @@ impl<'a> DocumentTopics<'a> {
     }
 }
 
+/// Returns theta of all documents as D rows of K counts.
 fn collect_theta(store: &mut Store<'_>, corpus: &Corpus, topics: u32) -> Result<Vec<f32>> {
     let mut all = vec![0.0; corpus.shape().documents as usize * topics as usize];
     store.for_each(false, |d, _, theta| {

@@ -1,21 +1,23 @@
-//! alpha and beta learned during training, where the user asks for it.
+//! Learning alpha and beta during training, if the user asks for it.
+//!
+//! Decides when to learn and collects the counts; the estimation itself is in `priors`.
 
 use super::position::LearnedPriors;
 use super::run::Training;
 use crate::error::Result;
-use crate::priors::{self, Documents, Histogram};
+use crate::priors::{self, DocumentHistograms, Histogram};
 use crate::simd::flat;
 
 impl Training<'_> {
-    /// Learns alpha and beta from what documents and topics have after a pass, where it is time for that.
-    pub(super) fn learn(&mut self) -> Result<()> {
+    /// Learns alpha and beta from the documents and topics after a pass, if learning is due.
+    pub(super) fn learn_priors(&mut self) -> Result<()> {
         let left = self.position.last - self.position.pass;
         let over = self.position.refining && !self.schedule.learns_with(left);
-        if !self.trainer.settings.optimizes() || over || !priors::due(self.position.pass) {
+        if !self.trainer.settings.optimizes() || over || !priors::is_due(self.position.pass) {
             return Ok(());
         }
         let count = self.trainer.settings.topic_count() as usize;
-        let mut documents = Documents::new(self.trainer.settings.topic_count());
+        let mut documents = DocumentHistograms::new(self.trainer.settings.topic_count());
         self.store.for_each(false, |_, document, theta| {
             documents.add(document.tokens(), theta);
             Ok(())
@@ -39,7 +41,7 @@ impl Training<'_> {
         Ok(())
     }
 
-    /// alpha and beta as they are now.
+    /// Returns the current alpha and beta.
     pub(super) fn priors(&self) -> LearnedPriors {
         let given = || LearnedPriors {
             alpha: self.trainer.alphas(),

@@ -1,4 +1,12 @@
-//! Training: its settings, and what it reports. The loop is in `run`.
+//! Training a model: the public API, its settings and its progress events.
+//!
+//! The modules follow a training in order: `check` (do the settings make sense?), `plan` (does it
+//! fit in memory?), `prepare` (start or resume), `run` (the loop) and `finish` (the model).
+//! `position` is the progress of a training, `checkpoint` its state on disk, `verdict` everything
+//! about clocks and callbacks, `comm` the exchange between ranks. Nothing here knows update
+//! formulas, file formats or the terminal.
+//!
+//! Start reading at [`Trainer`] and then at the loop in `run`.
 
 mod check;
 pub(crate) mod checkpoint;
@@ -26,14 +34,14 @@ use crate::settings::{Active, Algorithm, Digamma, DocumentState, Exclude, Settin
 use crate::settings::{RELATIVE_TOLERANCE, TOLERANCE};
 use crate::simd::{Instructions, Kernel};
 use crate::threads::{self, Threads};
-use check::Checked;
+use check::CheckedSettings;
 pub use checkpoint::has_checkpoint;
 use comm::{Comm, Solo};
 pub use plan::Plan;
 use run::Training;
 use verdict::{Callback, Referee};
 
-/// A training: its settings, and where and how fast it runs.
+/// A training run: its settings, its resources and its folders.
 #[derive(Debug, Clone)]
 pub struct Trainer {
     settings: Settings,
@@ -51,86 +59,87 @@ pub struct Trainer {
     snapshots: Option<(Vec<u32>, PathBuf)>,
 }
 
-/// What to do about a checkpoint that is there.
+/// What to do if the checkpoint folder already has a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resume {
-    /// Refuse to begin: nothing is lost by accident.
+    /// Return an error, so that nothing is lost by accident.
     #[default]
     No,
-    /// Go on with it; begin where there is none.
+    /// Resume from it; start a new training if there is none.
     Yes,
-    /// Throw it away.
+    /// Discard it and start a new training.
     Restart,
 }
 
-/// What training tells while it works.
+/// Event that training reports to the callback.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Work goes on. Asked to stop here, training writes a checkpoint where it has a folder for it, and ends with an error that
-    /// says so.
+    /// Progress within a pass. If the callback asks to stop here, training writes a checkpoint (if
+    /// it has a folder for one) and returns an error that says so.
     Progress(&'a TrainingProgress),
-    /// A pass is done. Asked to stop here, training to a model in memory ends with the topics that it has; training to a file
-    /// stops as above.
+    /// A pass is finished. If the callback asks to stop here, training to a model in memory returns
+    /// the topics found so far; training to a file stops as for [`Progress`](Event::Progress).
     Pass(&'a PassReport),
-    /// Training goes on where a checkpoint has left it: this many passes were done.
+    /// Training was resumed from a checkpoint after this number of passes.
     Resumed(u32),
-    /// A checkpoint has been written to this folder.
+    /// A checkpoint was written to this folder.
     Checkpoint(&'a Path),
-    /// The model as it was after a pass has been written, because [`Trainer::snapshots`] has asked for it.
+    /// A snapshot of the model was written, as requested with [`Trainer::snapshots`].
     Snapshot {
-        /// The file.
+        /// File that was written.
         path: &'a Path,
-        /// How many passes were done.
+        /// Number of passes done.
         pass: u32,
-        /// Seconds of training when the pass was done; those of writing snapshots are not counted.
+        /// Seconds of training at the end of the pass, without the time for writing snapshots.
         seconds: f64,
     },
-    /// Training is done, and the model is about to be written to this file.
+    /// Training is finished and the model is about to be written to this file.
     Writing(&'a Path),
 }
 
-/// How far training is.
+/// Progress of a training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct TrainingProgress {
-    /// The pass under way, from 1; 0 at the start, when parts of the corpus are gone through.
+    /// Current pass, counted from 1; 0 during the warm-up on subsets of the corpus.
     pub pass: u32,
-    /// How many may be done at the most.
+    /// Maximum number of passes.
     pub passes: u32,
-    /// Documents visited in this pass.
+    /// Number of documents visited in this pass so far.
     pub documents: u64,
-    /// Documents of this pass.
+    /// Number of documents to visit in this pass.
     pub documents_total: u64,
-    /// The share of all work that is done, if all passes will be.
+    /// Fraction of the total work that is done, from 0 to 1, assuming that all passes are needed.
     pub done: f64,
-    /// Seconds since training began.
+    /// Seconds of training so far, including those before a resumed checkpoint.
     pub seconds: f64,
-    /// Bytes read and written so far by this process.
+    /// Bytes that this process has read so far.
     pub read: u64,
-    /// See `read`.
+    /// Bytes that this process has written so far.
     pub written: u64,
-    /// Bytes of files for what does not fit in memory.
+    /// Bytes of scratch files, for data that does not fit in memory.
     pub disk: u64,
-    /// What the process has in memory, where the system tells.
+    /// Resident memory of the process in bytes, if the system reports it.
     pub resident: Option<u64>,
-    /// What it may have.
+    /// Memory limit in bytes, if one is set.
     pub ceiling: Option<u64>,
 }
 
-/// The state after a pass.
+/// Results of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PassReport {
-    /// How many passes are done.
+    /// Number of passes done.
     pub pass: u32,
-    /// How many may be done at the most.
+    /// Maximum number of passes.
     pub passes: u32,
-    /// Seconds since training began, when this pass was done.
+    /// Seconds of training at the end of this pass.
     pub seconds: f64,
-    /// exp(-sum x log sum_k p(w|k)p(k|d) / N) on the training documents, after this pass. `tbp` takes it on its way
-    /// through the next pass, when the topics have already moved on a little; that of the last pass is exact.
+    /// Perplexity exp(-sum x log sum_k p(w|k)p(k|d) / N) of the training documents after this
+    /// pass. `tbp` computes it during the next pass, when the topics have already moved slightly;
+    /// the value of the last pass is exact.
     pub train_perplexity: f64,
-    /// Topics in use per document: K, but with `tbp` those that the documents have kept.
+    /// Mean number of active topics per document. K for all algorithms but `tbp`.
     pub active_topics: f64,
     /// Documents visited per second in this pass.
     pub documents_per_second: f64,
@@ -142,54 +151,55 @@ pub struct PassReport {
 pub enum Stop {
     /// The perplexity changed by less than the tolerance.
     Converged,
-    /// All passes were done.
+    /// The maximum number of passes was reached.
     Passes,
-    /// The caller asked for it.
+    /// The callback asked to stop.
     Asked,
 }
 
-/// What training gives.
+/// Result of a training.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Trained {
-    /// The topics.
+    /// The trained model.
     pub model: Model,
-    /// theta, D rows of K counts, where it was asked for.
+    /// theta as D rows of K counts, if requested.
     pub theta: Option<Vec<f32>>,
-    /// How it went.
+    /// Statistics of the training.
     pub summary: Summary,
 }
 
-/// How training went.
+/// Statistics of a finished training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Passes done.
+    /// Number of passes done.
     pub passes: u32,
-    /// The training perplexity at the end.
+    /// Training perplexity after the last pass.
     pub train_perplexity: f64,
     /// Seconds of training.
     pub seconds: f64,
-    /// Topics in use per document at the end.
+    /// Mean number of active topics per document after the last pass.
     pub active_topics: f64,
-    /// Bytes of messages or labels that were kept between visits, in memory and in files.
+    /// Bytes of messages or labels kept between passes, in memory and in files.
     pub message_bytes: u64,
-    /// Why it ended.
+    /// Reason why training ended.
     pub stop: Stop,
 }
 
-/// The options of the [table](crate::settings::SETTINGS).
+/// One method per option of the [table](crate::settings::SETTINGS).
 impl Trainer {
     setting_methods!();
 }
 
 impl Trainer {
-    /// Training of `topics` topics with `tbp` and the paper's settings: alpha 2/K, beta 0.01, at most 500 passes.
+    /// Creates a training of `topics` topics with `tbp` and the paper's settings: alpha 2/K, beta
+    /// 0.01, at most 500 passes.
     pub fn new(topics: u32) -> Trainer {
         Trainer::with_settings(Settings { topics: Some(topics), ..Settings::default() })
     }
 
-    /// Training with settings that were read or put together elsewhere.
+    /// Creates a training with these settings.
     pub fn with_settings(settings: Settings) -> Trainer {
         Trainer {
             settings,
@@ -208,79 +218,86 @@ impl Trainer {
         }
     }
 
-    /// The options that were given.
+    /// Returns the options that are set.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// With `tbp`: words that belong to topics. A seed word counts as if it occurred more often, all of that in its topic, in every
-    /// update; see [`seed_weight`](Trainer::seed_weight). phi of the model has only what documents have. Words that the corpus does not
-    /// have are left out ([`Seeds::unknown`] lists them); a topic without any word that it has is an error.
+    /// Sets words that belong to topics; only for `tbp`. In every update, a seed word counts as if
+    /// it occurred more often, with all additional occurrences in its topic; see
+    /// [`seed_weight`](Trainer::seed_weight). phi of the model only counts what the documents
+    /// contain. Seed words that are not in the corpus are ignored ([`Seeds::unknown`] lists them);
+    /// a topic none of whose seed words is in the corpus is an error.
     #[must_use]
     pub fn seeds(self, seeds: Seeds) -> Trainer {
         Trainer { seeds: Some(seeds), ..self }
     }
-    /// The topic (from 0) that each non-zero starts with, documents and words in the corpus's order, instead of a
-    /// random one.
+    /// Sets the initial topic (from 0) of every non-zero, in the order of documents and words in
+    /// the corpus. Without it, initial topics are random.
     #[must_use]
     pub fn start(self, start: Vec<u32>) -> Trainer {
         Trainer { start: Some(start), ..self }
     }
-    /// The order (from 0) in which documents are visited, instead of a random one; for the asynchronous algorithm.
+    /// Sets the order in which documents (from 0) are visited, for the asynchronous algorithms.
+    /// Without it, the order is random.
     #[must_use]
     pub fn order(self, order: Vec<u64>) -> Trainer {
         Trainer { order: Some(order), ..self }
     }
-    /// How many threads to work on; the result does not depend on it, to the bit. `atbp` and `abp` are sequential by their
-    /// definition, and use one.
+    /// Sets the number of threads. The result is bit-identical for any number. `atbp` and `abp` are
+    /// sequential by definition and always use one thread.
     #[must_use]
     pub fn threads(self, threads: usize) -> Trainer {
         Trainer { threads, ..self }
     }
-    /// How many threads it will work on: not more than one where the algorithm is sequential, nor than a few for each core.
+    /// Returns the number of threads that training will use: one if the algorithm is sequential,
+    /// and at most a few per core.
     #[must_use]
     pub fn threads_used(&self) -> usize {
         if self.settings.chosen_algorithm().threads() { threads::started(self.threads) } else { 1 }
     }
-    /// The most memory that the process may have, in bytes: what does not fit goes to files where there is a folder for them.
-    /// Where it cannot be kept that is said before any work.
+    /// Sets the memory limit of the process in bytes. Data that does not fit is kept in files if
+    /// there is a folder for them. Training returns an error before any work if it cannot stay
+    /// within the limit.
     #[must_use]
     pub fn memory(self, bytes: u64) -> Trainer {
         Trainer { memory: Some(bytes), ..self }
     }
-    /// Bytes that the process holds already and that do not belong to the training: they are part of what
-    /// [`memory`](Trainer::memory) allows [default: 0].
+    /// Sets the number of bytes that the process holds already for other purposes. They count
+    /// towards the limit set with [`memory`](Trainer::memory). The default is 0.
     #[must_use]
     pub fn memory_in_use(self, bytes: u64) -> Trainer {
         Trainer { memory_in_use: bytes, ..self }
     }
-    /// Whether to watch the resident size of the whole process, and to keep less in memory where it comes near to what
-    /// [`memory`](Trainer::memory) allows. For programs that do nothing else: what others allocate in the meantime
-    /// would count as the training's [default: false].
+    /// Sets whether to monitor the resident size of the whole process and to keep less in memory
+    /// when it approaches the limit set with [`memory`](Trainer::memory). This is meant for
+    /// programs that do nothing else, since memory allocated elsewhere would count as the
+    /// training's. The default is false.
     #[must_use]
     pub fn guard_process(self, guard: bool) -> Trainer {
         Trainer { guard_process: guard, ..self }
     }
-    /// A folder for what does not fit in memory; that of the checkpoints where not set.
+    /// Sets the folder for data that does not fit in memory. The default is the checkpoint folder.
     #[must_use]
     pub fn scratch(self, folder: PathBuf) -> Trainer {
         Trainer { scratch: Some(folder), ..self }
     }
-    /// A folder for checkpoints: one is written when training is asked to stop and, where that is given, so often. It goes when
-    /// training has ended.
+    /// Sets the folder for checkpoints. A checkpoint is written when training is asked to stop and,
+    /// if `every` is given, at that interval. It is deleted when training has finished.
     #[must_use]
     pub fn checkpoint(self, folder: PathBuf, every: Option<Duration>) -> Trainer {
         Trainer { checkpoint: Some(folder), every, ..self }
     }
-    /// After each of these passes, write the model as it is to `pass-00010.model` and the like in a folder. Training itself
-    /// does not change by it, and the time that it takes is not counted. In the settings of such a model the training
-    /// perplexity is the last that is known, which may be that of the pass before.
+    /// Writes a snapshot of the model after each of these passes, to `pass-00010.model` and so on
+    /// in a folder. Snapshots do not affect training, and the time to write them is not counted.
+    /// The training perplexity in the metadata of a snapshot is the latest known value, which may
+    /// be that of the previous pass.
     #[must_use]
     pub fn snapshots(self, passes: Vec<u32>, folder: PathBuf) -> Trainer {
         Trainer { snapshots: Some((passes, folder)), ..self }
     }
-    /// What to do about a checkpoint that is there. The result of a training that goes on is that of one that was never
-    /// stopped, to the bit.
+    /// Sets what to do if the checkpoint folder already has a checkpoint. A resumed training gives
+    /// the same result as an uninterrupted one, bit by bit.
     #[must_use]
     pub fn resume(self, resume: Resume) -> Trainer {
         Trainer { resume, ..self }
@@ -292,16 +309,18 @@ impl Trainer {
         self.state_kind(self.settings.chosen_algorithm()) != StateKind::Nothing
     }
 
+    /// Returns the compute kernel for the selected instruction set, or the best one for this
+    /// processor.
     fn kernel(&self) -> Result<Kernel> {
         let Some(wanted) = self.settings.instructions else { return Ok(Kernel::best()) };
         Kernel::of(wanted).ok_or_else(|| {
-            Error::unsupported_value("instructions", wanted.name(), "this processor does not have them")
+            Error::unsupported_value("instructions", wanted.name(), "this processor does not support them")
         })
     }
 
-    /// The tolerance where the perplexity is what is given.
+    /// Returns the absolute convergence tolerance at a given perplexity.
     fn tolerance_at(&self, perplexity: f64) -> f64 {
-        // Samples are taken over all passes.
+        // Samples are spread over all passes, so training must not stop early.
         let usual = match self.settings.samples {
             _ if self.settings.chosen_algorithm().capabilities().relative_tolerance => {
                 RELATIVE_TOLERANCE * perplexity
@@ -312,7 +331,7 @@ impl Trainer {
         self.settings.tolerance.unwrap_or(usual)
     }
 
-    /// The seed words by number for a corpus.
+    /// Resolves the seed words to word numbers of a corpus.
     fn seed_words(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<Vec<SeedWord>> {
         let Some(seeds) = &self.seeds else { return Ok(Vec::new()) };
         let most = self.settings.chosen_algorithm().capabilities().max_word_tokens;
@@ -320,7 +339,8 @@ impl Trainer {
         seeds.of_corpus(corpus, self.settings.topic_count(), word_tokens, limits)
     }
 
-    /// Trains. `callback` is told of progress and of every pass, on the caller's thread, and may ask to stop.
+    /// Trains a model. `callback` receives progress and the result of every pass on the caller's
+    /// thread, and may ask to stop.
     pub fn train(
         &self,
         corpus: &Corpus,
@@ -329,7 +349,7 @@ impl Trainer {
         self.train_with(corpus, &mut callback, &mut Solo, false)
     }
 
-    /// Trains and gives theta too: D x K numbers.
+    /// Trains a model and returns theta as well: D x K numbers.
     pub fn train_with_theta(
         &self,
         corpus: &Corpus,
@@ -339,14 +359,14 @@ impl Trainer {
             return Err(Error::unsupported_value(
                 "algorithm",
                 self.settings.chosen_algorithm().name(),
-                "it does not keep theta",
+                "it does not keep the topics of documents",
             )
-            .with_remedy("train without theta, and infer the topics of documents with the model"));
+            .with_remedy("train without theta and infer the topics of documents with the model"));
         }
         self.train_with(corpus, &mut callback, &mut Solo, true)
     }
 
-    /// Trains and writes the model to a file, without having it in memory in that form.
+    /// Trains a model and writes it to a file, without holding it in memory in its final form.
     pub fn train_to(
         &self,
         corpus: &Corpus,
@@ -356,7 +376,7 @@ impl Trainer {
         self.prepare(corpus)?.train_to(file, callback)
     }
 
-    /// Trains to a model in memory, as one of several ranks.
+    /// Trains a model in memory, as one of several ranks.
     fn train_with<'a>(
         &self,
         corpus: &Corpus,
@@ -371,32 +391,34 @@ impl Trainer {
         training.into_model(keep_theta, &referee)
     }
 
-    /// Returns what [`train_to`](Trainer::train_to) would take, without doing it.
+    /// Returns the memory and disk space that [`train_to`](Trainer::train_to) would take, without
+    /// training.
     pub fn plan(&self, corpus: &Corpus) -> Result<Plan> {
         Ok(self.prepare(corpus)?.plan)
     }
 
-    /// Checks the settings and plans the memory of a training to a file. Training itself starts with
-    /// [`PlannedTraining::train_to`].
+    /// Checks the settings and plans the memory of a training to a file. Training itself starts
+    /// with [`PlannedTraining::train_to`].
     pub fn prepare<'a>(&'a self, corpus: &'a Corpus) -> Result<PlannedTraining<'a>> {
         PlannedTraining::new(self, corpus, false)
     }
 
-    /// Number of pieces in a step.
+    /// Returns the number of pieces in a step.
     fn step_pieces(&self) -> u64 {
         self.settings.step.unwrap_or(1)
     }
 
-    /// How many non-zeros a piece has with `tbp`.
-    fn small_size(shape: Shape) -> u64 {
+    /// Returns the number of non-zeros per piece for `tbp`.
+    fn tbp_piece_nonzeros(shape: Shape) -> u64 {
         (shape.nonzeros / 32).clamp(1, 1 << 17)
     }
 
-    /// Into which pieces the corpus is cut, where the algorithm renews the topics after each. A rule of the corpus alone:
-    /// the pieces are part of the result. In one piece all messages would change at once and swing back at the next pass;
-    /// with ten or more they settle.
-    fn update_size(algorithm: Algorithm, shape: Shape) -> Option<u64> {
-        algorithm.capabilities().updates_per_piece.then(|| Trainer::small_size(shape))
+    /// Returns the number of non-zeros per piece, if the algorithm updates the topics after every
+    /// piece. It depends on the corpus alone because the division into pieces affects the result.
+    /// In a single piece all messages would change at once and oscillate from pass to pass; with
+    /// ten or more pieces they converge.
+    fn piece_nonzeros(algorithm: Algorithm, shape: Shape) -> Option<u64> {
+        algorithm.capabilities().updates_per_piece.then(|| Trainer::tbp_piece_nonzeros(shape))
     }
 }
 
@@ -405,19 +427,19 @@ impl Trainer {
 pub struct PlannedTraining<'a> {
     trainer: &'a Trainer,
     corpus: &'a Corpus,
-    checked: Checked,
+    checked: CheckedSettings,
     pieces: usize,
     plan: Plan,
-    /// Whether the model is wanted in memory.
+    /// Whether the result is a model in memory rather than a file.
     model: bool,
 }
 
 impl<'a> PlannedTraining<'a> {
     fn new(trainer: &'a Trainer, corpus: &'a Corpus, model: bool) -> Result<PlannedTraining<'a>> {
         let checked = trainer.check_settings(corpus)?;
-        let needs = trainer.needs(corpus, &checked.word_tokens, trainer.result_kind(model))?;
-        let plan = Plan::new(&needs, trainer.settings.topic_count(), trainer.memory)?;
-        Ok(PlannedTraining { trainer, corpus, checked, pieces: needs.sizes.pieces as usize, plan, model })
+        let input = trainer.plan_input(corpus, &checked.word_tokens, trainer.result_kind(model))?;
+        let plan = Plan::new(&input, trainer.settings.topic_count(), trainer.memory)?;
+        Ok(PlannedTraining { trainer, corpus, checked, pieces: input.sizes.pieces as usize, plan, model })
     }
 
     /// Returns the memory and disk space that the training will take.
@@ -434,10 +456,12 @@ impl<'a> PlannedTraining<'a> {
         self.into_file(file.as_ref(), &mut callback, None)
     }
 
-    /// Trains, calls `each` with the topics of every document in the order of the corpus, and writes the model to a file. The
-    /// topics are those of the last pass; nothing is inferred again.
+    /// Trains a model, calls `each` with the topics of every document in the order of the corpus,
+    /// and writes the model to a file. The topics are those of the last pass; nothing is inferred
+    /// again.
     ///
-    /// Some algorithms keep nothing of a document ([`Trainer::keeps_theta`]); then `each` is not called.
+    /// Some algorithms keep no state of documents ([`Trainer::keeps_theta`]); with those, `each` is
+    /// not called.
     pub fn train_to_with_documents(
         self,
         file: impl AsRef<Path>,
@@ -463,7 +487,7 @@ impl<'a> PlannedTraining<'a> {
     }
 }
 
-/// Receives the topics of a document.
+/// Callback that receives the topics of a document.
 type EachMixture<'a> = dyn FnMut(&Mixture<'_>) -> Result<()> + 'a;
 
 #[cfg(test)]
@@ -480,7 +504,8 @@ mod tests {
         Corpus::open(&path).unwrap()
     }
 
-    /// Two ranks that exchange verdicts and sums give the model of one, and stop together.
+    /// Two ranks that exchange verdicts and sums produce the model of a single rank and stop
+    /// together.
     #[test]
     fn ranks_agree_on_every_step() {
         let corpus = corpus();
@@ -515,7 +540,7 @@ mod tests {
         }
     }
 
-    /// A model does not depend on the processor it was trained on.
+    /// A model does not depend on the instruction set it was trained with.
     #[test]
     fn instruction_sets_do_not_change_a_bit() {
         let settings = Synth { documents: 800, words: 300, topics: 5, mean_length: 30.0, ..Synth::default() };

@@ -1,4 +1,7 @@
-//! How far a training is: what a checkpoint says of it besides the state of the algorithm and the documents.
+//! Position of a training: its progress as stored in a checkpoint, besides the state of the
+//! algorithm and of the documents.
+//!
+//! The file format is in `checkpoint`. Start reading at [`TrainingPosition`].
 
 use serde::{Deserialize, Serialize};
 
@@ -6,78 +9,78 @@ use super::Trainer;
 use crate::algorithms::WarmUpStage;
 use crate::store::Selection;
 
-/// When a pass began and ended, in seconds of training, and what came out.
+/// Start and end of a pass in seconds of training, and its result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct PassTiming {
     pub(super) began: f64,
     pub(super) ended: f64,
-    /// Topics in use per document after the pass.
+    /// Mean number of active topics per document after the pass.
     pub(super) active_topics: f64,
 }
 
 impl PassTiming {
-    /// A pass that begins now.
+    /// Creates the timing of a pass that starts now.
     pub(super) fn starting(now: f64) -> PassTiming {
         PassTiming { began: now, ended: now, active_topics: 0.0 }
     }
 }
 
-/// alpha and beta as they were learned.
+/// Learned alpha and beta.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct LearnedPriors {
     pub(super) alpha: Vec<f32>,
     pub(super) beta: f32,
 }
 
-/// How far a training is.
+/// Progress of a training.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Position {
-    /// Stages of the warm-up that are done.
+pub(super) struct TrainingPosition {
+    /// Number of finished warm-up stages.
     pub(super) stage: usize,
-    /// Repeats of the current stage that are done.
+    /// Number of finished repeats of the current stage.
     pub(super) repeat: u32,
-    /// Passes over the whole corpus that are done.
+    /// Number of finished passes over the whole corpus.
     pub(super) pass: u32,
-    /// The pass to end with.
+    /// Number of the last pass.
     pub(super) last: u32,
     /// Whether the final refinement has begun.
     pub(super) refining: bool,
     pub(super) converged: bool,
-    /// The next visit of the pass.
+    /// Number of the next visit in the current pass.
     pub(super) visit: usize,
-    /// Log-likelihood of the visits before, where the algorithm knows it.
+    /// Log-likelihood of the previous visits of the pass, if the algorithm knows it.
     pub(super) log_likelihood: Option<f64>,
-    /// Topics in use in this pass so far, summed over the documents that use any.
+    /// Number of active topics in this pass so far, summed over the documents that use any.
     pub(super) topics_in_use: u64,
-    /// Documents of this pass so far that use any topic.
+    /// Number of documents in this pass so far that use any topic.
     pub(super) documents_in_use: u64,
-    /// Documents visited in this pass so far.
+    /// Number of documents visited in this pass so far.
     pub(super) documents: u64,
-    /// (pass, training perplexity).
+    /// Training perplexity by pass: (pass, perplexity).
     pub(super) history: Vec<(u32, f64)>,
     pub(super) timings: Vec<PassTiming>,
     /// Seconds of training.
     pub(super) seconds: f64,
-    /// Bytes of messages or labels, of this pass so far.
+    /// Bytes of messages or labels in this pass so far.
     pub(super) pass_message_bytes: u64,
     /// Bytes of messages or labels after the last pass.
     pub(super) message_bytes: u64,
     pub(super) learned: Option<LearnedPriors>,
 }
 
-impl Position {
-    /// The beginning of a training of at most `passes` passes.
-    pub(super) fn start(passes: u32) -> Position {
-        Position { last: passes, log_likelihood: Some(0.0), ..Position::default() }
+impl TrainingPosition {
+    /// Returns the position at the start of a training of at most `passes` passes.
+    pub(super) fn start(passes: u32) -> TrainingPosition {
+        TrainingPosition { last: passes, log_likelihood: Some(0.0), ..TrainingPosition::default() }
     }
 
-    /// Resets what is counted within a pass.
+    /// Resets the counters of a pass.
     pub(super) fn begin_pass(&mut self) {
         (self.topics_in_use, self.documents_in_use, self.documents) = (0, 0, 0);
         self.log_likelihood = Some(0.0);
     }
 
-    /// Notes that a pass of a warm-up stage is done.
+    /// Counts a finished pass of a warm-up stage with this number of repeats.
     pub(super) fn end_stage_pass(&mut self, repeats: u32) {
         self.repeat += 1;
         if self.repeat == repeats {
@@ -85,7 +88,8 @@ impl Position {
         }
     }
 
-    /// Topics in use per document in the pass; all of them where the algorithm does not count.
+    /// Returns the mean number of active topics per document in the pass; all topics if the
+    /// algorithm does not count them.
     pub(super) fn active_topics(&self, topics: u32) -> f64 {
         match self.documents_in_use {
             0 => f64::from(topics),
@@ -93,8 +97,9 @@ impl Position {
         }
     }
 
-    /// Whether a training can be there: asked of what a file says.
-    pub(super) fn possible(
+    /// Returns whether a training can be in this position. Used to validate a position read from a
+    /// file.
+    pub(super) fn is_possible(
         &self,
         trainer: &Trainer,
         stages: &[WarmUpStage],

@@ -1,4 +1,8 @@
-//! What a training begins with: checked and planned settings, folders, the start of the documents or a checkpoint to resume.
+//! Preparation of a training: folders, the initial state of the documents, or a checkpoint to
+//! resume.
+//!
+//! Settings have been checked and planned before (`check`, `plan`); the loop follows in `run`.
+//! Start reading at [`Training::new`].
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -6,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::check::Checked;
-use super::checkpoint::{self, Folder, Identity};
+use super::check::CheckedSettings;
+use super::checkpoint::{self, CheckpointFolder, Identity};
 use super::plan::Plan;
-use super::position::Position;
+use super::position::TrainingPosition;
 use super::run::Training;
 use super::{PlannedTraining, Resume, Stop, Trainer};
 use crate::algorithms::piece::StateKind;
@@ -24,32 +28,32 @@ use crate::random::{Purpose, Random};
 use crate::sections::SectionReader;
 use crate::settings::{Algorithm, Exclude};
 use crate::simd::flat_mut;
-use crate::store::{self, BlockVisit, Order, Selection, Store, StoreBudget};
+use crate::store::{self, BlockVisit, Selection, Store, StoreBudget, VisitOrder};
 use crate::threads::Threads;
 use crate::topics::{Topics, heavy_words};
 
-/// A training whose folders are known, but that has nothing in memory yet.
-struct Prepared<'a> {
+/// A training whose folders are known but that holds nothing in memory yet.
+struct PreparedTraining<'a> {
     trainer: &'a Trainer,
     corpus: &'a Corpus,
-    /// Tokens of every word, those that seed words add included.
+    /// Number of tokens of every word, including those added by seed words.
     word_tokens: Vec<u64>,
     plan: Plan,
     pieces: usize,
-    folder: Option<Folder>,
-    /// Where scratch files are.
+    folder: Option<CheckpointFolder>,
+    /// Folder of the scratch files.
     scratch: Option<PathBuf>,
-    order: Option<Order>,
+    order: Option<VisitOrder>,
 }
 
 impl<'a> Training<'a> {
     /// Starts a training or resumes it from a checkpoint.
     pub(super) fn new(planned: PlannedTraining<'a>, threads: &Arc<Threads>) -> Result<Training<'a>> {
         let PlannedTraining { trainer, corpus, checked, pieces, plan, model } = planned;
-        let Checked { word_tokens, seeds } = checked;
+        let CheckedSettings { word_tokens, seeds } = checked;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
-        let mut prepared = Prepared {
+        let mut prepared = PreparedTraining {
             trainer,
             corpus,
             word_tokens,
@@ -57,7 +61,7 @@ impl<'a> Training<'a> {
             pieces,
             folder,
             scratch: trainer.scratch_folder(),
-            order: trainer.visits(corpus),
+            order: trainer.document_order(corpus),
         };
         let mut topics = prepared.topics()?;
         let saved = match trainer.checkpoint.as_deref() {
@@ -69,7 +73,11 @@ impl<'a> Training<'a> {
                 let (store, position, rest) = prepared.resume(path, &mut topics)?;
                 (store, position, Some(rest))
             }
-            None => (prepared.fresh(&mut topics)?, Position::start(trainer.settings.max_passes()), None),
+            None => (
+                prepared.new_store(&mut topics)?,
+                TrainingPosition::start(trainer.settings.max_passes()),
+                None,
+            ),
         };
         let setup = Setup {
             kernel,
@@ -86,7 +94,7 @@ impl<'a> Training<'a> {
             Some(mut rest) => {
                 updater.restore(&mut topics, &mut rest)?;
                 rest.end()?;
-                store.restored();
+                store.checkpoint_restored();
             }
             None => trainer.load_start(&mut topics, updater.as_mut(), &mut store)?,
         }
@@ -112,8 +120,8 @@ impl<'a> Training<'a> {
     }
 }
 
-impl<'a> Prepared<'a> {
-    /// Topics without a token.
+impl<'a> PreparedTraining<'a> {
+    /// Creates topics with all counts zero.
     fn topics(&self) -> Result<Topics> {
         let (words, count) = (self.corpus.shape().words, self.trainer.settings.topic_count());
         let (alpha, beta) = (self.trainer.alphas(), self.trainer.settings.beta_value() as f32);
@@ -124,10 +132,11 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The store of the documents, with nothing in it.
+    /// Creates the store of the documents. Nothing is loaded yet.
     fn store(&self) -> Store<'a> {
         let trainer = self.trainer;
-        // Documents in an order of the user's own must all stay: they are visited again and again.
+        // With a user-defined order, documents are visited in any sequence, so they must all stay
+        // in memory.
         let bound = trainer.order.is_none();
         let on_disk = trainer.settings.chosen_algorithm().capabilities().disk;
         let budget = StoreBudget {
@@ -138,13 +147,13 @@ impl<'a> Prepared<'a> {
             margin: self.plan.piece,
         };
         let algorithm = trainer.settings.chosen_algorithm();
-        let size = Trainer::update_size(algorithm, self.corpus.shape());
+        let size = Trainer::piece_nonzeros(algorithm, self.corpus.shape());
         let state = trainer.state_kind(algorithm);
         Store::new(self.corpus, trainer.settings.topic_count(), size, state, budget)
     }
 
-    /// A training that starts.
-    fn fresh(&self, topics: &mut Topics) -> Result<Store<'a>> {
+    /// Creates the store of a new training, with initial topics.
+    fn new_store(&self, topics: &mut Topics) -> Result<Store<'a>> {
         if let Some(folder) = &self.scratch {
             store::clear(folder);
         }
@@ -152,27 +161,32 @@ impl<'a> Prepared<'a> {
         let capabilities = self.trainer.settings.chosen_algorithm().capabilities();
         let own_start = capabilities.own_start && self.trainer.start.is_none();
         if capabilities.shared_phi && !own_start {
-            self.trainer.scatter(topics, &mut store, &self.word_tokens)?;
+            self.trainer.initialize_counts(topics, &mut store, &self.word_tokens)?;
         }
         Ok(store)
     }
 
-    /// A training that continues from the checkpoint in a folder. What the algorithm has saved is still to be read.
-    fn resume(&mut self, path: &Path, topics: &mut Topics) -> Result<(Store<'a>, Position, SectionReader)> {
+    /// Opens the checkpoint in a folder. The sections of the algorithm remain to be read from the
+    /// returned reader.
+    fn resume(
+        &mut self,
+        path: &Path,
+        topics: &mut Topics,
+    ) -> Result<(Store<'a>, TrainingPosition, SectionReader)> {
         let trainer = self.trainer;
-        let opened = checkpoint::open::<Position>(path, &trainer.identity(self.corpus), self.pieces)?;
+        let opened = checkpoint::open::<TrainingPosition>(path, &trainer.identity(self.corpus), self.pieces)?;
         if trainer.scratch.is_none() {
             self.scratch = opened.scratch.clone().or(self.scratch.take());
         } else if opened.scratch != self.scratch {
-            return Err(elsewhere(path, opened.scratch, self.scratch.take()));
+            return Err(scratch_mismatch(path, opened.scratch, self.scratch.take()));
         }
         let mut store = self.store();
         let position = opened.position;
         let schedule =
             trainer.settings.chosen_algorithm().schedule(trainer.schedule_input(self.corpus, store.pieces()));
         let visits = self.order.as_ref().map_or(Selection::ALL, Selection::Order);
-        if !position.possible(trainer, schedule.warm_up(), visits, store.pieces()) {
-            return Err(opened.rest.damaged("it says that it is where no training can be"));
+        if !position.is_possible(trainer, schedule.warm_up(), visits, store.pieces()) {
+            return Err(opened.rest.damaged("its training position is not possible"));
         }
         if let Some(learned) = &position.learned {
             topics.set_priors(&learned.alpha, learned.beta);
@@ -182,8 +196,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Returns the error that the files of a checkpoint are not in the scratch folder of this training.
-fn elsewhere(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<PathBuf>) -> Error {
+/// Returns the error for a checkpoint whose files are not in the scratch folder of this training.
+fn scratch_mismatch(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<PathBuf>) -> Error {
     let shown = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
     Error::CheckpointMismatch {
         path: checkpoint.to_path_buf(),
@@ -194,7 +208,7 @@ fn elsewhere(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<PathBuf>)
 }
 
 impl Trainer {
-    /// What the schedule of the training is made for.
+    /// Returns the input for the pass schedule.
     fn schedule_input(&self, corpus: &Corpus, pieces: usize) -> ScheduleInput {
         ScheduleInput {
             pieces: pieces as u64,
@@ -206,13 +220,13 @@ impl Trainer {
         }
     }
 
-    /// What is kept of documents between two visits.
+    /// Returns the kind of state kept per document between visits.
     pub(super) fn state_kind(&self, algorithm: Algorithm) -> StateKind {
         let capabilities = algorithm.capabilities();
         capabilities.stateless.filter(|_| self.settings.is_stateless()).unwrap_or(capabilities.state)
     }
 
-    /// Gives documents the start that the user has given, where the algorithm keeps phi in a form of its own.
+    /// Loads the initial topics set by the user, if the algorithm keeps phi in a format of its own.
     fn load_start(
         &self,
         topics: &mut Topics,
@@ -224,7 +238,10 @@ impl Trainer {
         else {
             return Ok(());
         };
-        store.start(start, self.settings.active.unwrap_or_default().most(self.settings.topic_count()))?;
+        store.initialize_messages(
+            start,
+            self.settings.active.unwrap_or_default().max_topics(self.settings.topic_count()),
+        )?;
         store.visit(Selection::ALL, 0, false, |_, mut view| {
             view.kind = PassKind::Load;
             updater.piece(topics, view).map_err(|(d, bad)| bad.in_document(d, "the start"))?;
@@ -233,11 +250,13 @@ impl Trainer {
         Ok(())
     }
 
+    /// Returns the initial alpha of every topic.
     pub(super) fn alphas(&self) -> Vec<f32> {
         vec![self.settings.alpha_value() as f32; self.settings.topic_count() as usize]
     }
 
-    /// Where files go, where they may: with the checkpoints, or in a folder of this training's own in that of the user.
+    /// Returns the folder for scratch files, if there is one: the checkpoint folder, or a folder
+    /// for this training inside the user's scratch folder.
     fn scratch_folder(&self) -> Option<PathBuf> {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         match (&self.scratch, &self.checkpoint) {
@@ -257,9 +276,9 @@ impl Trainer {
         }
     }
 
-    /// The folder of checkpoints, made sure of: what is in it is to be continued, or thrown away, or there is nothing.
-    fn folder(&self, path: &Path) -> Result<Folder> {
-        let folder = Folder::open(path)?;
+    /// Opens the checkpoint folder and checks or clears its contents according to [`Resume`].
+    fn folder(&self, path: &Path) -> Result<CheckpointFolder> {
+        let folder = CheckpointFolder::open(path)?;
         let there = checkpoint::exists(path)?;
         if there && self.resume == Resume::No {
             return Err(Error::CheckpointExists { path: path.to_path_buf() });
@@ -273,8 +292,8 @@ impl Trainer {
         Ok(folder)
     }
 
-    /// Every setting that the result depends on. A key is the name of a parameter, or a phrase for something else, which may
-    /// refer to parameters as templates do.
+    /// Returns every setting that the result depends on. A key is the name of a parameter or a
+    /// phrase for something else, which may refer to parameters as templates do.
     pub(super) fn identity(&self, corpus: &Corpus) -> Identity {
         let mut all = Identity::new();
         let mut add = |name: &str, value: serde_json::Value| all.push((name.into(), value));
@@ -285,7 +304,7 @@ impl Trainer {
         };
         add("corpus checksum", corpus.fingerprint().into());
         for (name, value) in self.settings.identity() {
-            // Its default depends on the number of topics.
+            // The default of alpha depends on the number of topics.
             let value = if name == "alpha" { self.settings.alpha_value().into() } else { value };
             add(name, value);
         }
@@ -297,10 +316,10 @@ impl Trainer {
         all
     }
 
-    /// The configuration of `tbp`, within a plan.
-    fn tbp_config(&self, prepared: &Prepared<'_>, seeds: Vec<SeedWord>) -> TbpConfig {
+    /// Returns the configuration of `tbp` within the memory plan.
+    fn tbp_config(&self, prepared: &PreparedTraining<'_>, seeds: Vec<SeedWord>) -> TbpConfig {
         let plan = &prepared.plan;
-        // Two copies of phi are needed where nothing is kept of documents.
+        // Two copies of phi are needed if no document state is kept.
         let copies = if self.settings.is_stateless() { 2 } else { 1 };
         let on_disk = plan.phi_on_disk > 0;
         TbpConfig {
@@ -318,13 +337,18 @@ impl Trainer {
         }
     }
 
-    /// The start: each non-zero gives all its tokens to one topic.
-    fn scatter(&self, topics: &mut Topics, store: &mut Store<'_>, word_tokens: &[u64]) -> Result<()> {
+    /// Sets the initial counts: all tokens of a non-zero are assigned to one topic.
+    fn initialize_counts(
+        &self,
+        topics: &mut Topics,
+        store: &mut Store<'_>,
+        word_tokens: &[u64],
+    ) -> Result<()> {
         let mut given = self.start.as_deref().unwrap_or_default().iter();
         let row = || vec![0f64; self.settings.topic_count() as usize];
         let mut heavy: HashMap<u32, Vec<f64>> = heavy_words(word_tokens).map(|w| (w, row())).collect();
-        store.scatter(|d, document, labels| {
-            let mut random = Random::new(self.settings.seed_value(), Purpose::Start, d);
+        store.initialize_state(|d, document, labels| {
+            let mut random = Random::new(self.settings.seed_value(), Purpose::InitialTopic, d);
             for (&w, &x) in document.words.iter().zip(document.counts) {
                 let k = given
                     .next()
@@ -348,15 +372,16 @@ impl Trainer {
         Ok(())
     }
 
-    /// The order of documents: blocks shuffled, and the documents within each, so that a pass can stream from disk.
-    fn visits(&self, corpus: &Corpus) -> Option<Order> {
+    /// Returns the order of documents for algorithms that shuffle: blocks are shuffled, and so are
+    /// the documents within each block, so that a pass can stream from disk.
+    fn document_order(&self, corpus: &Corpus) -> Option<VisitOrder> {
         if !self.settings.chosen_algorithm().capabilities().shuffles {
             return None;
         }
         let Some(order) = &self.order else {
             let mut blocks: Vec<usize> = (0..corpus.blocks()).collect();
             Random::new(self.settings.seed_value(), Purpose::BlockOrder, 0).shuffle(&mut blocks);
-            return Some(Order::Random(blocks, self.settings.seed_value()));
+            return Some(VisitOrder::Random(blocks, self.settings.seed_value()));
         };
         let mut firsts = vec![0u64];
         firsts.extend((0..corpus.blocks()).scan(0u64, |sum, i| {
@@ -372,6 +397,6 @@ impl Trainer {
                 _ => visits.push(BlockVisit { block, documents: vec![within] }),
             }
         }
-        Some(Order::Given(visits))
+        Some(VisitOrder::Given(visits))
     }
 }

@@ -1,30 +1,32 @@
-//! The training loop: passes over the documents, step by step, until all are done, the perplexity has converged or the caller
-//! wants to stop.
+//! The training loop: passes over the documents, step by step, until all passes are done, the
+//! perplexity has converged or the caller asks to stop.
 //!
-//! It runs on the caller's thread; only the phases of an update run on other threads. What a training begins with is in
-//! `prepare`, what follows the last pass in `finish`, and everything about clocks, callbacks and other ranks in `verdict`.
+//! The loop runs on the caller's thread; only the phases of an update use other threads.
+//! Preparation is in `prepare`, the model in `finish`, and everything about clocks, callbacks and
+//! other ranks in `verdict`. The loop does not know update formulas or file formats. Start reading
+//! at [`Training::run`].
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::checkpoint::Folder;
+use super::checkpoint::CheckpointFolder;
 use super::plan::Plan;
-use super::position::{PassTiming, Position};
+use super::position::{PassTiming, TrainingPosition};
 use super::verdict::{PieceSum, Referee, Verdict};
 use super::{Event, PassReport, Stop, Trainer, TrainingProgress};
 use crate::algorithms::{PassKind, Schedule, Updater, WarmUpStage};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::priors;
-use crate::settings::LEAST_PASSES;
-use crate::store::{Order, Selection, Store};
+use crate::settings::MIN_PASSES;
+use crate::store::{Selection, Store, VisitOrder};
 use crate::topics::Topics;
 
 /// Shortest time between two checkpoints that are only written to free disk space.
-const CROWDED: Duration = Duration::from_secs(30);
+const SPACE_CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A training under way.
+/// A running training.
 pub(super) struct Training<'a> {
     pub(super) trainer: &'a Trainer,
     pub(super) corpus: &'a Corpus,
@@ -32,25 +34,25 @@ pub(super) struct Training<'a> {
     pub(super) updater: Box<dyn Updater>,
     pub(super) schedule: Box<dyn Schedule>,
     pub(super) store: Store<'a>,
-    pub(super) order: Option<Order>,
-    pub(super) position: Position,
+    pub(super) order: Option<VisitOrder>,
+    pub(super) position: TrainingPosition,
     pub(super) stop: Stop,
     pub(super) plan: Plan,
-    pub(super) folder: Option<Folder>,
-    /// Where scratch files are.
+    pub(super) folder: Option<CheckpointFolder>,
+    /// Folder of the scratch files.
     pub(super) scratch: Option<PathBuf>,
-    /// Whether it continues a checkpoint.
+    /// Whether the training was resumed from a checkpoint.
     pub(super) resumed: bool,
-    /// Whether the model is wanted in memory.
+    /// Whether the result is a model in memory rather than a file.
     pub(super) model: bool,
 }
 
 impl Training<'_> {
-    /// Makes all passes that are left.
+    /// Runs all remaining passes.
     pub(super) fn run(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         referee.start(self.position.seconds);
         if self.resumed {
-            // Whether to stop is asked again soon.
+            // A request to stop is ignored here; the callback is asked again soon.
             let _ = referee.report(Event::Resumed(self.position.pass));
         }
         while self.stage().is_some() || (self.position.pass < self.position.last && self.stop != Stop::Asked)
@@ -66,7 +68,7 @@ impl Training<'_> {
                     Verdict::Failed => return Err(Error::Interrupted),
                 }
             }
-            // A caller who wants a file, and stops, wants to resume later.
+            // A caller who trains to a file and stops will resume later.
             if left == Verdict::Stop || (self.stop == Stop::Asked && !self.model) {
                 return Err(self.interrupted(referee));
             }
@@ -77,12 +79,12 @@ impl Training<'_> {
         self.final_perplexity(referee)
     }
 
-    /// The stage of the warm-up, where that is not over.
+    /// Returns the current warm-up stage; `None` after the warm-up.
     fn stage(&self) -> Option<WarmUpStage> {
         self.schedule.warm_up().get(self.position.stage).copied()
     }
 
-    /// The kind of the pass under way.
+    /// Returns the kind of the current pass.
     fn kind(&mut self) -> PassKind {
         if self.stage().is_some() {
             return PassKind::WarmUp;
@@ -93,7 +95,7 @@ impl Training<'_> {
         self.schedule.kind(position.pass, position.last, position.refining)
     }
 
-    /// Makes a pass, or what is left of it. Returns why it was left.
+    /// Runs a pass or the rest of it. Returns the verdict that ended it.
     fn pass(&mut self, referee: &mut Referee<'_>) -> Result<Verdict> {
         let (kind, stage) = (self.kind(), self.stage());
         if self.position.visit == 0 {
@@ -111,7 +113,7 @@ impl Training<'_> {
         let (traffic, documents) = (store.traffic(), self.corpus.shape().documents);
         let documents_total = documents / stage.map_or(1, |stage| stage.every);
         let (visits, step) = (selection.visits(store.pieces()), trainer.step_pieces());
-        let work = Work::new(schedule.warm_up(), store.pieces(), position, selection);
+        let work = WorkEstimate::new(schedule.warm_up(), store.pieces(), position, selection);
         let (mut verdict, mut sums): (Verdict, Vec<PieceSum>) = (Verdict::Continue, Vec::new());
         let stopped = store.visit(selection, position.visit, true, |visit, mut view| {
             (view.kind, view.first) = (kind, visit == 0);
@@ -121,7 +123,7 @@ impl Training<'_> {
             let stats = match updater.piece(topics, view) {
                 Ok(stats) => stats,
                 Err((d, bad)) => {
-                    // The others are told; what is wrong here counts.
+                    // The other ranks are notified; the error of this rank takes precedence.
                     let _ = referee.agree(Verdict::Failed, &[], &mut None);
                     return Err(bad.in_document(d, "training"));
                 }
@@ -152,19 +154,20 @@ impl Training<'_> {
         Ok(verdict)
     }
 
-    /// Notes that a pass is done, and does what comes between two passes. Returns this rank's verdict.
+    /// Finishes a pass and does the work between two passes. Returns this rank's verdict.
     fn after_pass(&mut self, referee: &mut Referee<'_>) -> Result<Verdict> {
         let mut asked = false;
         if let Some(stage) = self.stage() {
             self.position.end_stage_pass(stage.repeats);
         } else {
             asked = self.end_pass(referee)?;
-            self.learn()?;
+            self.learn_priors()?;
             self.snapshot(referee)?;
         }
-        // Files that only an old checkpoint needs would take more disk than was planned.
+        // Files that only an old checkpoint needs would exceed the planned disk space.
         let phi = self.plan.phi.saturating_add(self.plan.phi_on_disk);
-        let crowded = referee.checkpoint_older_than(CROWDED) && self.store.crowded(phi);
+        let crowded = referee.checkpoint_older_than(SPACE_CHECKPOINT_INTERVAL)
+            && self.store.checkpoint_frees_space(phi);
         Ok(if asked {
             Verdict::Stop
         } else if crowded || referee.checkpoint_due() {
@@ -174,8 +177,8 @@ impl Training<'_> {
         })
     }
 
-    /// Ends a pass over the whole corpus: its perplexity, and whether training has converged. Returns whether the caller asked
-    /// to stop.
+    /// Finishes a pass over the whole corpus: computes its perplexity and checks convergence.
+    /// Returns whether the caller asked to stop.
     fn end_pass(&mut self, referee: &mut Referee<'_>) -> Result<bool> {
         self.updater.end(&mut self.topics)?;
         let capabilities = self.trainer.settings.chosen_algorithm().capabilities();
@@ -186,7 +189,8 @@ impl Training<'_> {
             (timing.ended, timing.active_topics) = (referee.seconds(), active);
         }
         position.message_bytes = self.store.message_bytes();
-        // An algorithm that gets the log-likelihood on the way gets that of the state it began with: report one pass later.
+        // Algorithms that compute the log-likelihood during a pass get its value at the beginning
+        // of the pass. It is reported one pass later.
         let pass = position.pass;
         let (of_pass, log_likelihood) = match position.log_likelihood {
             Some(sum) if capabilities.current_likelihood => (pass, sum),
@@ -196,10 +200,10 @@ impl Training<'_> {
         if of_pass == 0 {
             return Ok(false);
         }
-        let (asked, converged) = self.note(of_pass, self.perplexity(log_likelihood), referee);
+        let (asked, converged) = self.record_perplexity(of_pass, self.perplexity(log_likelihood), referee);
         if converged && !self.position.refining {
             self.stop = Stop::Converged;
-            // What was begun comes to its end before the refinement.
+            // A period of over-relaxed passes is completed before the refinement.
             let more = self.schedule.passes_until_plain(pass) + self.schedule.refine_passes();
             self.position.last = self.position.last.min(pass + more);
             self.position.converged = true;
@@ -207,14 +211,14 @@ impl Training<'_> {
         Ok(asked)
     }
 
-    /// After the last pass: its perplexity, where that is not known yet.
+    /// Computes the perplexity after the last pass, unless it is known already.
     fn final_perplexity(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         let pass = self.position.pass;
         if self.position.history.last().map(|&(p, _)| p) == Some(pass) {
             return Ok(());
         }
         let Some(sum) = self.final_log_likelihood(referee)? else { return Err(self.interrupted(referee)) };
-        let (asked, converged) = self.note(pass, self.perplexity(sum), referee);
+        let (asked, converged) = self.record_perplexity(pass, self.perplexity(sum), referee);
         let own = if asked { Verdict::Stop } else { Verdict::Continue };
         let asked = referee.agree(own, &[], &mut None)? >= Verdict::Stop;
         self.position.converged |= converged;
@@ -231,9 +235,14 @@ impl Training<'_> {
         Ok(())
     }
 
-    /// Notes the perplexity of a pass and reports it. Returns whether the caller asked to stop, and whether training has
-    /// converged.
-    fn note(&mut self, pass: u32, train_perplexity: f64, referee: &mut Referee<'_>) -> (bool, bool) {
+    /// Records and reports the perplexity of a pass. Returns whether the caller asked to stop, and
+    /// whether training has converged.
+    fn record_perplexity(
+        &mut self,
+        pass: u32,
+        train_perplexity: f64,
+        referee: &mut Referee<'_>,
+    ) -> (bool, bool) {
         self.position.history.push((pass, train_perplexity));
         let timing = self.position.timings.get(pass as usize - 1).copied().unwrap_or_default();
         let seconds = (timing.ended - timing.began).max(1e-9);
@@ -249,13 +258,17 @@ impl Training<'_> {
         (asked, self.converged(pass, train_perplexity))
     }
 
-    /// Whether the perplexity has changed by less than the tolerance.
+    /// Returns whether the perplexity has changed by less than the tolerance.
     fn converged(&self, pass: u32, train_perplexity: f64) -> bool {
         let history = &self.position.history;
-        // Where messages are quantized at random a pass may stand still by chance: some passes are compared with as many before,
-        // and with the same over-relaxation.
-        let round =
-            if self.trainer.settings.chosen_algorithm().capabilities().noisy { priors::EVERY } else { 1 };
+        // If messages are quantized at random, the perplexity may hardly change in a pass by
+        // chance. Rounds of several passes are compared with the round before, at the same
+        // over-relaxation.
+        let round = if self.trainer.settings.chosen_algorithm().capabilities().noisy {
+            priors::PASS_INTERVAL
+        } else {
+            1
+        };
         let back = |rounds: usize| {
             let at = history.len().checked_sub(1 + rounds * round as usize)?;
             Some(history[at].1)
@@ -264,17 +277,17 @@ impl Training<'_> {
         let still = |from: usize| {
             back(from).zip(back(from + 1)).is_some_and(|(now, before)| (before - now).abs() < least)
         };
-        // Learned priors move on when the rest stands still, and may hide that it moves.
+        // Learned priors keep changing after the rest has converged, and may hide other changes.
         let rounds = match (round, self.trainer.settings.optimizes()) {
             (1, _) => 1,
             (_, false) => 2,
             (_, true) => 4,
         };
         let converged = (0..rounds).all(still);
-        pass >= LEAST_PASSES && pass.is_multiple_of(round) && converged
+        pass >= MIN_PASSES && pass.is_multiple_of(round) && converged
     }
 
-    /// Writes a checkpoint, where there is a folder for it.
+    /// Writes a checkpoint, if there is a folder for it.
     pub(super) fn save(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let records = self.store.save()?;
@@ -283,13 +296,13 @@ impl Training<'_> {
         let identity = self.trainer.identity(self.corpus);
         let scratch = self.scratch.clone().filter(|path| path != folder.path());
         folder.write(identity, position, scratch, &records, |out| self.updater.save(&self.topics, out))?;
-        self.store.saved(&records);
+        self.store.checkpoint_written(&records);
         referee.checkpoint_written();
         let _ = referee.report(Event::Checkpoint(folder.path()));
         Ok(())
     }
 
-    /// Returns the error that the caller asked to stop, after what was done is in a checkpoint.
+    /// Writes a checkpoint and returns the error for a caller who asked to stop.
     fn interrupted(&mut self, referee: &mut Referee<'_>) -> Error {
         let Some(path) = self.folder.as_ref().map(|folder| folder.path().to_path_buf()) else {
             return Error::Interrupted;
@@ -300,7 +313,7 @@ impl Training<'_> {
         }
     }
 
-    /// `sum x log p(w|d)` of all documents, as topics and documents are now.
+    /// Returns `sum x log p(w|d)` of all documents with the current topics and documents.
     fn log_likelihood(&mut self) -> Result<f64> {
         let Training { updater, topics, store, .. } = self;
         let mut total = 0f64;
@@ -313,7 +326,8 @@ impl Training<'_> {
         Ok(total)
     }
 
-    /// The same after the last pass, with progress; nothing where the caller wants to stop.
+    /// Returns the log-likelihood of all documents after the last pass and reports progress; `None`
+    /// if the caller asked to stop.
     fn final_log_likelihood(&mut self, referee: &mut Referee<'_>) -> Result<Option<f64>> {
         let Training { updater, topics, store, plan, position, trainer, stop, corpus, .. } = self;
         let (traffic, documents_total) = (store.traffic(), corpus.shape().documents);
@@ -328,7 +342,7 @@ impl Training<'_> {
                 let now = referee.progress(&traffic, plan);
                 let progress =
                     TrainingProgress { pass, passes, documents, documents_total, done: 1.0, ..now };
-                // A caller who has asked before waits for this already.
+                // A caller who has asked to stop before is already waiting for this result.
                 asked = referee.report(Event::Progress(&progress)) && *stop != Stop::Asked;
             }
             Ok(if asked { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -338,24 +352,29 @@ impl Training<'_> {
         Ok((verdict < Verdict::Stop).then_some(total))
     }
 
-    /// exp(-log-likelihood per token).
+    /// Returns the perplexity: exp(-log-likelihood per token).
     pub(super) fn perplexity(&self, log_likelihood: f64) -> f64 {
         libm::exp(-log_likelihood / self.corpus.shape().tokens as f64)
     }
 }
 
-/// How much of the work of a training is done, in visits of pieces.
-struct Work {
-    /// Visits before this pass.
+/// Work of a training, in visits of pieces.
+struct WorkEstimate {
+    /// Number of visits before this pass.
     before: f64,
-    /// Visits of the warm-up.
+    /// Number of visits in the warm-up.
     warm_up: f64,
-    /// Visits of a pass over the whole corpus.
+    /// Number of visits in a pass over the whole corpus.
     pass: f64,
 }
 
-impl Work {
-    fn new(stages: &[WarmUpStage], pieces: usize, at: &Position, selection: Selection<'_>) -> Work {
+impl WorkEstimate {
+    fn new(
+        stages: &[WarmUpStage],
+        pieces: usize,
+        at: &TrainingPosition,
+        selection: Selection<'_>,
+    ) -> WorkEstimate {
         let of = |stage: &WarmUpStage| Selection::Every(stage.every).visits(pieces) as f64;
         let all = |stages: &[WarmUpStage]| {
             stages.iter().map(|stage| of(stage) * f64::from(stage.repeats)).sum::<f64>()
@@ -363,10 +382,11 @@ impl Work {
         let in_stage = stages.get(at.stage).map_or(0.0, |stage| of(stage) * f64::from(at.repeat));
         let pass = if at.stage < stages.len() { pieces } else { selection.visits(pieces) } as f64;
         let before = all(&stages[..at.stage]) + in_stage + pass * f64::from(at.pass);
-        Work { before, warm_up: all(stages), pass }
+        WorkEstimate { before, warm_up: all(stages), pass }
     }
 
-    /// The share that is done after a visit, if all passes are made.
+    /// Returns the fraction of the work that is done after a visit, assuming that all passes are
+    /// needed.
     fn share(&self, visit: usize, passes: u32) -> f64 {
         (self.before + visit as f64 + 1.0) / (self.warm_up + self.pass * f64::from(passes))
     }

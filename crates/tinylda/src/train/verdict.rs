@@ -1,8 +1,13 @@
-//! Whether a training goes on: the only place with clocks, callbacks and the other ranks' opinions.
+//! Decides what follows a step of a training. This is the only place with clocks, callbacks and the
+//! verdicts of other ranks.
 //!
-//! At the end of every step each rank forms its own [`Verdict`] and all ranks agree on the gravest. With it travel the
-//! log-likelihood sums of the pieces that a rank answers for; they are added in the order of the pieces, whoever sent them, so
-//! the total does not depend on the number of ranks.
+//! At the end of every step each rank forms its own [`Verdict`], and all ranks agree on the most
+//! severe one. The log-likelihood sums of the pieces that a rank is responsible for are sent along.
+//! They are added in the order of the pieces, regardless of the sender, so the total does not
+//! depend on the number of ranks.
+//!
+//! Nothing here knows algorithms or files. Start reading at [`Referee::own`] and
+//! [`Referee::agree`].
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -17,14 +22,14 @@ use crate::store::Traffic;
 /// Shortest time between two progress events, in seconds.
 const PROGRESS_INTERVAL: f64 = 0.05;
 
-/// What follows a step, from the least to the gravest.
+/// What follows a step, in the order of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Write a checkpoint and go on.
+    /// Write a checkpoint and continue.
     Checkpoint,
-    /// The caller of a rank wants to stop.
+    /// Stop, because the caller of a rank asked for it.
     Stop,
     /// A rank has failed.
     Failed,
@@ -34,23 +39,23 @@ impl Verdict {
     const ALL: [Verdict; 4] = [Verdict::Continue, Verdict::Checkpoint, Verdict::Stop, Verdict::Failed];
 }
 
-/// The caller of a training.
+/// Callback that receives events and decides whether to continue.
 pub(super) type Callback<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
 
-/// Log-likelihood of a piece, by the number of its visit; none where the algorithm does not know it.
+/// Number of a visit and the log-likelihood of its piece; `None` if the algorithm does not know it.
 pub(super) type PieceSum = (u64, Option<f64>);
 
-/// Forms verdicts; see the module.
+/// Reports events to the caller, keeps the clocks and forms verdicts.
 pub(super) struct Referee<'a> {
     callback: &'a mut Callback<'a>,
     comm: &'a mut dyn Comm,
     began: Instant,
-    /// Seconds that earlier processes have worked.
+    /// Seconds of training in earlier processes.
     before: f64,
     saved: Instant,
-    /// When progress was last reported, in seconds of training.
+    /// Seconds of training when progress was last reported.
     reported: f64,
-    /// Time between two checkpoints, where they are wanted.
+    /// Time between two checkpoints; `None` if none are written.
     every: Option<Duration>,
     received: Vec<Vec<u8>>,
 }
@@ -81,18 +86,18 @@ impl<'a> Referee<'a> {
         }
     }
 
-    /// Restarts the clocks for a training that earlier processes have worked on for so many seconds.
+    /// Restarts the clocks. `before` is the number of seconds of training in earlier processes.
     pub(super) fn start(&mut self, before: f64) {
         let now = Instant::now();
         (self.began, self.saved, self.before) = (now, now, before);
     }
 
-    /// Seconds of training.
+    /// Returns the seconds of training so far.
     pub(super) fn seconds(&self) -> f64 {
         self.before + self.began.elapsed().as_secs_f64()
     }
 
-    /// Leaves the time of some work out of the seconds of training.
+    /// Runs `work` without counting its time as training.
     pub(super) fn uncounted<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let began = Instant::now();
         let result = work(self);
@@ -105,7 +110,7 @@ impl<'a> Referee<'a> {
         (self.callback)(event).is_break()
     }
 
-    /// Whether it is time to report progress; if so, the clock is reset.
+    /// Returns whether progress should be reported now; if so, resets the timer.
     pub(super) fn progress_due(&mut self) -> bool {
         let now = self.seconds();
         let due = now - self.reported >= PROGRESS_INTERVAL;
@@ -115,7 +120,7 @@ impl<'a> Referee<'a> {
         due
     }
 
-    /// The part of a progress event that is the same everywhere.
+    /// Returns a progress event with the fields that do not depend on the pass.
     pub(super) fn progress(&self, traffic: &Traffic, plan: &Plan) -> TrainingProgress {
         TrainingProgress {
             pass: 0,
@@ -127,12 +132,12 @@ impl<'a> Referee<'a> {
             read: traffic.read(),
             written: traffic.written(),
             disk: traffic.disk(),
-            resident: memory::resident(),
+            resident: memory::resident_bytes(),
             ceiling: plan.ceiling,
         }
     }
 
-    /// This rank's verdict at the end of a step; `progress` is reported where it is time for that.
+    /// Reports progress if it is due and returns this rank's verdict at the end of a step.
     pub(super) fn own(&mut self, progress: impl FnOnce(&Self) -> TrainingProgress) -> Verdict {
         if !self.progress_due() {
             return Verdict::Continue;
@@ -147,7 +152,8 @@ impl<'a> Referee<'a> {
         }
     }
 
-    /// Agrees with the other ranks on what follows a step and adds up its log-likelihood sums, in the order of the pieces.
+    /// Agrees with the other ranks on what follows a step, and adds its log-likelihood sums to
+    /// `total` in the order of the pieces. `total` becomes `None` if a sum is unknown.
     pub(super) fn agree(
         &mut self,
         own: Verdict,
@@ -175,29 +181,30 @@ impl<'a> Referee<'a> {
         Ok(verdict)
     }
 
-    /// Whether it is time for a checkpoint.
+    /// Returns whether a checkpoint is due.
     pub(super) fn checkpoint_due(&self) -> bool {
         self.every.is_some_and(|every| self.saved.elapsed() >= every)
     }
 
-    /// Whether checkpoints are wanted and the last one is older than `age`.
+    /// Returns whether checkpoints are enabled and the last one is older than `age`.
     pub(super) fn checkpoint_older_than(&self, age: Duration) -> bool {
         self.every.is_some() && self.saved.elapsed() >= age
     }
 
-    /// Notes that a checkpoint was written.
+    /// Resets the checkpoint timer.
     pub(super) fn checkpoint_written(&mut self) {
         self.saved = Instant::now();
     }
 }
 
+/// Adds sums to `total`, which becomes `None` if a sum is unknown.
 fn add(sums: impl Iterator<Item = PieceSum>, total: &mut Option<f64>) {
     for (_, sum) in sums {
         *total = total.zip(sum).map(|(total, sum)| total + sum);
     }
 }
 
-/// Decodes what a rank sent: its verdict, and the sums that it answers for. None where the message is damaged.
+/// Decodes the verdict and the sums that a rank sent; `None` if the message is damaged.
 fn decode(message: &[u8], sums: &mut Vec<PieceSum>) -> Option<Verdict> {
     let (&verdict, rest) = message.split_first()?;
     for entry in rest.chunks(17) {
@@ -215,7 +222,7 @@ mod tests {
     use crate::train::comm::Solo;
     use crate::train::comm::in_process::InProcess;
 
-    /// The total is the same for any number of ranks, to the bit, and the gravest verdict counts.
+    /// The total is bit-identical for any number of ranks, and the most severe verdict wins.
     #[test]
     fn ranks_agree() {
         let sums: Vec<PieceSum> = (0..100u64).map(|i| (i, Some(1.0 / (i as f64 + 0.1)))).collect();

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers shared by several tests.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::ops::ControlFlow;
@@ -32,7 +32,8 @@ pub(crate) fn synthetic(settings: &Synth) -> Corpus {
     drawn.corpus(&settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// The corpus of the format tests: names, a vocabulary, an empty document, counts and ids of every size.
+/// Writes the corpus of the format tests, with names, a vocabulary, an empty document, and counts
+/// and ids of every size.
 pub(crate) fn write_small(path: &Path) {
     let mut writer = CorpusWriter::create(path, true).unwrap();
     for d in 0..40u32 {
@@ -47,7 +48,7 @@ pub(crate) fn write_small(path: &Path) {
     writer.finish(100, Some(&vocabulary)).unwrap();
 }
 
-/// The same with all that version 2 has: labels, places and how it was made.
+/// Writes the corpus of the format tests with all parts of version 2: labels, places and metadata.
 pub(crate) fn write_small_with_details(path: &Path) {
     let pipeline =
         Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::default() };
@@ -71,7 +72,7 @@ pub(crate) fn write_small_with_details(path: &Path) {
     writer.finish(100, Some(&vocabulary)).unwrap();
 }
 
-/// Reads a corpus file to its last byte.
+/// Reads a whole corpus file and verifies it.
 pub(crate) fn verify(path: &Path) -> tinylda::Result<Statistics> {
     Statistics::of(&Corpus::open(path)?, &mut |_| ControlFlow::Continue(()))
 }

@@ -1,12 +1,13 @@
-//! The paper's loops, transcribed: f64, one message at a time, K divisions each. Slow and plain on purpose: this is what
-//! the shipped code is compared with, in its numbers (`golden`) and in its speed (`benches/pass.rs`).
+//! The paper's loops, transcribed: f64, one message at a time, K divisions each. They are
+//! deliberately simple and slow, as the reference for the results (`golden`) and the speed
+//! (`benches/pass.rs`) of the shipped code.
 //!
-//! Legend: K topics, W words, D documents; x a count; n_d, n_w, N sums of x over a document, a word, all;
-//! phi[W,K], theta[D,K] counts; `lambda[K]` = sum of phi over words.
+//! Legend: K topics, W words, D documents; x a count; n_d, n_w, N sums of x over a document, a
+//! word, all; phi[W,K], theta[D,K] counts; `lambda[K]` = sum of phi over words.
 
 #![allow(clippy::needless_range_loop, reason = "the paper's loops over k, as they stand")]
 
-/// One count: document, word, x.
+/// A non-zero: document, word, count x.
 pub(crate) type Entry = (usize, usize, f64);
 
 pub(crate) struct Reference {
@@ -17,7 +18,7 @@ pub(crate) struct Reference {
     pub(crate) phi: Vec<f64>,
     pub(crate) theta: Vec<f64>,
     pub(crate) lambda: Vec<f64>,
-    /// Of every entry, where belief propagation keeps them.
+    /// Messages of every entry, only for belief propagation.
     messages: Vec<f64>,
     words: usize,
     n_d: Vec<f64>,
@@ -26,7 +27,7 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// Entry i starts with topic `start[i]`.
+    /// Creates the state in which all tokens of entry i have topic `start[i]`.
     pub(crate) fn new(
         documents: usize,
         words: usize,
@@ -85,7 +86,7 @@ impl Reference {
         (self.phi, self.theta, self.lambda) = (phi, theta, lambda);
     }
 
-    /// Messages as the start has them.
+    /// Sets the messages to the initial topics `start`.
     #[allow(dead_code, reason = "for belief propagation")]
     pub(crate) fn with_messages(mut self, start: &[usize]) -> Reference {
         self.messages = vec![0.0; self.entries.len() * self.k];
@@ -95,7 +96,8 @@ impl Reference {
         self
     }
 
-    /// The message of an entry, its own share taken out of everything.
+    /// Computes the unnormalized message of an entry, with its own message excluded from all
+    /// counts. Returns the sum.
     fn excluded(&self, i: usize, eta: &mut [f64]) -> f64 {
         let (k, (d, w, x)) = (self.k, self.entries[i]);
         let beta_sum = self.words as f64 * self.beta;
@@ -177,7 +179,7 @@ impl Reference {
         (self.phi, self.theta, self.lambda) = (phi, theta, lambda);
     }
 
-    /// Documents in the given order; entries must be sorted by document.
+    /// Processes documents in the given order. Entries must be sorted by document.
     #[allow(dead_code, reason = "the benchmark includes this file for the synchronous pass alone")]
     pub(crate) fn asynchronous_pass(&mut self, order: &[usize]) {
         let k = self.k;
@@ -225,7 +227,8 @@ impl Reference {
     }
 }
 
-/// psi(x), by psi(x) = psi(x+1) - 1/x and its series far out.
+/// Returns the digamma function psi(x), by the recurrence psi(x) = psi(x+1) - 1/x and the
+/// asymptotic series.
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 15.0 {

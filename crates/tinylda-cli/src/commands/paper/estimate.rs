@@ -1,4 +1,4 @@
-//! How long the runs that are left will take, about: by those that are done, or by a second's trial on a small part.
+//! Estimates the time of the remaining runs, from finished runs or from a short trial on a small part.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -8,91 +8,94 @@ use tinylda::corpus::split;
 use tinylda::eval::predictive_perplexity;
 use tinylda::{Algorithm, Corpus, Event, Inference, Trainer};
 
-use super::Everything;
-use super::runs::{Kind, Run};
+use super::Experiments;
+use super::runs::{PaperRun, RunKind};
 use crate::progress::Ui;
 
-/// Non-zeros times topics that a trial goes through in a pass.
-const TRIAL: f64 = 4e6;
+/// Work of a trial per pass: non-zeros times topics.
+const TRIAL_WORK: f64 = 4e6;
+/// Passes of a trial.
 const TRIAL_PASSES: u32 = 4;
-/// Seconds per non-zero, topic and pass where not even a trial is possible.
-const USUAL: f64 = 2e-9;
+/// Seconds per non-zero, topic and pass if not even a trial is possible.
+const FALLBACK_RATE: f64 = 2e-9;
 
-/// Seconds of a run.
+/// Estimated time of a run in seconds.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cost {
+pub(super) struct RunCost {
     pub(super) train: f64,
     pub(super) measure: f64,
 }
 
-impl Cost {
-    pub(super) fn all(self) -> f64 {
+impl RunCost {
+    /// Returns the total time in seconds.
+    pub(super) fn total(self) -> f64 {
         self.train + self.measure
     }
 }
 
-/// What was seen of an algorithm: on so many threads, with so many topics, the seconds per non-zero, topic and pass.
-struct Seen {
+/// Observed speed of an algorithm, with a number of threads and of topics.
+struct ObservedRate {
     algorithm: Algorithm,
     threads: usize,
     topics: u32,
+    /// Seconds per non-zero, topic and pass.
     rate: f64,
 }
 
-/// The costs of all runs; nothing for those that are done.
-pub(super) fn costs(all: &Everything, ui: Ui) -> anyhow::Result<Vec<Cost>> {
-    let (mut seen, mut measured) = (Vec::new(), Vec::new());
+/// Returns the estimated time of all runs; zero for those that are done.
+pub(super) fn costs(all: &Experiments, ui: Ui) -> anyhow::Result<Vec<RunCost>> {
+    let (mut observed, mut measured) = (Vec::new(), Vec::new());
     for (run, record) in all.runs.iter().zip(&all.records) {
         let Some((record, outcome)) = record.as_ref().and_then(|r| Some((r, r.outcome.as_ref()?))) else {
             continue;
         };
         let size = |nonzeros: u64| nonzeros.max(1) as f64 * f64::from(run.settings.topics);
         let work = size(run.train.shape.nonzeros) * f64::from(outcome.passes.max(1));
-        seen.push(Seen {
+        observed.push(ObservedRate {
             algorithm: run.algorithm,
             threads: record.threads,
             topics: run.settings.topics,
             rate: outcome.seconds / work,
         });
-        if run.settings.kind == Kind::Train {
+        if run.settings.kind == RunKind::Train {
             measured.push(outcome.evaluation_seconds / size(run.test.shape.nonzeros));
         }
     }
     let left =
         || all.runs.iter().zip(&all.records).filter(|(_, record)| record.is_none()).map(|(run, _)| run);
-    let known = |seen: &[Seen], run: &Run| {
+    let known = |observed: &[ObservedRate], run: &PaperRun| {
         let threads = all.setup.threads_of(run.settings.kind);
-        let alike = seen.iter().filter(|s| s.algorithm == run.algorithm && s.threads == threads);
+        let alike = observed.iter().filter(|s| s.algorithm == run.algorithm && s.threads == threads);
         alike.min_by_key(|s| s.topics.abs_diff(run.settings.topics)).map(|s| s.rate)
     };
     let mut unknown: Vec<(Algorithm, usize)> = Vec::new();
-    for run in left().filter(|run| known(&seen, run).is_none()) {
+    for run in left().filter(|run| known(&observed, run).is_none()) {
         let one = (run.algorithm, all.setup.threads_of(run.settings.kind));
         if !unknown.contains(&one) {
             unknown.push(one);
         }
     }
     if !unknown.is_empty() {
-        ui.say("trying every algorithm on a small part, to tell how long it will take");
+        ui.say("running a short trial of every algorithm to estimate the time");
         let (rates, measure) = trial(all, &unknown)?;
-        seen.extend(rates);
+        observed.extend(rates);
         measured.extend(measure);
     }
     measured.sort_by(f64::total_cmp);
-    let measure_rate = measured.get(measured.len() / 2).copied().unwrap_or(100.0 * USUAL);
-    let cost = |(run, record): (&Run, &Option<_>)| {
+    let measure_rate = measured.get(measured.len() / 2).copied().unwrap_or(100.0 * FALLBACK_RATE);
+    let cost = |(run, record): (&PaperRun, &Option<_>)| {
         if record.is_some() {
-            return Cost::default();
+            return RunCost::default();
         }
         let (s, k) = (&run.settings, f64::from(run.settings.topics));
-        let rate = known(&seen, run).unwrap_or(USUAL);
+        let rate = known(&observed, run).unwrap_or(FALLBACK_RATE);
         let times = match s.kind {
-            Kind::Time => 0.0,
-            Kind::Train => 1.0,
+            RunKind::Time => 0.0,
+            RunKind::Train => 1.0,
             // A model after 1, 2, 3, 5, 10, … passes.
-            Kind::Online => 3.0 * f64::from(s.passes).log10() + 2.0,
+            RunKind::Online => 3.0 * f64::from(s.passes).log10() + 2.0,
         };
-        Cost {
+        RunCost {
             train: run.train.shape.nonzeros as f64 * k * f64::from(s.passes) * rate,
             measure: run.test.shape.nonzeros as f64 * k * measure_rate * times,
         }
@@ -100,23 +103,27 @@ pub(super) fn costs(all: &Everything, ui: Ui) -> anyhow::Result<Vec<Cost>> {
     Ok(all.runs.iter().zip(&all.records).map(cost).collect())
 }
 
-/// A few passes of each algorithm on a part of the smallest corpus, and a test of the last model.
-fn trial(all: &Everything, wanted: &[(Algorithm, usize)]) -> anyhow::Result<(Vec<Seen>, Option<f64>)> {
-    let smallest = all.data.iter().min_by_key(|data| data.train.shape.nonzeros).context("no corpus")?;
+/// Trains each algorithm for a few passes on a part of the smallest corpus, and evaluates one model.
+/// Returns the speeds, and the seconds of the evaluation per non-zero and topic.
+fn trial(
+    all: &Experiments,
+    wanted: &[(Algorithm, usize)],
+) -> anyhow::Result<(Vec<ObservedRate>, Option<f64>)> {
+    let smallest = all.corpora.iter().min_by_key(|data| data.train.shape.nonzeros).context("no corpus")?;
     let shape = smallest.train.shape;
     let topics = all.setup.topics.first().copied().unwrap_or(1);
-    let share = TRIAL / (shape.nonzeros.max(1) as f64 * f64::from(topics));
+    let share = TRIAL_WORK / (shape.nonzeros.max(1) as f64 * f64::from(topics));
     let share = share.max(50.0 / shape.documents.max(1) as f64).min(0.5);
     let folder = tempfile::tempdir_in(&all.setup.out).context("cannot make a temporary folder")?;
     let (rest, part) = (folder.path().join("rest.tlc"), folder.path().join("part.tlc"));
     let corpus = Corpus::open(&smallest.train.path)?;
-    let go_on = &mut |_| ControlFlow::Continue(());
-    // A corpus of one document or two is tried whole.
-    let part = match split(&corpus, share, all.setup.seed, &rest, &part, go_on) {
+    let no_progress = &mut |_| ControlFlow::Continue(());
+    // A corpus that is too small to split is used as a whole.
+    let part = match split(&corpus, share, all.setup.seed, &rest, &part, no_progress) {
         Ok(_) => Corpus::open(&part)?,
         Err(_) => corpus,
     };
-    let (mut seen, mut measure) = (Vec::new(), None);
+    let (mut observed, mut measure) = (Vec::new(), None);
     let size = part.shape().nonzeros.max(1) as f64 * f64::from(topics);
     for &(algorithm, threads) in wanted {
         let trainer =
@@ -133,41 +140,42 @@ fn trial(all: &Everything, wanted: &[(Algorithm, usize)]) -> anyhow::Result<(Vec
             _ => ControlFlow::Continue(()),
         });
         let rate = match &trained {
-            // From the end of the first pass to that of the last: what comes before weighs little in a long training.
+            // The time from the end of the first pass to the end of the last one: the start of a
+            // training matters little if the training is long.
             Ok(_) => {
                 let passed = ends.last().zip(ends.first()).map_or(0.0, |(last, first)| last - first);
                 passed / (size * f64::from(TRIAL_PASSES - 1))
             }
             Err(tinylda::Error::Interrupted) => return Err(tinylda::Error::Interrupted.into()),
-            // Why it fails will be told by its run.
-            Err(_) => USUAL,
+            // The run itself will report the reason.
+            Err(_) => FALLBACK_RATE,
         };
-        seen.push(Seen { algorithm, threads, topics, rate });
+        observed.push(ObservedRate { algorithm, threads, topics, rate });
         if let (Ok(trained), None) = (trained, measure) {
-            let began = Instant::now();
+            let start = Instant::now();
             let done =
                 predictive_perplexity(&trained.model, &part, all.setup.seed, Inference::Same, &mut |_| {
                     ControlFlow::Continue(())
                 });
-            measure = done.is_ok().then(|| began.elapsed().as_secs_f64() / size);
+            measure = done.is_ok().then(|| start.elapsed().as_secs_f64() / size);
         }
     }
-    Ok((seen, measure))
+    Ok((observed, measure))
 }
 
-/// All that is left.
-pub(super) fn seconds(all: &Everything, costs: &[Cost]) -> f64 {
-    let of = |wanted: &dyn Fn(Kind) -> bool| {
+/// Returns the estimated time of all remaining runs in seconds.
+pub(super) fn seconds(all: &Experiments, costs: &[RunCost]) -> f64 {
+    let of = |wanted: &dyn Fn(RunKind) -> bool| {
         let chosen = all.runs.iter().zip(costs).filter(|(run, _)| wanted(run.settings.kind));
-        chosen.fold((0.0, 0f64), |(sum, longest), (_, cost)| (sum + cost.all(), longest.max(cost.all())))
+        chosen.fold((0.0, 0f64), |(sum, longest), (_, cost)| (sum + cost.total(), longest.max(cost.total())))
     };
-    let (together, longest) = of(&|kind| kind == Kind::Train);
-    let (alone, _) = of(&|kind| kind != Kind::Train);
+    let (together, longest) = of(&|kind| kind == RunKind::Train);
+    let (alone, _) = of(&|kind| kind != RunKind::Train);
     (together / all.setup.jobs as f64).max(longest) + alone
 }
 
-/// The same in a sentence.
-pub(super) fn line(all: &Everything, costs: &[Cost]) -> String {
+/// Describes the remaining runs and their estimated time in one line.
+pub(super) fn line(all: &Experiments, costs: &[RunCost]) -> String {
     let left = all.records.iter().filter(|record| record.is_none()).count();
     if left == 0 {
         return format!("all {} runs are done", all.runs.len());
@@ -177,14 +185,14 @@ pub(super) fn line(all: &Everything, costs: &[Cost]) -> String {
         n => format!(", {n} at a time"),
     };
     format!(
-        "{} runs, {left} to do{jobs}: about {}, less where training converges sooner",
+        "{} runs, {left} remaining{jobs}: about {}, less if training converges early",
         all.runs.len(),
-        span(seconds(all, costs))
+        duration_text(seconds(all, costs))
     )
 }
 
-/// A span of time in words.
-fn span(seconds: f64) -> String {
+/// Formats a duration in words.
+fn duration_text(seconds: f64) -> String {
     let minutes = (seconds / 60.0).round() as u64;
     match minutes {
         0 => format!("{:.0} s", seconds.max(1.0)),
@@ -197,11 +205,11 @@ fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn spans() {
+    fn durations() {
         for (seconds, text) in
             [(0.1, "1 s"), (25.0, "25 s"), (100.0, "2 min"), (8000.0, "2 h 13 min"), (2e5, "2 days 7 h")]
         {
-            assert_eq!(super::span(seconds), text);
+            assert_eq!(super::duration_text(seconds), text);
         }
     }
 }

@@ -1,43 +1,43 @@
-//! The figures and the numbers in them.
+//! Draws the figures and writes their numbers as CSV.
 
 use std::fmt::Write;
 
 use tinylda::Algorithm;
 
-use super::super::experiment::{cell, save};
-use super::runs::{FEW, Kind, Outcome};
-use super::{Everything, words};
+use super::super::experiment::{csv_cell, save_figure};
+use super::runs::{Outcome, RunKind, SMALL_TOPIC_COUNT};
+use super::{Experiments, words};
 use crate::plot::{Axis, Colour, Figure, Panel, Series};
 
-/// Thin lines between blocks of text.
+/// Colour of thin lines between blocks of text.
 pub(super) const RULE: Colour = Colour(0xd0, 0xd0, 0xd0);
 
-/// Draws every figure that has data, and writes what is in it beside it.
-pub(super) fn all(all: &Everything) -> anyhow::Result<()> {
+/// Draws all figures and writes their numbers next to them.
+pub(super) fn write_all(all: &Experiments) -> anyhow::Result<()> {
     let out = &all.setup.out;
-    let perplexity = against_topics(all, Kind::Train, |outcome| outcome.predictive_perplexity);
+    let perplexity = against_topics(all, RunKind::Train, |outcome| outcome.predictive_perplexity);
     let figure = Figure {
         title: "Predictive perplexity against the number of topics".into(),
         columns: columns(all),
         panels: panels(
             &perplexity,
             &Axis::new("K", false),
-            &Axis::new("predictive perplexity", far_apart(&perplexity)),
+            &Axis::new("predictive perplexity", needs_log_axis(&perplexity)),
         ),
     };
-    save(out, "perplexity", &figure.draw(), &table("topics,predictive_perplexity", &perplexity))?;
+    save_figure(out, "perplexity", &figure.draw(), &table("topics,predictive_perplexity", &perplexity))?;
 
-    let time = against_topics(all, Kind::Time, |outcome| Some(outcome.seconds_per_pass));
+    let time = against_topics(all, RunKind::Time, |outcome| Some(outcome.seconds_per_pass));
     let figure = Figure {
         title: "Time per iteration against the number of topics, one thread".into(),
         columns: columns(all),
         panels: panels(&time, &Axis::new("K", false), &Axis::new("seconds per iteration", true)),
     };
-    save(out, "time", &figure.draw(), &table("topics,seconds_per_iteration", &time))?;
+    save_figure(out, "time", &figure.draw(), &table("topics,seconds_per_iteration", &time))?;
 
-    let middle = all.setup.middle();
-    let curves: Curves = each(all, |corpus, algorithm| {
-        let record = all.record(Kind::Train, corpus, algorithm, middle);
+    let middle = all.setup.middle_topics();
+    let curves: Curves = curves(all, |corpus, algorithm| {
+        let record = all.record(RunKind::Train, corpus, algorithm, middle);
         let history = record.and_then(|r| r.outcome.as_ref()).map(|o| &o.history[..]).unwrap_or_default();
         history.iter().map(|&(pass, perplexity)| (f64::from(pass), perplexity)).collect()
     });
@@ -46,30 +46,30 @@ pub(super) fn all(all: &Everything) -> anyhow::Result<()> {
         columns: columns(all),
         panels: panels(&curves, &Axis::new("iteration", false), &Axis::new("training perplexity", true)),
     };
-    save(out, "convergence", &figure.draw(), &table("iteration,training_perplexity", &curves))?;
+    save_figure(out, "convergence", &figure.draw(), &table("iteration,training_perplexity", &curves))?;
     online(all)?;
-    let matched = words::matched(all);
-    if let Some(data) = all.words.map(|at| &all.data[at]) {
+    let matched = words::matched_topics(all);
+    if let Some(data) = all.words_corpus.map(|at| &all.corpora[at]) {
         let title = format!("Top ten words in ten topics of {}", data.name);
         let mut table = "topic,algorithm,words\n".to_owned();
-        for k in 0..FEW as usize {
+        for k in 0..SMALL_TOPIC_COUNT as usize {
             for (name, topics) in &matched {
-                let words = topics.get(k).map(|t| words::shown(t).join(" ")).unwrap_or_default();
+                let words = topics.get(k).map(|t| words::top_words(t).join(" ")).unwrap_or_default();
                 // Writing to a string cannot fail.
-                let _ = writeln!(table, "{},{name},{}", k + 1, cell(&words));
+                let _ = writeln!(table, "{},{name},{}", k + 1, csv_cell(&words));
             }
         }
-        save(out, "words", &words::drawing(&title, &matched), &table)?;
+        save_figure(out, "words", &words::drawing(&title, &matched), &table)?;
     }
     Ok(())
 }
 
-/// Perplexity against time, from disk.
-fn online(all: &Everything) -> anyhow::Result<()> {
+/// Draws the predictive perplexity against time, with data on disk.
+fn online(all: &Experiments) -> anyhow::Result<()> {
     let name = &all.online.name;
     let (mut series, mut table) = (Vec::new(), "algorithm,pass,seconds,predictive_perplexity\n".to_owned());
     for &algorithm in &all.setup.algorithms {
-        let record = all.record(Kind::Online, name, algorithm, FEW);
+        let record = all.record(RunKind::Online, name, algorithm, SMALL_TOPIC_COUNT);
         let Some(outcome) = record.and_then(|r| r.outcome.as_ref()) else { continue };
         let points = outcome.stops.iter().map(|stop| (stop.seconds, stop.predictive_perplexity)).collect();
         for stop in &outcome.stops {
@@ -80,7 +80,7 @@ fn online(all: &Everything) -> anyhow::Result<()> {
         series.push(Series { name: algorithm.name().into(), points });
     }
     let figure = Figure {
-        title: format!("Predictive perplexity against time, K = {FEW}, within 2 GiB"),
+        title: format!("Predictive perplexity against time, K = {SMALL_TOPIC_COUNT}, within 2 GiB"),
         columns: 1,
         panels: vec![Panel {
             title: name.trim_end_matches("-online").to_owned(),
@@ -89,27 +89,29 @@ fn online(all: &Everything) -> anyhow::Result<()> {
             series,
         }],
     };
-    save(&all.setup.out, "online", &figure.draw(), &table)
+    save_figure(&all.setup.out, "online", &figure.draw(), &table)
 }
 
-fn columns(all: &Everything) -> usize {
-    if all.data.len() == 1 { 1 } else { 2 }
+fn columns(all: &Experiments) -> usize {
+    if all.corpora.len() == 1 { 1 } else { 2 }
 }
 
-/// The points of every algorithm on every corpus.
+/// Curves of every algorithm, by corpus.
 type Curves = Vec<(String, Vec<Curve>)>;
+/// Name of an algorithm and its points.
 type Curve = (&'static str, Vec<(f64, f64)>);
 
-fn each(all: &Everything, points: impl Fn(&str, Algorithm) -> Vec<(f64, f64)>) -> Curves {
+/// Collects the points of every algorithm on every corpus.
+fn curves(all: &Experiments, points: impl Fn(&str, Algorithm) -> Vec<(f64, f64)>) -> Curves {
     let of = |corpus: &str| {
         all.setup.algorithms.iter().map(|&algorithm| (algorithm.name(), points(corpus, algorithm))).collect()
     };
-    all.data.iter().map(|data| (data.name.clone(), of(&data.name))).collect()
+    all.corpora.iter().map(|data| (data.name.clone(), of(&data.name))).collect()
 }
 
-/// A number of every run against its topics.
-fn against_topics(all: &Everything, kind: Kind, of: impl Fn(&Outcome) -> Option<f64>) -> Curves {
-    each(all, |corpus, algorithm| {
+/// Collects a value of every run against its number of topics.
+fn against_topics(all: &Experiments, kind: RunKind, of: impl Fn(&Outcome) -> Option<f64>) -> Curves {
+    curves(all, |corpus, algorithm| {
         let value = |&k: &u32| {
             let outcome = all.record(kind, corpus, algorithm, k)?.outcome.as_ref()?;
             Some((f64::from(k), of(outcome)?))
@@ -131,8 +133,9 @@ fn panels(curves: &Curves, x: &Axis, y: &Axis) -> Vec<Panel> {
     curves.iter().map(panel).collect()
 }
 
-/// Whether on some corpus one algorithm is so much worse than another that a linear axis would press the others together.
-fn far_apart(curves: &Curves) -> bool {
+/// Returns whether the values on some corpus differ so much that a linear axis would hide the
+/// differences between the lower ones.
+fn needs_log_axis(curves: &Curves) -> bool {
     curves.iter().any(|(_, curves)| {
         let values = || curves.iter().flat_map(|(_, points)| points.iter().map(|p| p.1));
         values().fold(0.0, f64::max) > 2.5 * values().fold(f64::INFINITY, f64::min)
@@ -145,7 +148,7 @@ fn table(columns: &str, curves: &Curves) -> String {
         for (name, points) in curves {
             for (x, y) in points {
                 // Writing to a string cannot fail.
-                let _ = writeln!(out, "{},{name},{x},{y}", cell(corpus));
+                let _ = writeln!(out, "{},{name},{x},{y}", csv_cell(corpus));
             }
         }
     }

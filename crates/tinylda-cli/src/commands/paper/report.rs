@@ -1,4 +1,4 @@
-//! The report: README.md in the folder, with the tables; the figures are beside it.
+//! Writes the report: README.md with the tables, next to the figures.
 
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,27 +6,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tinylda::Algorithm;
 use tinylda::format::human_bytes;
 
-use super::super::experiment::cell;
-use super::super::{grouped, visible};
-use super::corpora::Part;
-use super::runs::{DESKTOP, FEW, Kind, Record};
-use super::{Everything, figures, words};
+use super::super::experiment::csv_cell;
+use super::super::{escape_control, grouped};
+use super::corpora::CorpusPart;
+use super::runs::{DESKTOP_MEMORY, PaperRecord, RunKind, SMALL_TOPIC_COUNT};
+use super::{Experiments, figures, words};
 use crate::machine;
 use tinylda::files::write_file;
 
-/// The paper's threshold, and the first pass at which it is asked.
+/// Convergence threshold of the paper, as a change of the training perplexity.
 const THRESHOLD: f64 = 1.0;
+/// Cell of a missing value.
 const GAP: &str = "–";
 
-/// Writing to a string cannot fail, so what these calls return is dropped.
+/// Appends a line to a string. Writing to a string cannot fail, so the result is ignored.
 macro_rules! put_line {
     ($out:expr) => { $out.push('\n'); };
     ($out:expr, $($rest:tt)*) => { let _ = writeln!($out, $($rest)*); };
 }
 
 /// Writes figures, tables and the report.
-pub(super) fn write(all: &Everything) -> anyhow::Result<()> {
-    figures::all(all)?;
+pub(super) fn write(all: &Experiments) -> anyhow::Result<()> {
+    figures::write_all(all)?;
     write_file(all.setup.out.join("runs.csv"), runs_table(all).as_bytes())?;
     let memory = memory_section(all)?;
     let mut out = head(all);
@@ -41,10 +42,10 @@ pub(super) fn write(all: &Everything) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A text that cannot be taken for a part of a table or a tag.
-fn plain(text: &str) -> String {
+/// Escapes a text, so that it cannot be taken for Markdown or HTML.
+fn escape_markdown(text: &str) -> String {
     let mut out = String::new();
-    for c in visible(text).chars() {
+    for c in escape_control(text).chars() {
         match c {
             '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
             '<' => out.push_str("&lt;"),
@@ -59,7 +60,7 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// A table: its head, and rows whose numbers are to the right.
+/// Returns a Markdown table; all but the first `left` columns are right-aligned.
 fn table(head: &[String], left: usize, rows: &[Vec<String>]) -> String {
     let rule: Vec<String> =
         (0..head.len()).map(|i| if i < left { "---".into() } else { "---:".into() }).collect();
@@ -71,11 +72,11 @@ fn figure(name: &str, what: &str) -> String {
     format!("![{what}]({name}.png)\n\n([SVG]({name}.svg), [numbers]({name}.csv))\n\n")
 }
 
-fn names(all: &Everything) -> Vec<String> {
-    all.data.iter().map(|data| plain(&data.name)).collect()
+fn names(all: &Experiments) -> Vec<String> {
+    all.corpora.iter().map(|data| escape_markdown(&data.name)).collect()
 }
 
-/// The date of a number of seconds since 1970 (UTC), by the calendar's 400-year rule.
+/// Returns the date of a number of seconds since 1970 (UTC), from the 400-year cycle of the calendar.
 fn date(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -87,27 +88,32 @@ fn date(seconds: u64) -> String {
     format!("{:04}-{month:02}-{day:02}", era * 400 + year + u64::from(month <= 2))
 }
 
-fn head(all: &Everything) -> String {
+fn head(all: &Experiments) -> String {
     let setup = &all.setup;
-    let mut out = "# The experiments of the TBP paper, run again\n\n".to_owned();
+    let mut out = "# Experiments of the TBP paper, reproduced\n\n".to_owned();
     if setup.quick {
         put_line!(
             out,
-            "**A quick run**: small parts of the corpora and few passes. It shows that all works, and no more.\n"
+            "**Quick run** on small parts of the corpora with few passes. It only shows that everything works.\n"
         );
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let unknown = || "unknown".to_owned();
-    put_line!(out, "Made by `tinylda paper`, version {}, on {} (UTC).", env!("CARGO_PKG_VERSION"), date(now));
+    put_line!(
+        out,
+        "Created by `tinylda paper`, version {}, on {} (UTC).",
+        env!("CARGO_PKG_VERSION"),
+        date(now)
+    );
     put_line!(
         out,
         "Machine: {}; cores: {cores}; memory: {}.\n",
-        plain(&machine::processor().unwrap_or_else(unknown)),
+        escape_markdown(&machine::processor_name().unwrap_or_else(unknown)),
         machine::total_bytes().map_or_else(unknown, human_bytes)
     );
     let list = |items: Vec<String>| items.join(", ");
-    put_line!(out, "## Settings\n");
+    put_line!(out, "## RunSettings\n");
     put_line!(
         out,
         "- K: {}; alpha = 2/K; beta = {}",
@@ -116,67 +122,73 @@ fn head(all: &Everything) -> String {
     );
     put_line!(
         out,
-        "- at most {} iterations (passes over the training half), a tenth of that for `ovb`, which settles every document in each. Training stops when one changes the training perplexity by less \
-         than {} (not before iteration {}). `gibbs` and `ovb` by five iterations against the five before, twice. `tbp` has its own rule and goes on for longer: less than {:e} of the perplexity an \
-         iteration, over two rounds of five.",
+        "- at most {} iterations (passes over the training half), a tenth of that for `ovb`, which iterates every document to convergence in each. Training stops when the training perplexity changes by less \
+         than {} per iteration (not before iteration {}). `gibbs` and `ovb` compare five iterations with the five before, twice. `tbp` has its own criterion and trains longer: a relative change of less than {:e} \
+         per iteration, over two rounds of five.",
         setup.passes,
         setup.tolerance,
-        tinylda::settings::LEAST_PASSES,
+        tinylda::settings::MIN_PASSES,
         tinylda::settings::RELATIVE_TOLERANCE
     );
     put_line!(
         out,
-        "- seed {} for the halves, the start and the test; all algorithms begin with the same seed",
+        "- seed {} for the split, the initialization and the evaluation of all algorithms",
         setup.seed
     );
     put_line!(
         out,
-        "- {} thread{} to a run, {} at a time (results do not depend on it). Times per \
-         iteration are measured apart, one run at a time, on one thread.",
-        setup.threads_of(Kind::Train),
-        if setup.threads_of(Kind::Train) == 1 { "" } else { "s" },
+        "- {} thread{} per run, {} concurrent (results do not depend on it). Times per \
+         iteration are measured separately, one run at a time, on one thread.",
+        setup.threads_of(RunKind::Train),
+        if setup.threads_of(RunKind::Train) == 1 { "" } else { "s" },
         setup.jobs
     );
     put_line!(out, "- predictive perplexity: {}", tinylda::eval::DEFINITION);
-    put_line!(out, "- every run: [runs.csv](runs.csv), and a file each in `runs/`\n");
+    put_line!(out, "- all runs: [runs.csv](runs.csv), and one file per run in `runs/`\n");
     put_line!(out, "## Corpora\n");
-    put_line!(out, "Half of the documents, drawn at random, are for training, the others for the test.\n");
+    put_line!(out, "A random half of the documents is used for training, the other half for testing.\n");
     let cells =
         ["corpus", "D", "W", "N_d (tokens per document)", "W_d (words per document)"].map(String::from);
     let rows: Vec<Vec<String>> = all
-        .data
+        .corpora
         .iter()
         .map(|data| {
             let shape = data.whole;
             let mean = |n: u64| format!("{:.1}", n as f64 / shape.documents.max(1) as f64);
             let words = grouped(u64::from(shape.words));
-            vec![plain(&data.name), grouped(shape.documents), words, mean(shape.tokens), mean(shape.nonzeros)]
+            vec![
+                escape_markdown(&data.name),
+                grouped(shape.documents),
+                words,
+                mean(shape.tokens),
+                mean(shape.nonzeros),
+            ]
         })
         .collect();
     out.push_str(&table(&cells, 1, &rows));
     out
 }
 
-/// What an algorithm has to keep of messages: as a formula, and in bytes where that is enough to know.
-fn formula(name: &str, part: &Part, topics: u32) -> (&'static str, Option<u64>) {
+/// Returns the message memory of an algorithm: as a formula, and in bytes if the formula determines it.
+fn formula(name: &str, part: &CorpusPart, topics: u32) -> (&'static str, Option<u64>) {
     let (nonzeros, tokens) = (part.shape.nonzeros, part.shape.tokens);
     match name {
         "bp" | "abp" => ("2 K NNZ", Some(nonzeros.saturating_mul(2 * u64::from(topics)))),
         "vb" => ("4 K NNZ", Some(nonzeros.saturating_mul(4 * u64::from(topics)))),
         "gibbs" => ("2 N", Some(tokens.saturating_mul(2))),
         "stbp" | "atbp" | "nmf" | "ovb" => ("0", Some(0)),
-        "tbp" => ("2 bytes a topic in use, + 1, per non-zero", None),
+        "tbp" => ("2 bytes per active topic, + 1, per non-zero", None),
         _ => (GAP, None),
     }
 }
 
-fn memory_section(all: &Everything) -> anyhow::Result<String> {
-    let k = all.setup.least();
+fn memory_section(all: &Experiments) -> anyhow::Result<String> {
+    let k = all.setup.memory_table_topics();
     let mut out = format!("## Message memory, K = {k}\n\n");
     put_line!(
         out,
-        "For the training half, by the formula (in bytes: `bp` and `abp` keep numbers of 2; NNZ non-zeros, N tokens; `vb` as the paper stores it: \
-         here messages are made and used one by one), and in brackets what was measured where it was.\n"
+        "For the training half, by the formula (in bytes: `bp` and `abp` store numbers of 2 bytes; NNZ non-zeros, N tokens; `vb` as stored in the paper: \
+         this implementation computes and uses messages one at a time), and in parentheses the measured value, if available.\n"
     );
     let head = [vec!["algorithm".to_owned(), "formula".to_owned()], names(all)].concat();
     let mut csv = "corpus,algorithm,topics,formula,formula_bytes,measured_bytes\n".to_owned();
@@ -184,10 +196,10 @@ fn memory_section(all: &Everything) -> anyhow::Result<String> {
     for &algorithm in &all.setup.algorithms {
         let name = algorithm.name();
         let mut cells = vec![name.to_owned()];
-        for data in &all.data {
+        for data in &all.corpora {
             let (text, bytes) = formula(name, &data.train, k);
             let measured =
-                outcome(all.record(Kind::Train, &data.name, algorithm, k)).and_then(|o| o.message_bytes);
+                outcome(all.record(RunKind::Train, &data.name, algorithm, k)).and_then(|o| o.message_bytes);
             if cells.len() == 1 {
                 cells.push(text.into());
             }
@@ -201,8 +213,8 @@ fn memory_section(all: &Everything) -> anyhow::Result<String> {
             put_line!(
                 csv,
                 "{},{name},{k},{},{},{}",
-                cell(&data.name),
-                cell(text),
+                csv_cell(&data.name),
+                csv_cell(text),
                 number(bytes),
                 number(measured)
             );
@@ -215,20 +227,21 @@ fn memory_section(all: &Everything) -> anyhow::Result<String> {
     Ok(out)
 }
 
-fn outcome(record: Option<&Record>) -> Option<&super::runs::Outcome> {
+fn outcome(record: Option<&PaperRecord>) -> Option<&super::runs::Outcome> {
     record.and_then(|record| record.outcome.as_ref())
 }
 
-/// A table for each corpus: algorithms against K.
+/// Returns one table per corpus: algorithms against K.
 fn by_topics(
-    all: &Everything,
-    kind: Kind,
+    all: &Experiments,
+    kind: RunKind,
     value: impl Fn(&super::runs::Outcome) -> Option<String>,
 ) -> String {
     let mut out = String::new();
     let topics = || all.setup.topics.iter();
-    for data in &all.data {
-        let head = [vec![plain(&data.name)], topics().map(|k| format!("K = {k}")).collect()].concat();
+    for data in &all.corpora {
+        let head =
+            [vec![escape_markdown(&data.name)], topics().map(|k| format!("K = {k}")).collect()].concat();
         let of = |algorithm: Algorithm, k: u32| {
             let found = outcome(all.record(kind, &data.name, algorithm, k)).and_then(&value);
             found.unwrap_or_else(|| GAP.into())
@@ -241,19 +254,19 @@ fn by_topics(
     out
 }
 
-fn perplexity_section(all: &Everything) -> String {
+fn perplexity_section(all: &Experiments) -> String {
     let what = "Predictive perplexity against K";
-    let tables = by_topics(all, Kind::Train, |o| o.predictive_perplexity.map(|p| format!("{p:.1}")));
-    let own = by_topics(all, Kind::Train, |o| o.own_perplexity.map(|p| format!("{p:.1}")));
+    let tables = by_topics(all, RunKind::Train, |o| o.predictive_perplexity.map(|p| format!("{p:.1}")));
+    let own = by_topics(all, RunKind::Train, |o| o.own_perplexity.map(|p| format!("{p:.1}")));
     format!(
-        "## {what}\n\nLower is better. The topics of test documents are found with TBP's update for all, so that topics alone are compared.\n\n\
-         {}{tables}The same with each algorithm's own way to find the topics of test documents, where it was measured (K up to 100):\n\n{own}",
+        "## {what}\n\nLower is better. The topics of test documents are inferred with the update of TBP for all algorithms, so that only the topics are compared.\n\n\
+         {}{tables}With each algorithm's own inference of the topics of test documents (measured for K up to 100):\n\n{own}",
         figure("perplexity", what)
     )
 }
 
-/// Seconds with as many digits as are of use.
-fn seconds(value: f64) -> String {
+/// Formats seconds with a useful number of digits.
+fn seconds_text(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 1.0 => format!("{v:.2}"),
@@ -261,30 +274,30 @@ fn seconds(value: f64) -> String {
     }
 }
 
-fn time_section(all: &Everything) -> String {
+fn time_section(all: &Experiments) -> String {
     let what = "Time per iteration against K";
-    let tables = by_topics(all, Kind::Time, |o| Some(seconds(o.seconds_per_pass)));
+    let tables = by_topics(all, RunKind::Time, |o| Some(seconds_text(o.seconds_per_pass)));
     format!(
-        "## {what}\n\nSeconds, one thread, the median of the last three of four passes (`ovb`: the second of two), without the training perplexity where that is \
-         computed apart. These are the first passes: with `tbp`, whose documents come to use fewer topics, later ones may take less.\n\n{}{tables}",
+        "## {what}\n\nSeconds on one thread: the median of the last three of four passes (`ovb`: the second of two), without the training perplexity if that is \
+         computed separately. These are the first passes; later passes of `tbp` may be faster, since its documents use fewer topics over time.\n\n{}{tables}",
         figure("time", what)
     )
 }
 
-/// The first pass from the tenth on that changes the perplexity by less than the threshold.
+/// Returns the first pass, from the tenth on, that changes the perplexity by less than the threshold.
 fn converged_at(history: &[(u32, f64)]) -> Option<u32> {
-    let calm = |pair: &[(u32, f64)]| {
-        pair[1].0 >= tinylda::settings::LEAST_PASSES && (pair[1].1 - pair[0].1).abs() < THRESHOLD
+    let converged = |pair: &[(u32, f64)]| {
+        pair[1].0 >= tinylda::settings::MIN_PASSES && (pair[1].1 - pair[0].1).abs() < THRESHOLD
     };
-    history.windows(2).find(|pair| calm(pair)).map(|pair| pair[1].0)
+    history.windows(2).find(|pair| converged(pair)).map(|pair| pair[1].0)
 }
 
-fn convergence_section(all: &Everything) -> String {
-    let (k, what) = (all.setup.middle(), "Training perplexity against iterations");
+fn convergence_section(all: &Experiments) -> String {
+    let (k, what) = (all.setup.middle_topics(), "Training perplexity against iterations");
     let mut out = format!("## {what}, K = {k}\n\n{}", figure("convergence", what));
     put_line!(
         out,
-        "Iterations to convergence: the first, not before the tenth, that changes the training perplexity by less than {THRESHOLD}.\n"
+        "Iterations to convergence: the first iteration, not before the tenth, that changes the training perplexity by less than {THRESHOLD}.\n"
     );
     let head = [vec!["algorithm".to_owned()], names(all)].concat();
     let rows: Vec<Vec<String>> = all
@@ -292,95 +305,97 @@ fn convergence_section(all: &Everything) -> String {
         .algorithms
         .iter()
         .map(|&algorithm| {
-            let of = |corpus: &str| match outcome(all.record(Kind::Train, corpus, algorithm, k)) {
+            let of = |corpus: &str| match outcome(all.record(RunKind::Train, corpus, algorithm, k)) {
                 Some(o) => converged_at(&o.history)
                     .map_or_else(|| format!("more than {}", o.passes), |pass| pass.to_string()),
                 None => GAP.into(),
             };
-            [vec![algorithm.name().to_owned()], all.data.iter().map(|d| of(&d.name)).collect()].concat()
+            [vec![algorithm.name().to_owned()], all.corpora.iter().map(|d| of(&d.name)).collect()].concat()
         })
         .collect();
     out.push_str(&table(&head, 1, &rows));
     out
 }
 
-fn words_section(all: &Everything) -> String {
+fn words_section(all: &Experiments) -> String {
     let mut out = "## Top ten words in ten topics\n\n".to_owned();
-    let Some(data) = all.words.map(|at| &all.data[at]) else {
+    let Some(data) = all.words_corpus.map(|at| &all.corpora[at]) else {
         put_line!(out, "No corpus has a vocabulary.\n");
         return out;
     };
     put_line!(
         out,
-        "K = {FEW} on {}. The topics of all algorithms are in the order of the first one's that they are most alike (the sum of the cosines is \
-         as large as can be).\n",
-        plain(&data.name)
+        "K = {SMALL_TOPIC_COUNT} on {}. The topics of all algorithms are matched with those of the first one (the sum of the cosine similarities is \
+         maximal).\n",
+        escape_markdown(&data.name)
     );
-    let matched = words::matched(all);
+    let matched = words::matched_topics(all);
     out.push_str(&figure("words", "Top ten words in ten topics"));
     let mut rows = Vec::new();
-    for k in 0..FEW as usize {
+    for k in 0..SMALL_TOPIC_COUNT as usize {
         for (name, topics) in &matched {
-            let shown = topics.get(k).map(|t| words::shown(t).join(" ")).unwrap_or_default();
-            rows.push(vec![(k + 1).to_string(), (*name).to_owned(), plain(&shown)]);
+            let shown = topics.get(k).map(|t| words::top_words(t).join(" ")).unwrap_or_default();
+            rows.push(vec![(k + 1).to_string(), (*name).to_owned(), escape_markdown(&shown)]);
         }
     }
     out.push_str(&table(&["topic", "algorithm", "words"].map(String::from), 3, &rows));
     out
 }
 
-fn online_section(all: &Everything) -> String {
+fn online_section(all: &Experiments) -> String {
     let what = "Predictive perplexity against time";
     let data = &all.online;
     let mut out = format!("## {what}\n\n");
     put_line!(
         out,
-        "K = {FEW}, {} documents of {} for training, {} for the test, within {}; what does not fit is on disk. {} thread{}, but one for `atbp`. Models are measured after 1, 2, 3, 5, 10, … passes; neither writing nor measuring them counts as time, nor does a training \
-         perplexity that is computed apart.\n",
+        "K = {SMALL_TOPIC_COUNT}, {} documents of {} for training, {} for testing, within {}; data that does not fit is on disk. {} thread{}, but one for `atbp`. Models are evaluated after 1, 2, 3, 5, 10, … passes; the time excludes writing and evaluating them, and a training \
+         perplexity that is computed separately.\n",
         grouped(data.train.shape.documents),
-        plain(data.name.trim_end_matches("-online")),
+        escape_markdown(data.name.trim_end_matches("-online")),
         grouped(data.test.shape.documents),
-        human_bytes(DESKTOP),
+        human_bytes(DESKTOP_MEMORY),
         all.setup.threads,
         if all.setup.threads == 1 { "" } else { "s" }
     );
     out.push_str(&figure("online", what));
     let mut rows = Vec::new();
     for &algorithm in &all.setup.algorithms {
-        let Some(o) = outcome(all.record(Kind::Online, &data.name, algorithm, FEW)) else { continue };
+        let Some(o) = outcome(all.record(RunKind::Online, &data.name, algorithm, SMALL_TOPIC_COUNT)) else {
+            continue;
+        };
         let Some(last) = o.stops.last() else { continue };
-        let (passes, time) = (o.passes.to_string(), seconds(o.seconds));
+        let (passes, time) = (o.passes.to_string(), seconds_text(o.seconds));
         let perplexity = format!("{:.1}", last.predictive_perplexity);
         rows.push(vec![algorithm.name().to_owned(), passes, time, perplexity]);
     }
-    let head = ["algorithm", "passes", "seconds", "predictive perplexity at the end"].map(String::from);
+    let head = ["algorithm", "passes", "seconds", "final predictive perplexity"].map(String::from);
     out.push_str(&table(&head, 1, &rows));
     out
 }
 
-/// Runs without a result.
-fn failures(all: &Everything) -> String {
+/// Lists the runs without a result.
+fn failures(all: &Experiments) -> String {
     let gaps: Vec<Vec<String>> = all
         .runs
         .iter()
         .zip(&all.records)
         .filter_map(|(run, record)| {
             let why = match record {
-                None => "not done yet",
+                None => "not yet done",
                 Some(record) => record.failed.as_deref()?,
             };
-            Some(vec![plain(&run.title()), plain(why)])
+            Some(vec![escape_markdown(&run.title()), escape_markdown(why)])
         })
         .collect();
     if gaps.is_empty() {
         return String::new();
     }
-    let head = ["run", "why"].map(String::from);
+    let head = ["run", "reason"].map(String::from);
     format!("## Runs without a result\n\n{}", table(&head, 2, &gaps))
 }
 
-/// All runs in one table.
-fn runs_table(all: &Everything) -> String {
+/// Returns all runs as CSV.
+fn runs_table(all: &Experiments) -> String {
     let mut out = "kind,corpus,algorithm,topics,threads,passes,converged,seconds,seconds_per_pass,\
         train_perplexity,predictive_perplexity,message_bytes,failed\n"
         .to_owned();
@@ -388,11 +403,12 @@ fn runs_table(all: &Everything) -> String {
         let Some(record) = record else { continue };
         let s = &run.settings;
         let kind = match s.kind {
-            Kind::Train => "train",
-            Kind::Online => "online",
-            Kind::Time => "time",
+            RunKind::Train => "train",
+            RunKind::Online => "online",
+            RunKind::Time => "time",
         };
-        let _ = write!(out, "{kind},{},{},{},{},", cell(&s.corpus), s.algorithm, s.topics, record.threads);
+        let _ =
+            write!(out, "{kind},{},{},{},{},", csv_cell(&s.corpus), s.algorithm, s.topics, record.threads);
         let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
         match &record.outcome {
             Some(o) => {
@@ -409,7 +425,7 @@ fn runs_table(all: &Everything) -> String {
                 );
             }
             None => {
-                put_line!(out, ",,,,,,,{}", cell(record.failed.as_deref().unwrap_or_default()));
+                put_line!(out, ",,,,,,,{}", csv_cell(record.failed.as_deref().unwrap_or_default()));
             }
         }
     }
@@ -434,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn convergence_is_not_asked_before_the_tenth() {
+    fn no_convergence_before_the_tenth_pass() {
         let history: Vec<(u32, f64)> =
             (1..=20).map(|t| (t, if t < 6 { 100.0 } else { 2000.0 / f64::from(t) })).collect();
         assert_eq!(converged_at(&history), None);
@@ -444,8 +460,8 @@ mod tests {
     }
 
     #[test]
-    fn texts_do_not_break_tables() {
-        assert_eq!(plain("a|b<c>&*"), "a\\|b&lt;c>&amp;\\*");
-        assert_eq!(cell("a,\"b\""), "\"a,\"\"b\"\"\"");
+    fn texts_are_escaped() {
+        assert_eq!(escape_markdown("a|b<c>&*"), "a\\|b&lt;c>&amp;\\*");
+        assert_eq!(csv_cell("a,\"b\""), "\"a,\"\"b\"\"\"");
     }
 }

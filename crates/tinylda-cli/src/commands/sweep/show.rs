@@ -1,4 +1,4 @@
-//! What the user sees: the table, the figure, the report, and what to type next.
+//! Shows the results of a sweep: table, figure, report and suggested commands.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,40 +6,40 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tinylda::eval::Measure;
 
-use super::super::experiment::save;
-use super::super::{grouped, print, quoted, shown, to_stdout};
-use super::Setup;
-use super::choice::{Choice, Row, Values};
-use super::runs::Record;
+use super::super::experiment::save_figure;
+use super::super::{grouped, path_string, print, shell_quote, to_stdout};
+use super::SweepSetup;
+use super::choice::{BestTopicCount, RunValues, SweepRow};
+use super::runs::SweepRecord;
 use crate::plot::{Axis, Figure, Panel, Series};
 use crate::progress::clock;
 use tinylda::files::write_file;
 
-/// Writing to a string cannot fail, so what these calls return is dropped.
+/// Appends a line to a string. Writing to a string cannot fail, so the result is ignored.
 macro_rules! put_line {
     ($out:expr, $($rest:tt)*) => { let _ = writeln!($out, $($rest)*); };
 }
 
-/// The names of what is drawn, which have their styles.
+// Names of the series of the figure, which determine their styles.
 const MEAN: &str = "mean";
 const EACH: &str = "each run";
 const BEST: &str = "best K";
 
-/// sweep.csv, sweep.svg, sweep.png and report.md.
-pub(super) fn files(
-    setup: &Setup<'_>,
-    records: &[Record],
-    rows: &[Row],
-    choice: Option<&Choice>,
+/// Writes sweep.csv, sweep.svg, sweep.png and report.md.
+pub(super) fn write_files(
+    setup: &SweepSetup<'_>,
+    records: &[SweepRecord],
+    rows: &[SweepRow],
+    choice: Option<&BestTopicCount>,
 ) -> anyhow::Result<()> {
     let figure = figure(setup, rows, choice);
-    save(&setup.out, "sweep", &figure.draw(), &csv(records, rows))?;
+    save_figure(&setup.out, "sweep", &figure.draw(), &csv(records, rows))?;
     write_file(setup.out.join("report.md"), report(setup, rows, choice).as_bytes())?;
     Ok(())
 }
 
-/// A row for every run.
-fn csv(records: &[Record], rows: &[Row]) -> String {
+/// Returns all runs as CSV, one row each.
+fn csv(records: &[SweepRecord], rows: &[SweepRow]) -> String {
     let mut out = "topics,seed,predictive_perplexity,train_perplexity,u_mass,c_uci,c_npmi,c_v,diversity,stability,passes,\
                    converged,threads,train_seconds,measure_seconds\n"
         .to_owned();
@@ -48,8 +48,8 @@ fn csv(records: &[Record], rows: &[Row]) -> String {
         let coherences = Measure::ALL
             .map(|measure| measures.coherence(measure).map_or_else(String::new, |value| value.to_string()));
         let row = rows.iter().find(|row| row.topics == record.topics);
-        let place = row.and_then(|row| row.seeds.iter().position(|&seed| seed == record.seed));
-        let stability = row.zip(place).and_then(|(row, place)| row.stability.0.get(place));
+        let index = row.and_then(|row| row.seeds.iter().position(|&seed| seed == record.seed));
+        let stability = row.zip(index).and_then(|(row, index)| row.stability.0.get(index));
         let training = &record.training;
         put_line!(
             out,
@@ -71,14 +71,14 @@ fn csv(records: &[Record], rows: &[Row]) -> String {
     out
 }
 
-/// Small panels of everything that decides, against K.
-fn figure(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> Figure {
+/// Returns the figure: perplexity, coherence and stability against K.
+fn figure(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: Option<&BestTopicCount>) -> Figure {
     let (least, most) = (rows.first().map_or(1, |r| r.topics), rows.last().map_or(1, |r| r.topics));
-    // Numbers such as 20, 50, 100, 200 would be pressed together on the left.
+    // On a linear axis, values such as 20, 50, 100, 1000 would crowd on the left.
     let log = most >= 5 * least;
-    let panel = |title: &str, label: &str, of: &dyn Fn(&Row) -> &Values| {
-        let mean = |row: &Row| Some((f64::from(row.topics), of(row).mean()?));
-        let single = |row: &Row| -> Vec<(f64, f64)> {
+    let panel = |title: &str, label: &str, of: &dyn Fn(&SweepRow) -> &RunValues| {
+        let mean = |row: &SweepRow| Some((f64::from(row.topics), of(row).mean()?));
+        let single = |row: &SweepRow| -> Vec<(f64, f64)> {
             let runs = if of(row).0.len() > 1 { &of(row).0[..] } else { &[] };
             runs.iter().map(|&value| (f64::from(row.topics), value)).collect()
         };
@@ -101,12 +101,12 @@ fn figure(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> Figure {
         panel("Coherence: higher is better", measure, &|row| &row.coherence),
     ];
     if rows.iter().any(|row| row.stability.mean().is_some()) {
-        panels.push(panel("Stability: higher is better", "words in common", &|row| &row.stability));
+        panels.push(panel("Stability: higher is better", "word overlap", &|row| &row.stability));
     }
-    Figure { title: format!("How many topics? {}", corpus_name(setup)), columns: panels.len(), panels }
+    Figure { title: format!("Number of topics: {}", corpus_name(setup)), columns: panels.len(), panels }
 }
 
-fn corpus_name(setup: &Setup<'_>) -> String {
+fn corpus_name(setup: &SweepSetup<'_>) -> String {
     let path = &setup.a.corpus;
     if path == Path::new("-") {
         return "standard input".into();
@@ -114,20 +114,25 @@ fn corpus_name(setup: &Setup<'_>) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The columns of the table, and its rows as texts.
-fn cells(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> (Vec<String>, Vec<Vec<String>>) {
+/// Returns the column names and the rows of the table, as text.
+fn cells(
+    setup: &SweepSetup<'_>,
+    rows: &[SweepRow],
+    choice: Option<&BestTopicCount>,
+) -> (Vec<String>, Vec<Vec<String>>) {
     let names = ["", "K", "runs", "perplexity", setup.a.coherence.name(), "stability", "diversity", "time"];
-    let number = |values: &Values, digits: usize| {
+    let number = |values: &RunValues, digits: usize| {
         values.mean().map_or_else(|| "-".to_owned(), |mean| format!("{mean:.digits$}"))
     };
-    let line = |row: &Row| {
-        let spread = row.perplexity.spread().map_or_else(String::new, |spread| format!(" ± {spread:.1}"));
+    let line = |row: &SweepRow| {
+        let deviation =
+            row.perplexity.deviation().map_or_else(String::new, |deviation| format!(" ± {deviation:.1}"));
         let best = choice.is_some_and(|choice| choice.topics == row.topics);
         vec![
             if best { "*".to_owned() } else { String::new() },
             row.topics.to_string(),
             row.seeds.len().to_string(),
-            number(&row.perplexity, 1) + &spread,
+            number(&row.perplexity, 1) + &deviation,
             number(&row.coherence, 4),
             number(&row.stability, 3),
             number(&row.diversity, 3),
@@ -137,11 +142,11 @@ fn cells(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> (Vec<Strin
     (names.map(str::to_owned).to_vec(), rows.iter().map(line).collect())
 }
 
-/// Columns, numbers to the right.
+/// Formats a table with right-aligned columns.
 fn table((names, rows): &(Vec<String>, Vec<Vec<String>>)) -> String {
-    let wide = |text: &String| text.chars().count();
+    let char_count = |text: &String| text.chars().count();
     let widths: Vec<usize> = (0..names.len())
-        .map(|i| rows.iter().chain([names]).map(|row| wide(&row[i])).max().unwrap_or(0))
+        .map(|i| rows.iter().chain([names]).map(|row| char_count(&row[i])).max().unwrap_or(0))
         .collect();
     let mut out = String::new();
     for row in [names].into_iter().chain(rows) {
@@ -152,22 +157,22 @@ fn table((names, rows): &(Vec<String>, Vec<Vec<String>>)) -> String {
     out
 }
 
-/// What the columns mean.
-fn legend(setup: &Setup<'_>, rows: &[Row]) -> Vec<(String, String)> {
+/// Returns the names and the meaning of the columns.
+fn legend(setup: &SweepSetup<'_>, rows: &[SweepRow]) -> Vec<(String, String)> {
     let (test, all) = (setup.test.shape().documents, setup.corpus.shape().documents);
     let top = setup.a.top;
     let stability = if rows.iter().any(|row| row.stability.mean().is_some()) {
         format!(
-            "what the top {top} words of topics of two runs have in common (Jaccard), topics matched one to one; 1: the same topics"
+            "overlap (Jaccard index) of the top {top} words of the topics of two runs, matched one to one; 1: equal topics"
         )
     } else {
-        "none: it takes two runs for each K (--repeats)".to_owned()
+        "unknown: it requires at least two runs per K (--repeats)".to_owned()
     };
     let list = [
         (
             "perplexity",
             format!(
-                "of {} of {} documents, held out (`tinylda eval` has its definition); mean ± standard deviation of the runs; \
+                "predictive perplexity of {} of {} documents, which were held out (for the definition see `tinylda eval`); mean ± standard deviation of the runs; \
                  lower is better",
                 grouped(test),
                 grouped(all)
@@ -180,14 +185,17 @@ fn legend(setup: &Setup<'_>, rows: &[Row]) -> Vec<(String, String)> {
             ),
         ),
         ("stability", stability),
-        ("diversity", format!("different words among the top {top} of all topics; 1: no topic shares one")),
-        ("time", "of a run, training and measuring".to_owned()),
+        (
+            "diversity",
+            format!("fraction of distinct words among the top {top} words of all topics; 1: no shared words"),
+        ),
+        ("time", "time of a run, including the evaluation".to_owned()),
     ];
     list.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
-fn report(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> String {
-    let mut out = format!("# How many topics? {}\n\n", corpus_name(setup));
+fn report(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: Option<&BestTopicCount>) -> String {
+    let mut out = format!("# Number of topics: {}\n\n", corpus_name(setup));
     if let Some(choice) = choice {
         put_line!(out, "**{}**", choice.reason);
         for note in &choice.notes {
@@ -206,20 +214,20 @@ fn report(setup: &Setup<'_>, rows: &[Row], choice: Option<&Choice>) -> String {
     }
     put_line!(
         out,
-        "\nThe best K has the lowest mean perplexity; where others are within one standard error of it (the deviation of its runs over the root of their number), it is the smallest of them."
+        "\nThe best K is the smallest one whose mean perplexity is within one standard error of the lowest (the standard deviation of its runs divided by the square root of their number)."
     );
     put_line!(
         out,
-        "`sweep.csv` has a row for every run, `models/` the best model of every K, `best.model` that of the best K.\n"
+        "`sweep.csv` contains one row per run, `models/` the best model of every K, and `best.model` is the model of the best K.\n"
     );
-    put_line!(out, "Settings; what is not here is the default:\n");
+    put_line!(out, "SweepSettings; all others have their defaults:\n");
     for (option, value) in setup.settings.iter().filter(|(_, value)| **value != Value::Null) {
         put_line!(out, "- {option}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     }
     out
 }
 
-/// This command with another K.
+/// Returns this command with another K.
 fn with_topics(words: impl Iterator<Item = String>, topics: u32) -> String {
     let (mut out, mut words) = (Vec::new(), words);
     while let Some(word) = words.next() {
@@ -228,24 +236,24 @@ fn with_topics(words: impl Iterator<Item = String>, topics: u32) -> String {
             None => (word.as_str(), None),
         };
         let short = word.strip_prefix("-k").is_some_and(|rest| !rest.is_empty());
-        if name == "-k" || name == "--topics" || short {
+        if matches!(name, "-k" | "--topics" | "--num-topics") || short {
             if value.is_none() && !short {
-                // Its value goes, too.
+                // Also skip the value.
                 let _ = words.next();
             }
             continue;
         }
-        out.push(quoted(&word));
+        out.push(shell_quote(&word));
     }
     out.extend(["-k".to_owned(), topics.to_string()]);
     out.join(" ")
 }
 
-/// The table, the best K with the reason, and what to do with it.
-pub(super) fn result(
-    setup: &Setup<'_>,
-    rows: &[Row],
-    choice: &Choice,
+/// Prints the table, the best K with the reason, and suggested commands.
+pub(super) fn print_result(
+    setup: &SweepSetup<'_>,
+    rows: &[SweepRow],
+    choice: &BestTopicCount,
     model: &Path,
     done_now: usize,
 ) -> anyhow::Result<()> {
@@ -257,16 +265,16 @@ pub(super) fn result(
         "best": k,
         "reason": choice.reason,
         "notes": choice.notes,
-        "rows": rows.iter().map(|row| object(setup, row, k)).collect::<Vec<_>>(),
+        "rows": rows.iter().map(|row| row_json(setup, row, k)).collect::<Vec<_>>(),
         "runs": rows.iter().map(|row| row.seeds.len()).sum::<usize>(),
         "runs_done_now": done_now,
         "documents_held_out": setup.test.shape().documents,
         "top": setup.a.top,
-        "model": shown(model),
+        "model": path_string(model),
         "model_seed": choice.seed,
-        "table": shown(&out.join("sweep.csv")),
-        "figure": shown(&out.join("sweep.svg")),
-        "report": shown(&out.join("report.md")),
+        "table": path_string(&out.join("sweep.csv")),
+        "figure": path_string(&out.join("sweep.svg")),
+        "report": path_string(&out.join("report.md")),
     });
     let mut lines = table(&cells(setup, rows, Some(choice)));
     put_line!(lines, "\n* {}", choice.reason);
@@ -279,27 +287,27 @@ pub(super) fn result(
         meanings.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
     lines.push_str(&super::super::table(&meanings));
     let folder = out.display();
-    put_line!(lines, "\n{folder} has sweep.svg, sweep.png, sweep.csv, report.md and models.");
+    put_line!(lines, "\n{folder} contains sweep.svg, sweep.png, sweep.csv, report.md and the models.");
     put_line!(lines, "The best model with K = {k} (seed {}) is {}. Next:", choice.seed, model.display());
-    put_line!(lines, "  tinylda topics {}", quoted(&shown(model)));
-    let whole = "It has not seen the documents held out. For a model of all: `tinylda train` with the same options and";
+    put_line!(lines, "  tinylda topics {}", shell_quote(&path_string(model)));
+    let whole = "It was trained without the held-out documents. For a model of all documents, run `tinylda train` with the same options and";
     put_line!(lines, "{whole} -k {k}.");
     if let Some(next) = choice.next {
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        put_line!(lines, "To try another K beside these:\n  {}", with_topics(words, next));
+        put_line!(lines, "To try another K in addition:\n  {}", with_topics(words, next));
     }
     print(setup.a.json, &value, &lines)
 }
 
-/// A row for programs.
-fn object(setup: &Setup<'_>, row: &Row, best: u32) -> Value {
+/// Returns a row as JSON.
+fn row_json(setup: &SweepSetup<'_>, row: &SweepRow, best: u32) -> Value {
     json!({
         "topics": row.topics,
         "best": row.topics == best,
         "runs": row.seeds.len(),
         "seeds": row.seeds,
         "predictive_perplexity": row.perplexity.mean(),
-        "predictive_perplexity_deviation": row.perplexity.spread(),
+        "predictive_perplexity_deviation": row.perplexity.deviation(),
         "coherence": row.coherence.mean(),
         "coherence_measure": setup.a.coherence.name(),
         "stability": row.stability.mean(),
@@ -308,8 +316,8 @@ fn object(setup: &Setup<'_>, row: &Row, best: u32) -> Value {
     })
 }
 
-/// The table with tabs.
-fn tsv(setup: &Setup<'_>, rows: &[Row], choice: &Choice) -> String {
+/// Returns the table as tab-separated values.
+fn tsv(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: &BestTopicCount) -> String {
     let name = setup.a.coherence.name();
     let mut out = format!(
         "topics\tbest\truns\tpredictive_perplexity\tdeviation\t{name}\tstability\tdiversity\tseconds\n"
@@ -323,7 +331,7 @@ fn tsv(setup: &Setup<'_>, rows: &[Row], choice: &Choice) -> String {
             row.topics == choice.topics,
             row.seeds.len(),
             number(row.perplexity.mean()),
-            number(row.perplexity.spread()),
+            number(row.perplexity.deviation()),
             number(row.coherence.mean()),
             number(row.stability.mean()),
             number(row.diversity.mean()),
@@ -338,10 +346,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_k() {
+    fn command_with_another_k() {
         for (command, expected) in [
             ("t sweep a.tlc -k 1,2 -o x", "t sweep a.tlc -o x -k 8"),
-            ("t sweep -k=1,2 a.tlc --topics=5 -k7 --passes 3", "t sweep a.tlc --passes 3 -k 8"),
+            (
+                "t sweep -k=1,2 a.tlc --topics=5 --num-topics 6 -k7 --passes 3",
+                "t sweep a.tlc --passes 3 -k 8",
+            ),
             ("t sweep --topics 1,2 a;b.tlc", "t sweep 'a;b.tlc' -k 8"),
         ] {
             assert_eq!(with_topics(command.split(' ').map(str::to_owned), 8), expected);

@@ -1,4 +1,4 @@
-//! A line of JSON per pass.
+//! The training log: one line of JSON per pass and event.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,44 +7,45 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tinylda::report::Pass;
+use tinylda::report::PassRecord;
 use tinylda::train::{PassReport, TrainingProgress};
 
 use crate::{args, machine};
 
-/// What its name ends with where the user has given none.
-pub(super) const ENDING: &str = ".log.jsonl";
-/// A training that takes longer leaves a log.
-const LONG: Duration = Duration::from_secs(60);
+/// Suffix of the default name of a log.
+pub(super) const SUFFIX: &str = ".log.jsonl";
+/// A training that takes longer than this writes a log, even if the user did not ask for one.
+const LOG_AFTER: Duration = Duration::from_secs(60);
 
-/// A log is a stream: each line is there as soon as its pass is done. One that nobody has asked for begins after a minute.
+/// Log of a training. Each line is written as soon as its pass is done. A log that the user did not
+/// ask for starts after [`LOG_AFTER`]; earlier lines are kept in memory until then.
 pub(super) struct Log {
     pub(super) path: PathBuf,
     out: Option<Box<dyn Write + Send>>,
-    /// The file, where what is in it is to go first.
-    old: Option<File>,
-    /// Its name, where nobody has asked for it and it has just begun.
-    pub(super) begun: Option<String>,
-    /// Lines that wait for the minute to be over.
-    waiting: Vec<String>,
-    began: Instant,
+    /// The log file, if its old content is to be deleted before the first line.
+    to_truncate: Option<File>,
+    /// Name of the log, if it was just started although the user did not ask for it.
+    pub(super) just_started: Option<String>,
+    /// Lines that are not yet written.
+    pending: Vec<String>,
+    start: Instant,
     resume: bool,
-    /// The passes so far.
-    pub(super) passes: Vec<Pass>,
-    /// What was told last.
+    /// Passes so far.
+    pub(super) passes: Vec<PassRecord>,
+    /// Latest progress of the training.
     pub(super) progress: Option<TrainingProgress>,
 }
 
 impl Log {
-    pub(super) fn new(a: &args::Train) -> anyhow::Result<Log> {
-        let path = a.log.clone().unwrap_or_else(|| super::with_more(a.output(), ENDING));
+    pub(super) fn new(a: &args::TrainArgs) -> anyhow::Result<Log> {
+        let path = a.log.clone().unwrap_or_else(|| super::append_to_name(a.output(), SUFFIX));
         let mut log = Log {
             path,
             out: None,
-            old: None,
-            begun: None,
-            waiting: Vec::new(),
-            began: Instant::now(),
+            to_truncate: None,
+            just_started: None,
+            pending: Vec::new(),
+            start: Instant::now(),
             resume: a.resume,
             passes: Vec::new(),
             progress: None,
@@ -57,31 +58,32 @@ impl Log {
         Ok(log)
     }
 
-    /// Where training goes on, so does its log.
+    /// Opens the log file. The log of a resumed training is continued.
     fn open(&mut self) -> std::io::Result<()> {
         let mut options = File::options();
-        // What an earlier training has left goes with the first line, and not before.
+        // The log of an earlier training is deleted when the first line is written, and not before.
         options.create(true).append(true);
         let file = options.open(&self.path)?;
-        self.old = if self.resume { None } else { Some(file.try_clone()?) };
+        self.to_truncate = if self.resume { None } else { Some(file.try_clone()?) };
         self.out = Some(Box::new(file));
         Ok(())
     }
 
+    /// Appends a line, which is written at once if the log has started.
     pub(super) fn line(&mut self, value: &Value) -> std::io::Result<()> {
-        self.waiting.push(format!("{value}\n"));
-        if self.out.is_none() && self.began.elapsed() >= LONG {
+        self.pending.push(format!("{value}\n"));
+        if self.out.is_none() && self.start.elapsed() >= LOG_AFTER {
             self.open()?;
-            self.begun = Some(self.path.display().to_string());
+            self.just_started = Some(self.path.display().to_string());
         }
-        if let Some(old) = self.old.take() {
-            // A pipe cannot be cut, and need not be.
-            if old.metadata()?.is_file() {
-                old.set_len(0)?;
+        if let Some(file) = self.to_truncate.take() {
+            // Only a regular file can be truncated, and only there it is necessary.
+            if file.metadata()?.is_file() {
+                file.set_len(0)?;
             }
         }
         if let Some(out) = &mut self.out {
-            for line in self.waiting.drain(..) {
+            for line in self.pending.drain(..) {
                 out.write_all(line.as_bytes())?;
             }
             out.flush()?;
@@ -89,8 +91,9 @@ impl Log {
         Ok(())
     }
 
+    /// Remembers a pass and returns its line.
     pub(super) fn pass(&mut self, report: &PassReport) -> Value {
-        self.passes.push(Pass {
+        self.passes.push(PassRecord {
             pass: report.pass,
             perplexity: report.train_perplexity,
             seconds: Some(report.seconds),

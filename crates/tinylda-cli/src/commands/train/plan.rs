@@ -1,4 +1,4 @@
-//! What memory and disk would be used for.
+//! Prints the planned use of memory and disk.
 
 use serde_json::json;
 use tinylda::Plan;
@@ -7,8 +7,8 @@ use tinylda::format::human_bytes;
 use crate::args;
 use crate::commands::{print, table};
 
-/// The plan, for people or programs.
-pub(super) fn show(a: &args::Train, plan: &Plan, threads: usize) -> anyhow::Result<()> {
+/// Prints the plan, as a table or as JSON.
+pub(super) fn show(a: &args::TrainArgs, plan: &Plan, threads: usize) -> anyhow::Result<()> {
     let value = json!({
         "memory_bytes": plan.ceiling,
         "program": plan.program,

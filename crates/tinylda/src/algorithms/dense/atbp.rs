@@ -1,18 +1,19 @@
 //! Asynchronous tiny belief propagation (aTBP).
 //!
-//! One set of matrices, renewed at every non-zero, documents in a random order drawn once:
+//! There is one set of matrices, which is updated at every non-zero. Documents are visited in a
+//! random order, which is drawn once:
 //! ```text
 //! theta[d,:] *= (n_d-x)/n_d      phi[w,:] *= (n_w-x)/n_w      lambda *= (N-x)/N
 //! eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * (theta[d,k]+alpha[k])
 //! theta[d,:], phi[w,:], lambda += x*eta/sum(eta)
 //! ```
-//! lambda is a quantity of its own here, near to the column sums of phi but not equal to them.
+//! lambda is a separate quantity here, close to the column sums of phi but not equal to them.
 //!
-//! Bytes: phi once, theta once, n_w. Cost: K divisions per non-zero, since lambda moves with every one.
-//! The log-likelihood is not free: the state changes under the sum.
+//! Memory: phi once, theta once, n_w. Cost: K divisions per non-zero, since lambda changes with
+//! every one. The log-likelihood is not a by-product, because the state changes during the sum.
 //!
-//! A factor such as (n_w-x)/n_w is 1 to an f32 when n_w is large, so theta is in f64 while its document is visited,
-//! lambda always, and rows of heavy words too.
+//! A factor such as (n_w-x)/n_w is 1 in f32 if n_w is large. Therefore theta is in f64 while its
+//! document is visited, and lambda and the rows of heavy words always are.
 
 use std::collections::HashMap;
 
@@ -22,7 +23,7 @@ use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
-use crate::simd::{Cell, Kernel, Lanes, Rows, flat, flat_mut};
+use crate::simd::{AsyncRows, Kernel, Lanes, PhiCell, flat, flat_mut};
 use crate::topics::{Topics, heavy_words, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -40,7 +41,7 @@ pub(crate) struct Atbp {
     tokens: u64,
     eta: Vec<Lanes>,
     theta: Vec<f64>,
-    /// Rows of heavy words; phi has their rounded copies.
+    /// Rows of heavy words in f64; phi has their rounded copies.
     heavy: HashMap<u32, Vec<f64>>,
 }
 
@@ -55,6 +56,7 @@ impl Atbp {
         Atbp { kernel: setup.kernel, word_tokens, tokens, eta, theta, heavy }
     }
 
+    /// Updates theta of a document, and the topics.
     pub(crate) fn document(
         &mut self,
         topics: &mut Topics,
@@ -86,9 +88,10 @@ impl Atbp {
         Ok(())
     }
 
-    /// One non-zero: x tokens of word w, whose row is phi, in a document of `length` tokens.
+    /// Updates one non-zero: x tokens of word w, whose row is phi, in a document of `length`
+    /// tokens.
     #[inline]
-    fn visit<C: Cell>(
+    fn visit<C: PhiCell>(
         &mut self,
         topics: &mut Topics,
         phi: &mut [C],
@@ -96,29 +99,29 @@ impl Atbp {
         x: u32,
         length: u64,
     ) -> Result<(), NotANumber> {
-        // What is left of a total when x of it is taken out, as a factor.
+        // Fraction of a total that remains without x of it.
         let rest = |total: u64| total.saturating_sub(u64::from(x)) as f64 / total as f64;
         let (of_document, of_word, of_all) =
             (rest(length), rest(self.word_tokens[w as usize]), rest(self.tokens));
         let beta_sum = f64::from(self.word_tokens.len() as u32) * f64::from(topics.beta);
         let eta = flat_mut(&mut self.eta);
-        let rows = Rows { theta: &mut self.theta, phi, lambda: &mut topics.lambda };
+        let rows = AsyncRows { theta: &mut self.theta, phi, lambda: &mut topics.lambda };
         let factors = (of_document, of_word, of_all);
-        self.kernel.fade(eta, rows, factors, flat(&topics.alpha), topics.beta, beta_sum);
+        self.kernel.decay(eta, rows, factors, flat(&topics.alpha), topics.beta, beta_sum);
         let sum = self.kernel.sum(&self.eta);
         let r = x as f32 / sum;
         if !(r.is_finite() && r > 0.0) {
             return Err(NotANumber(sum));
         }
-        let rows = Rows { theta: &mut self.theta, phi, lambda: &mut topics.lambda };
-        self.kernel.deposit(r, flat(&self.eta), rows);
+        let rows = AsyncRows { theta: &mut self.theta, phi, lambda: &mut topics.lambda };
+        self.kernel.add_message(r, flat(&self.eta), rows);
         Ok(())
     }
 }
 
 impl Updater for Atbp {
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
-        view.each(|document, theta| Ok(self.document(topics, document, theta)?))?;
+        view.for_each(|document, theta| Ok(self.document(topics, document, theta)?))?;
         Ok(PieceStats::default())
     }
 

@@ -1,27 +1,30 @@
 //! Belief propagation (BP), synchronous (`bp`) and asynchronous (`abp`).
 //!
 //! ```text
-//! own[k] = x*mu[w,d](k)      eta[k] = (phi[w,k]-own+beta)/(lambda[k]-own+W*beta) * (theta[d,k]-own+alpha[k])
+//! own[k] = x*mu[w,d](k)
+//! eta[k] = (phi[w,k]-own+beta)/(lambda[k]-own+W*beta) * (theta[d,k]-own+alpha[k])
 //! mu_new[w,d](k) = eta[k]/sum(eta)
-//! bp:  phi_new[w,:], theta_new[d,:], lambda_new += x*mu_new, all from the last pass's
-//! abp: phi[w,:], theta[d,:], lambda += x*(mu_new - mu), at once; documents in a random order drawn once
+//! bp:  phi_new[w,:], theta_new[d,:], lambda_new += x*mu_new, from the values of the last pass
+//! abp: phi[w,:], theta[d,:], lambda += x*(mu_new - mu), immediately;
+//!      documents are visited in a random order, which is drawn once
 //! ```
-//! Bytes: a message of K numbers, two bytes each, for every non-zero, in memory; phi once (abp) or twice (bp); theta.
-//! Cost: about twenty-five operations per (non-zero, topic), without a division where a message is a small part of its topic. What takes the
-//! time is the chain from one word's message to the next one's: the sum over topics, and what changes of theta.
+//! Memory: a message of K 16-bit numbers for every non-zero; phi once (abp) or twice (bp); theta.
+//! Cost: about twenty-five operations per (non-zero, topic), without a division if a message is a
+//! small part of its topic. The latency is dominated by the dependency of one word's message on the
+//! previous one: the sum over topics, and the change of theta.
 //!
-//! Messages change by little against lambda, so lambda is in f64 between documents: a document changes it by what its theta
-//! changes.
+//! A message changes little compared to lambda, so lambda is in f64 between documents: a document
+//! changes it by the change of its theta.
 
-use super::document::{Failed, LogSum, NotANumber};
-use super::gather::Sums;
-use crate::algorithms::dense::phases::{GROUPS, Phases, Run, shares};
+use super::document::{DocumentFailure, LogSum, NotANumber};
+use super::gather::WordSums;
+use crate::algorithms::dense::phases::{DocumentChunk, GROUPS, PhaseRunner, split_by_sizes};
 use crate::algorithms::piece::{PieceView, StateKind};
 use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
-use crate::simd::{Excluded, Halves, Kernel, LANES, Lanes, Renewed, flat, flat_mut, prefetch};
+use crate::simd::{ExclusionRows, Halves, Kernel, LANES, Lanes, MessageUpdate, flat, flat_mut, prefetch};
 use crate::topics::{Topics, heavy_words, stride};
 use std::collections::HashMap;
 
@@ -30,96 +33,102 @@ pub(crate) const CAPABILITIES: Capabilities =
 pub(crate) const CAPABILITIES_ASYNCHRONOUS: Capabilities =
     Capabilities { matrices: 1, shuffles: true, threads: false, ..CAPABILITIES };
 
-/// -(lambda + W*beta) and its inverse, as the kernel wants them.
-fn totals(topics: &Topics, less: &mut Vec<Lanes>, inverse: &mut Vec<Lanes>) {
+/// Computes -(lambda + W*beta) and the inverse of lambda + W*beta, as the kernel expects them.
+fn compute_totals(topics: &Topics, negative_total: &mut Vec<Lanes>, inverse: &mut Vec<Lanes>) {
     let beta_sum = topics.beta_sum();
     topics.inverse(inverse);
     flat_mut(inverse)[topics.lambda.len()..].fill(1.0);
-    less.clear();
-    less.resize(stride(topics.count), Lanes([-1.0; LANES]));
-    for (less, &lambda) in flat_mut(less).iter_mut().zip(&topics.lambda) {
-        *less = -(lambda + beta_sum) as f32;
+    negative_total.clear();
+    negative_total.resize(stride(topics.count), Lanes([-1.0; LANES]));
+    for (negative_total, &lambda) in flat_mut(negative_total).iter_mut().zip(&topics.lambda) {
+        *negative_total = -(lambda + beta_sum) as f32;
     }
 }
 
-/// theta + alpha.
-fn smoothed(theta: &[f32], alpha: &[Lanes], t: &mut [Lanes]) {
+/// Computes t = theta + alpha.
+fn add_alpha(theta: &[f32], alpha: &[Lanes], t: &mut [Lanes]) {
     for (t, (&theta, &alpha)) in flat_mut(t).iter_mut().zip(theta.iter().zip(flat(alpha))) {
         *t = theta + alpha;
     }
 }
 
-/// r = 1/sum(eta), where that is a number.
-fn inverse_of(sum: f32) -> Result<f32, NotANumber> {
+/// Returns r = 1/sum(eta), or an error if it is not positive and finite.
+fn checked_inverse(sum: f32) -> Result<f32, NotANumber> {
     let r = 1.0 / sum;
     if r.is_finite() && r > 0.0 { Ok(r) } else { Err(NotANumber(sum)) }
 }
 
-/// Scratch rows of a document.
+/// Buffers for the update of a document.
 #[derive(Debug, Clone)]
-struct Rows {
+struct BpRows {
     /// theta + alpha.
     t: Vec<Lanes>,
     new: Vec<Lanes>,
     mean: Vec<Lanes>,
     eta: Vec<Lanes>,
-    /// A message before it is renewed.
+    /// A message before its update.
     old: Vec<Halves>,
 }
 
-impl Rows {
-    fn new(topics: u32) -> Rows {
+impl BpRows {
+    fn new(topics: u32) -> BpRows {
         let row = || vec![Lanes::ZERO; stride(topics)];
-        Rows { t: row(), new: row(), mean: row(), eta: row(), old: vec![Halves::ZERO; stride(topics)] }
+        BpRows { t: row(), new: row(), mean: row(), eta: row(), old: vec![Halves::ZERO; stride(topics)] }
     }
 }
 
-/// Synchronous.
+/// Synchronous belief propagation.
 #[derive(Debug)]
 pub(crate) struct Bp {
-    phases: Phases,
+    phases: PhaseRunner,
     kernel: Kernel,
-    sums: Sums,
-    less: Vec<Lanes>,
+    sums: WordSums,
+    negative_total: Vec<Lanes>,
     inverse: Vec<Lanes>,
 }
 
 impl Bp {
     pub(crate) fn new(topics: &Topics, setup: &Setup) -> Result<Bp> {
         Ok(Bp {
-            phases: Phases::new(&setup.word_tokens, GROUPS, &setup.threads),
+            phases: PhaseRunner::new(&setup.word_tokens, GROUPS, &setup.threads),
             kernel: setup.kernel,
-            sums: Sums::new(topics, &setup.word_tokens)?,
-            less: Vec::new(),
+            sums: WordSums::new(topics, &setup.word_tokens)?,
+            negative_total: Vec::new(),
             inverse: Vec::new(),
         })
     }
 
-    /// One document: its messages and theta are renewed. Returns its log-likelihood as it was.
+    /// Updates the messages and theta of a document. Returns its log-likelihood before the update.
     fn document(
         &self,
         topics: &Topics,
         document: Document<'_>,
         (theta, messages): (&mut [f32], &mut [Halves]),
-        rows: &mut Rows,
+        rows: &mut BpRows,
     ) -> Result<f64, NotANumber> {
-        let stride = self.less.len();
-        smoothed(theta, &topics.alpha, &mut rows.t);
+        let stride = self.negative_total.len();
+        add_alpha(theta, &topics.alpha, &mut rows.t);
         rows.new.fill(Lanes::ZERO);
-        super::document::mean(self.kernel, theta, &topics.alpha, &self.inverse, &mut rows.mean);
+        super::document::mean_weighting(self.kernel, theta, &topics.alpha, &self.inverse, &mut rows.mean);
         let smooth = topics.beta * self.kernel.sum(&rows.mean);
         let least = topics.beta_sum() as f32;
         let mut log_sum = LogSum::new();
         let words = document.words.iter().zip(document.counts);
         for (i, ((&w, &x), message)) in words.zip(messages.chunks_exact_mut(stride)).enumerate() {
-            if let Some(&ahead) = document.words.get(i + super::document::AHEAD) {
+            if let Some(&ahead) = document.words.get(i + super::document::PREFETCH_DISTANCE) {
                 prefetch(topics.phi.row(ahead));
             }
             let phi = topics.phi.row(w);
             log_sum.add(x, self.kernel.dot(phi, &rows.mean) + smooth);
-            let from = Excluded { phi, t: &rows.t, less: &self.less, inverse: &self.inverse, least };
+            let from = ExclusionRows {
+                phi,
+                t: &rows.t,
+                negative_total: &self.negative_total,
+                inverse: &self.inverse,
+                least,
+            };
             let sum = self.kernel.exclude(&mut rows.eta, from, message, x as f32, topics.beta);
-            self.kernel.replace(message, &rows.eta, inverse_of(sum)?, x as f32, &mut rows.new);
+            self.kernel.replace(message, &rows.eta, checked_inverse(sum)?, x as f32, &mut rows.new);
         }
         theta.copy_from_slice(&flat(&rows.new)[..theta.len()]);
         let n = document.tokens() as f64;
@@ -129,34 +138,34 @@ impl Bp {
 
 impl Updater for Bp {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
-        totals(topics, &mut self.less, &mut self.inverse);
+        compute_totals(topics, &mut self.negative_total, &mut self.inverse);
         self.sums.clear(&self.phases);
         Ok(())
     }
 
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
         let topics = &*topics;
-        let (block, kept) = view.open();
+        let (block, kept) = view.into_rows();
         let (count, stride) = (topics.count as usize, stride(topics.count));
         let (mut theta, mut messages) = kept.theta_and_messages();
         let mut sum = 0f64;
-        for range in Phases::ranges(block) {
-            self.phases.take_up(block, range.clone());
-            let nonzeros: usize = self.phases.runs().iter().map(|run| run.size().1).sum();
+        for range in PhaseRunner::batches(block) {
+            self.phases.load(block, range.clone());
+            let nonzeros: usize = self.phases.chunks().iter().map(|chunk| chunk.size().1).sum();
             let (now, later) = theta.split_at_mut(range.len() * count);
             let (own, others) = messages.split_at_mut(nonzeros * stride);
             (theta, messages) = (later, others);
-            let sizes = || self.phases.runs().iter().map(Run::size);
-            let of_runs = shares(now, sizes().map(|(documents, _, _)| documents * count))
+            let sizes = || self.phases.chunks().iter().map(DocumentChunk::size);
+            let of_chunks = split_by_sizes(now, sizes().map(|(documents, _, _)| documents * count))
                 .into_iter()
-                .zip(shares(&mut *own, sizes().map(|(_, nonzeros, _)| nonzeros * stride)))
+                .zip(split_by_sizes(&mut *own, sizes().map(|(_, nonzeros, _)| nonzeros * stride)))
                 .collect();
-            sum += self.phases.documents(
-                of_runs,
-                || Rows::new(topics.count),
-                |run, (theta, mut messages), rows| {
+            sum += self.phases.process_documents(
+                of_chunks,
+                || BpRows::new(topics.count),
+                |chunk, (theta, mut messages), rows| {
                     let mut sum = 0f64;
-                    for ((number, document), theta) in run.iter(block).zip(theta.chunks_exact_mut(count)) {
+                    for ((number, document), theta) in chunk.iter(block).zip(theta.chunks_exact_mut(count)) {
                         let (own, rest) =
                             std::mem::take(&mut messages).split_at_mut(document.words.len() * stride);
                         messages = rest;
@@ -193,20 +202,20 @@ impl Updater for Bp {
     fn restore(&mut self, topics: &mut Topics, from: &mut SectionReader) -> Result<()> {
         topics.restore(from)?;
         self.sums.restore(from)?;
-        totals(topics, &mut self.less, &mut self.inverse);
+        compute_totals(topics, &mut self.negative_total, &mut self.inverse);
         Ok(())
     }
 }
 
-/// Asynchronous.
+/// Asynchronous belief propagation.
 #[derive(Debug)]
 pub(crate) struct Abp {
     kernel: Kernel,
-    less: Vec<Lanes>,
+    negative_total: Vec<Lanes>,
     inverse: Vec<Lanes>,
-    rows: Rows,
+    rows: BpRows,
     heavy_words: Vec<u32>,
-    /// Rows of heavy words; phi has their rounded copies.
+    /// Rows of heavy words in f64; phi has their rounded copies.
     heavy: HashMap<u32, Vec<f64>>,
 }
 
@@ -216,14 +225,15 @@ impl Abp {
         let heavy_words: Vec<u32> = heavy_words(&setup.word_tokens).collect();
         Abp {
             kernel: setup.kernel,
-            less: Vec::new(),
+            negative_total: Vec::new(),
             inverse: Vec::new(),
-            rows: Rows::new(topics.count),
+            rows: BpRows::new(topics.count),
             heavy: heavy_words.iter().map(|&w| (w, wide(w))).collect(),
             heavy_words,
         }
     }
 
+    /// Updates the messages and theta of a document, and the topics.
     fn document(
         &mut self,
         topics: &mut Topics,
@@ -231,13 +241,13 @@ impl Abp {
         theta: &mut [f32],
         messages: &mut [Halves],
     ) -> Result<(), NotANumber> {
-        totals(topics, &mut self.less, &mut self.inverse);
+        compute_totals(topics, &mut self.negative_total, &mut self.inverse);
         let least = topics.beta_sum() as f32;
-        let Abp { kernel, less, inverse, rows, heavy, .. } = self;
-        smoothed(theta, &topics.alpha, &mut rows.t);
+        let Abp { kernel, negative_total, inverse, rows, heavy, .. } = self;
+        add_alpha(theta, &topics.alpha, &mut rows.t);
         let (mut from, end) = (0, document.words.len());
         while from < end {
-            // As many as there are up to a heavy word, or that alone.
+            // The words up to the next heavy word, or a heavy word alone.
             let light = if heavy.is_empty() {
                 end
             } else {
@@ -250,22 +260,22 @@ impl Abp {
             if wide.is_some() {
                 rows.old.copy_from_slice(message);
             }
-            let renewed = Renewed {
+            let update = MessageUpdate {
                 phi,
                 stride,
                 words: &document.words[from..to],
                 counts: &document.counts[from..to],
                 messages: &mut *message,
                 t: &mut rows.t,
-                less,
+                negative_total,
                 eta: &mut rows.eta,
                 inverse,
                 least,
                 beta: topics.beta,
             };
-            kernel.renew(renewed).map_err(NotANumber)?;
+            kernel.update_messages(update).map_err(NotANumber)?;
             if let Some(wide) = wide {
-                // What changes of the row is added up in f64.
+                // The changes of the row are summed in f64.
                 let x = f64::from(document.counts[from]);
                 let row = flat_mut(topics.phi.row_mut(document.words[from])).iter_mut().zip(wide);
                 let messages =
@@ -288,7 +298,7 @@ impl Abp {
 
 impl Updater for Abp {
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
-        view.each_with_messages(|document, theta, messages| {
+        view.for_each_with_messages(|document, theta, messages| {
             Ok(self.document(topics, document, theta, messages)?)
         })?;
         Ok(PieceStats::default())
@@ -310,9 +320,10 @@ impl Updater for Abp {
     }
 }
 
-/// New documents: the same messages, phi held fixed, so that only theta excludes its own.
+/// Inference for new documents: the same messages with phi held fixed, so that a message is only
+/// excluded from theta.
 #[derive(Debug, Clone)]
-pub(super) struct NewDocuments<'m> {
+pub(super) struct BpInference<'m> {
     topics: &'m Topics,
     kernel: Kernel,
     inverse: Vec<Lanes>,
@@ -321,25 +332,25 @@ pub(super) struct NewDocuments<'m> {
     eta: Vec<Lanes>,
 }
 
-impl<'m> NewDocuments<'m> {
-    pub(crate) fn new(topics: &'m Topics, kernel: Kernel) -> NewDocuments<'m> {
+impl<'m> BpInference<'m> {
+    pub(crate) fn new(topics: &'m Topics, kernel: Kernel) -> BpInference<'m> {
         let mut inverse = Vec::new();
         topics.inverse(&mut inverse);
         let row = || vec![Lanes::ZERO; stride(topics.count)];
-        NewDocuments { topics, kernel, inverse, theta: row(), messages: Vec::new(), eta: row() }
+        BpInference { topics, kernel, inverse, theta: row(), messages: Vec::new(), eta: row() }
     }
 }
 
-impl crate::algorithms::NewDocuments for NewDocuments<'_> {
-    fn twin<'a>(&self) -> Box<dyn crate::algorithms::NewDocuments + 'a>
+impl crate::algorithms::DocumentInference for BpInference<'_> {
+    fn boxed_clone<'a>(&self) -> Box<dyn crate::algorithms::DocumentInference + 'a>
     where
         Self: 'a,
     {
         Box::new(self.clone())
     }
 
-    fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
-        let NewDocuments { topics, kernel, inverse, theta: now, messages, eta } = self;
+    fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), DocumentFailure> {
+        let BpInference { topics, kernel, inverse, theta: now, messages, eta } = self;
         let (n, stride) = (theta.len(), now.len());
         let even = 1.0 / n as f32;
         messages.clear();
@@ -348,8 +359,8 @@ impl crate::algorithms::NewDocuments for NewDocuments<'_> {
             flat_mut(message)[..n].fill(even);
         }
         flat_mut(now)[..n].copy_from_slice(theta);
-        let still = super::document::STILL * document.tokens() as f64;
-        for _ in 0..super::document::ITERATIONS {
+        let tolerance = super::document::THETA_TOLERANCE * document.tokens() as f64;
+        for _ in 0..super::document::MAX_ITERATIONS {
             for ((&w, &x), message) in
                 document.words.iter().zip(document.counts).zip(messages.chunks_exact_mut(stride))
             {
@@ -361,7 +372,7 @@ impl crate::algorithms::NewDocuments for NewDocuments<'_> {
                 {
                     *eta = (phi + topics.beta) * inverse * ((theta - x * old).max(0.0) + alpha);
                 }
-                let r = inverse_of(kernel.sum(eta))?;
+                let r = checked_inverse(kernel.sum(eta))?;
                 for ((old, &eta), theta) in flat_mut(message).iter_mut().zip(flat(eta)).zip(flat_mut(now)) {
                     let new = eta * r;
                     *theta = (*theta + x * (new - *old)).max(0.0);
@@ -370,7 +381,7 @@ impl crate::algorithms::NewDocuments for NewDocuments<'_> {
             }
             let moved: f64 = theta.iter().zip(flat(now)).map(|(a, b)| f64::from((a - b).abs())).sum();
             theta.copy_from_slice(&flat(now)[..n]);
-            if moved < still {
+            if moved < tolerance {
                 break;
             }
         }

@@ -1,25 +1,31 @@
-//! Collapsed Gibbs sampling (GS), and in parallel (PGS).
+//! Collapsed Gibbs sampling (GS), sequential and parallel (PGS).
 //!
 //! ```text
-//! for each token with label z, of word w in document d: take it out of phi[w,z], theta[d,z], lambda[z]; draw k with
-//!     eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * (theta[d,k]+alpha[k])
-//! and add it to phi[w,k], theta[d,k], lambda[k]
+//! for each token with label z, of word w in document d:
+//!     subtract it from phi[w,z], theta[d,z], lambda[z]
+//!     sample k with weights eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * (theta[d,k]+alpha[k])
+//!     add it to phi[w,k], theta[d,k], lambda[k]
 //! ```
-//! All K weights are computed, sixteen at a time (`kernel::draw`): for some hundred topics that is faster than sampling by sparse
-//! parts or alias tables, and it is exact. With `t[k]` = (`theta[d,k]`+`alpha[k]`)/(`lambda[k]`+W*beta) a weight is one multiply-add;
-//! the token is not taken out of the rows before, the weight of its own topic is set right instead, since most labels stay.
+//! All K weights are computed, sixteen at a time (`Kernel::sample_topic`): for some hundred topics
+//! this is faster than sparse sampling or alias tables, and it is exact. With `t[k]` =
+//! (`theta[d,k]`+`alpha[k]`)/(`lambda[k]`+W*beta) a weight is one multiply-add. The token is not
+//! removed from the rows first; instead the weight of its own topic is corrected, since most labels
+//! do not change.
 //!
-//! Parallel: documents in 16 runs, words in 16 groups. In round e run r has the words of group r+e, so no two threads share a
-//! row of theta or phi; only lambda is each run's own within a round, and is brought together after it. That is done with one
-//! thread as with many: the same labels, to the bit, for any number of threads.
+//! Parallel execution: documents are divided into 16 chunks and words into 16 groups. In round e,
+//! chunk r processes the words of group r+e, so no two threads share a row of theta or phi. Only
+//! lambda is local to each chunk within a round and merged after it. A single thread does the same,
+//! so labels are bit-identical for any number of threads.
 //!
-//! phi is of the last sample, or the mean of `samples` of them, taken evenly after `burn_in` passes.
+//! phi is that of the last sample, or the mean of `samples` samples taken evenly after `burn_in`
+//! passes.
 //!
-//! Bytes: two per token for labels; phi once, twice where samples are averaged. Cost: one multiply-add and three other operations
-//! per (token, topic). The log-likelihood comes for free, on the way: s is the sum of the weights, with the token in them.
+//! Memory: two bytes per token for labels; phi once, or twice if samples are averaged. Cost: one
+//! multiply-add and three other operations per (token, topic). The log-likelihood is a by-product:
+//! s is the sum of the weights, including the token itself.
 
-use super::document::{Failed, LogSum, NotANumber};
-use crate::algorithms::dense::phases::{Entry, Phases, Run, shares};
+use super::document::{DocumentFailure, LogSum, NotANumber};
+use crate::algorithms::dense::phases::{DocumentChunk, PhaseRunner, WordEntry, split_by_sizes};
 use crate::algorithms::piece::{PieceView, StateKind};
 use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::corpus::{Block, Document};
@@ -27,40 +33,42 @@ use crate::error::{Error, Result};
 use crate::random::{Purpose, Random};
 use crate::sections::{SectionReader, SectionWriter};
 use crate::simd::{Kernel, Lanes, Token, flat, flat_mut, prefetch};
-use crate::topics::{Matrix, Part, Topics, stride};
+use crate::topics::{Matrix, MatrixRows, Topics, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     matrices: 1,
     rows_per_group: 1,
     state: StateKind::Labels,
     noisy: true,
-    // Counts are whole numbers in f32.
-    max_word_tokens: Some(MOST),
+    // Counts are integers stored in f32.
+    max_word_tokens: Some(MAX_COUNT),
     max_topics: Some(1 << 16),
     ..Capabilities::PLAIN
 };
 
-/// So far whole numbers in f32 can be counted.
-const MOST: u64 = 1 << 24;
-/// Runs of documents and groups of words.
-const RUNS: usize = 16;
+/// Limit up to which f32 represents all integers.
+const MAX_COUNT: u64 = 1 << 24;
+/// Number of chunks of documents and of groups of words.
+const CHUNKS: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Gibbs {
-    phases: Phases,
+    phases: PhaseRunner,
     kernel: Kernel,
     seed: u64,
     passes: u32,
-    /// The passes after which samples are taken, and their sum so far.
+    /// Passes after which samples are taken.
     samples: Vec<u32>,
+    /// Sum of the samples taken so far, if samples are averaged.
     sum: Option<Matrix>,
-    taken: u32,
-    /// theta of the documents at work.
+    /// Number of samples taken.
+    samples_taken: u32,
+    /// theta of the documents being sampled.
     theta: Vec<Lanes>,
 }
 
-/// A run at work: its documents' theta and labels, and lambda as it sees it.
-struct Own<'a> {
+/// State of a chunk: theta and labels of its documents, and its local lambda.
+struct ChunkState<'a> {
     theta: &'a mut [Lanes],
     labels: &'a mut [u16],
     lambda: Vec<f32>,
@@ -68,25 +76,25 @@ struct Own<'a> {
     change: Vec<i32>,
 }
 
-/// Scratch rows of a thread.
-struct Rows {
+/// Buffers of a thread.
+struct GibbsRows {
     t: Vec<Lanes>,
     weights: Vec<Lanes>,
 }
 
-/// What a run's tokens are drawn with.
-struct Draws<'a> {
+/// Everything besides the state of a chunk that sampling needs.
+struct TopicSampler<'a> {
     kernel: Kernel,
-    topics: &'a Settled<'a>,
+    topics: &'a FixedTopics<'a>,
     block: &'a Block,
-    /// The first document at work.
+    /// Number in the block of the first document being sampled.
     from: usize,
     seed: u64,
     pass: u32,
 }
 
 /// The parts of the topics that do not change.
-struct Settled<'a> {
+struct FixedTopics<'a> {
     alpha: &'a [Lanes],
     beta: f32,
     beta_sum: f32,
@@ -98,32 +106,33 @@ impl Gibbs {
         let samples = setup.settings.sampled_passes();
         let sum = if samples.len() > 1 { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
         Ok(Gibbs {
-            phases: Phases::new(&setup.word_tokens, RUNS, &setup.threads),
+            phases: PhaseRunner::new(&setup.word_tokens, CHUNKS, &setup.threads),
             kernel: setup.kernel,
             seed: setup.settings.seed_value(),
             passes: 0,
             samples,
             sum,
-            taken: 0,
+            samples_taken: 0,
             theta: Vec::new(),
         })
     }
 }
 
-/// theta of a run's documents from their labels; less what turns the sums of their weights into probabilities.
-fn count(
-    run: &Run,
+/// Computes theta of a chunk's documents from their labels. Returns the part of the log-likelihood
+/// that normalizes the sums of weights to probabilities.
+fn count_labels(
+    chunk: &DocumentChunk,
     block: &Block,
     theta: &mut [Lanes],
     labels: &[u16],
     alpha_sum: f64,
 ) -> Result<f64, Fault> {
     theta.fill(Lanes::ZERO);
-    let width = theta.len() / run.documents.len().max(1);
+    let width = theta.len() / chunk.documents.len().max(1);
     let (mut labels, mut less) = (labels, 0f64);
-    for ((number, document), theta) in run.iter(block).zip(theta.chunks_exact_mut(width.max(1))) {
+    for ((number, document), theta) in chunk.iter(block).zip(theta.chunks_exact_mut(width.max(1))) {
         let n = document.tokens();
-        few_enough(number, n).map_err(|bad| (number, bad))?;
+        check_token_count(number, n).map_err(|bad| (number, bad))?;
         let (own, rest) = labels.split_at(n as usize);
         labels = rest;
         let theta = flat_mut(theta);
@@ -135,41 +144,43 @@ fn count(
     Ok(less)
 }
 
-/// Whether a document's tokens can be counted one by one in f32.
-fn few_enough(number: u64, tokens: u64) -> Result<(), Failed> {
-    if tokens < MOST {
+/// Returns an error if a document has too many tokens to count one by one in f32.
+fn check_token_count(number: u64, tokens: u64) -> Result<(), DocumentFailure> {
+    if tokens < MAX_COUNT {
         return Ok(());
     }
-    let reason =
-        format!("document {} has {tokens} tokens, and documents must have fewer than {MOST}", number + 1);
+    let reason = format!(
+        "document {} has {tokens} tokens, and documents must have fewer than {MAX_COUNT}",
+        number + 1
+    );
     let error = Error::unsupported_value("algorithm", "gibbs", reason).with_remedy(
         "remove the document, train with {algorithm=tbp} or {algorithm=atbp}, or infer with {inference=same}",
     );
     Err(error.into())
 }
 
-impl Draws<'_> {
-    /// Draws new labels for a run's tokens of a group of words.
-    fn cell(
+impl TopicSampler<'_> {
+    /// Samples new labels for a chunk's tokens of a group of words.
+    fn sample_cell(
         &self,
-        run: &Run,
-        entries: &[Entry],
-        own: &mut Own<'_>,
-        phi: &mut Part<'_>,
-        rows: &mut Rows,
+        chunk: &DocumentChunk,
+        entries: &[WordEntry],
+        own: &mut ChunkState<'_>,
+        phi: &mut MatrixRows<'_>,
+        rows: &mut GibbsRows,
     ) -> Result<f64, Fault> {
-        let Settled { alpha, beta, beta_sum, bounds } = *self.topics;
+        let FixedTopics { alpha, beta, beta_sum, bounds } = *self.topics;
         let stride = rows.t.len();
-        let first = run.documents.start - self.from;
+        let first = chunk.documents.start - self.from;
         let group = bounds.partition_point(|&bound| bound <= entries[0].word) as u64;
         let flat_alpha = flat(alpha);
         let mut log_sum = LogSum::new();
-        let Own { theta, labels, lambda, inverse, change } = own;
+        let ChunkState { theta, labels, lambda, inverse, change } = own;
         for of_document in entries.chunk_by(|a, b| a.document == b.document) {
             let d = of_document[0].document as usize;
             let number = self.block.number(self.from + d);
-            let key = u64::from(self.pass) * RUNS as u64 + group - 1;
-            let mut random = Random::new(self.seed, Purpose::Sample, number ^ key << 40);
+            let key = u64::from(self.pass) * CHUNKS as u64 + group - 1;
+            let mut random = Random::new(self.seed, Purpose::TokenTopic, number ^ key << 40);
             let theta = &mut theta[(d - first) * stride..(d - first + 1) * stride];
             for (((t, theta), alpha), inverse) in rows.t.iter_mut().zip(&*theta).zip(alpha).zip(&*inverse) {
                 for i in 0..t.0.len() {
@@ -188,7 +199,7 @@ impl Draws<'_> {
                     let weight = (flat(row)[z] - 1.0 + beta) * (theta[z] - 1.0 + flat_alpha[z])
                         / (lambda[z] - 1.0 + beta_sum);
                     let token = Token { own: z, weight, u: random.unit() as f32 };
-                    let (k, s) = self.kernel.draw(row, &rows.t, beta, token, &mut rows.weights);
+                    let (k, s) = self.kernel.sample_topic(row, &rows.t, beta, token, &mut rows.weights);
                     if i == 0 {
                         if !(s.is_finite() && s > 0.0) {
                             return Err((number, NotANumber(s).into()));
@@ -216,8 +227,8 @@ impl Draws<'_> {
     }
 }
 
-/// lambda as a run sees it.
-fn see(lambda: &[f64], beta_sum: f32, own: &mut Own<'_>) {
+/// Copies the global lambda to a chunk.
+fn copy_lambda(lambda: &[f64], beta_sum: f32, own: &mut ChunkState<'_>) {
     for (own, &lambda) in own.lambda.iter_mut().zip(lambda) {
         *own = lambda as f32;
     }
@@ -229,53 +240,56 @@ fn see(lambda: &[f64], beta_sum: f32, own: &mut Own<'_>) {
 impl Updater for Gibbs {
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
         let Gibbs { phases, kernel, seed, passes, theta, .. } = self;
-        let (block, kept) = view.open();
+        let (block, kept) = view.into_rows();
         let mut labels = kept.labels();
         let (stride, width) = (stride(topics.count), topics.lambda.len());
         let (alpha_sum, beta_sum) = (topics.alpha_sum, topics.beta_sum() as f32);
         let Topics { phi, lambda, alpha, beta, .. } = topics;
         let mut sum = 0f64;
-        for range in Phases::ranges(block) {
-            phases.take_up(block, range.clone());
-            let sizes = || phases.runs().iter().map(Run::size);
+        for range in PhaseRunner::batches(block) {
+            phases.load(block, range.clone());
+            let sizes = || phases.chunks().iter().map(DocumentChunk::size);
             let tokens = sizes().map(|(_, _, tokens)| tokens).sum();
             let (now, later) = std::mem::take(&mut labels).split_at_mut(tokens);
             labels = later;
             theta.resize(range.len() * stride, Lanes::ZERO);
-            let mut own: Vec<Own<'_>> = shares(theta, sizes().map(|(documents, _, _)| documents * stride))
-                .into_iter()
-                .zip(shares(now, sizes().map(|(_, _, tokens)| tokens)))
-                .map(|(theta, labels)| Own {
-                    theta,
-                    labels,
-                    lambda: vec![0.0; width],
-                    inverse: vec![Lanes::ZERO; stride],
-                    change: vec![0; width],
-                })
-                .collect();
+            let mut own: Vec<ChunkState<'_>> =
+                split_by_sizes(theta, sizes().map(|(documents, _, _)| documents * stride))
+                    .into_iter()
+                    .zip(split_by_sizes(now, sizes().map(|(_, _, tokens)| tokens)))
+                    .map(|(theta, labels)| ChunkState {
+                        theta,
+                        labels,
+                        lambda: vec![0.0; width],
+                        inverse: vec![Lanes::ZERO; stride],
+                        change: vec![0; width],
+                    })
+                    .collect();
             let one_by_one = own.iter_mut().collect();
-            sum += phases.documents(
+            sum += phases.process_documents(
                 one_by_one,
                 || (),
-                |run, own: &mut Own<'_>, ()| count(run, block, own.theta, own.labels, alpha_sum),
+                |chunk, own: &mut ChunkState<'_>, ()| {
+                    count_labels(chunk, block, own.theta, own.labels, alpha_sum)
+                },
             )?;
             for own in &mut own {
-                see(lambda, beta_sum, own);
+                copy_lambda(lambda, beta_sum, own);
             }
-            let settled = Settled { alpha, beta: *beta, beta_sum, bounds: phases.bounds() };
-            let draws = Draws {
+            let fixed = FixedTopics { alpha, beta: *beta, beta_sum, bounds: phases.bounds() };
+            let sampler = TopicSampler {
                 kernel: *kernel,
-                topics: &settled,
+                topics: &fixed,
                 block,
                 from: range.start,
                 seed: *seed,
                 pass: *passes,
             };
-            sum += phases.diagonals(
+            sum += phases.process_diagonals(
                 phi,
                 &mut own,
-                || Rows { t: vec![Lanes::ZERO; stride], weights: vec![Lanes::ZERO; stride] },
-                |run, entries, own, part, rows| draws.cell(run, entries, own, part, rows),
+                || GibbsRows { t: vec![Lanes::ZERO; stride], weights: vec![Lanes::ZERO; stride] },
+                |chunk, entries, own, part, rows| sampler.sample_cell(chunk, entries, own, part, rows),
                 |own| {
                     for own in own.iter_mut() {
                         for (lambda, change) in lambda.iter_mut().zip(&mut own.change) {
@@ -283,7 +297,7 @@ impl Updater for Gibbs {
                         }
                     }
                     for own in own {
-                        see(lambda, beta_sum, own);
+                        copy_lambda(lambda, beta_sum, own);
                     }
                 },
             )?;
@@ -294,8 +308,8 @@ impl Updater for Gibbs {
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
         self.passes += 1;
         if let Some(sum) = self.sum.as_mut().filter(|_| self.samples.contains(&self.passes)) {
-            self.taken += 1;
-            self.phases.rows_of_two(sum, &mut topics.phi, |_, mut sum, mut phi| {
+            self.samples_taken += 1;
+            self.phases.for_each_group_pair(sum, &mut topics.phi, |_, mut sum, mut phi| {
                 for ((_, sum), (_, phi)) in sum.iter_mut().zip(phi.iter_mut()) {
                     flat_mut(sum).iter_mut().zip(flat(phi)).for_each(|(sum, &phi)| *sum += phi);
                 }
@@ -306,9 +320,9 @@ impl Updater for Gibbs {
 
     fn topic_row(&mut self, topics: &Topics, word: u32, to: &mut [f32]) -> Result<()> {
         match &self.sum {
-            Some(sum) if self.taken > 0 => {
+            Some(sum) if self.samples_taken > 0 => {
                 let row = flat(sum.row(word));
-                to.iter_mut().zip(row).for_each(|(to, &sum)| *to = sum / self.taken as f32);
+                to.iter_mut().zip(row).for_each(|(to, &sum)| *to = sum / self.samples_taken as f32);
             }
             _ => to.copy_from_slice(&flat(topics.phi.row(word))[..to.len()]),
         }
@@ -317,7 +331,7 @@ impl Updater for Gibbs {
 
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
         topics.save(out)?;
-        out.numbers(&[self.passes, self.taken])?;
+        out.numbers(&[self.passes, self.samples_taken])?;
         self.sum.iter().try_for_each(|sum| sum.save(out))
     }
 
@@ -325,14 +339,15 @@ impl Updater for Gibbs {
         topics.restore(from)?;
         let mut numbers: Vec<u32> = Vec::new();
         from.numbers(2, &mut numbers)?;
-        (self.passes, self.taken) = (numbers[0], numbers[1]);
+        (self.passes, self.samples_taken) = (numbers[0], numbers[1]);
         self.sum.iter_mut().try_for_each(|sum| sum.restore(from))
     }
 }
 
-/// New documents: labels are drawn with phi held fixed; theta is the mean of samples.
+/// Inference for new documents: labels are sampled with phi held fixed, and theta is the mean of
+/// samples.
 #[derive(Debug, Clone)]
-pub(super) struct NewDocuments<'m> {
+pub(super) struct GibbsInference<'m> {
     topics: &'m Topics,
     kernel: Kernel,
     inverse: Vec<Lanes>,
@@ -342,32 +357,33 @@ pub(super) struct NewDocuments<'m> {
     labels: Vec<u32>,
 }
 
-/// Passes over a new document's tokens, and how many of the last are averaged.
+/// Number of passes over the tokens of a new document.
 const NEW_PASSES: u32 = 100;
+/// Number of final passes over a new document that are averaged.
 const NEW_SAMPLES: u32 = 50;
 
-impl<'m> NewDocuments<'m> {
-    pub(crate) fn new(topics: &'m Topics, kernel: Kernel) -> NewDocuments<'m> {
+impl<'m> GibbsInference<'m> {
+    pub(crate) fn new(topics: &'m Topics, kernel: Kernel) -> GibbsInference<'m> {
         let mut inverse = Vec::new();
         topics.inverse(&mut inverse);
         let row = || vec![Lanes::ZERO; stride(topics.count)];
-        NewDocuments { topics, kernel, inverse, theta: row(), t: row(), weights: row(), labels: Vec::new() }
+        GibbsInference { topics, kernel, inverse, theta: row(), t: row(), weights: row(), labels: Vec::new() }
     }
 }
 
-impl crate::algorithms::NewDocuments for NewDocuments<'_> {
-    fn twin<'a>(&self) -> Box<dyn crate::algorithms::NewDocuments + 'a>
+impl crate::algorithms::DocumentInference for GibbsInference<'_> {
+    fn boxed_clone<'a>(&self) -> Box<dyn crate::algorithms::DocumentInference + 'a>
     where
         Self: 'a,
     {
         Box::new(self.clone())
     }
 
-    fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
-        few_enough(d, document.tokens())?;
-        let NewDocuments { topics, kernel, inverse, theta: counts, t, weights, labels } = self;
-        // Not the training's numbers, but the same every time.
-        let mut random = Random::new(0, Purpose::Sample, d);
+    fn theta(&mut self, d: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), DocumentFailure> {
+        check_token_count(d, document.tokens())?;
+        let GibbsInference { topics, kernel, inverse, theta: counts, t, weights, labels } = self;
+        // Independent of the random numbers of training, but the same every time.
+        let mut random = Random::new(0, Purpose::TokenTopic, d);
         labels.clear();
         counts.fill(Lanes::ZERO);
         for _ in 0..document.tokens() {
@@ -375,7 +391,7 @@ impl crate::algorithms::NewDocuments for NewDocuments<'_> {
             flat_mut(counts)[k as usize] += 1.0;
             labels.push(k);
         }
-        super::document::mean(*kernel, &flat(counts)[..theta.len()], &topics.alpha, inverse, t);
+        super::document::mean_weighting(*kernel, &flat(counts)[..theta.len()], &topics.alpha, inverse, t);
         theta.fill(0.0);
         for pass in 0..NEW_PASSES {
             let mut labels = labels.iter_mut();
@@ -386,7 +402,7 @@ impl crate::algorithms::NewDocuments for NewDocuments<'_> {
                     let weigh = |count: f32, k: usize| (count + flat(&topics.alpha)[k]) * flat(inverse)[k];
                     let weight = (flat(phi)[z] + topics.beta) * weigh(flat(counts)[z] - 1.0, z);
                     let token = Token { own: z, weight, u: random.unit() as f32 };
-                    let (k, s) = kernel.draw(phi, t, topics.beta, token, weights);
+                    let (k, s) = kernel.sample_topic(phi, t, topics.beta, token, weights);
                     if !(s.is_finite() && s > 0.0) {
                         return Err(NotANumber(s).into());
                     }

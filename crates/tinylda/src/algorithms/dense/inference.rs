@@ -1,10 +1,13 @@
-//! The topics of documents that a model was not trained on: each algorithm's own inference.
+//! Inference of the topics of documents that a model was not trained on, with each algorithm's own
+//! method.
+//!
+//! Start reading at [`document_inference`].
 
 use std::sync::Arc;
 
-use super::document::{self, DocumentStep, Failed, Frozen};
-use super::{bp, few, gibbs, nmf, vb};
-use crate::algorithms::NewDocuments;
+use super::document::{self, DocumentFailure, DocumentUpdater, FrozenTopics};
+use super::{bp, gibbs, moving_topics, nmf, vb};
+use crate::algorithms::DocumentInference;
 use crate::corpus::Document;
 use crate::error::Result;
 use crate::settings::Algorithm;
@@ -12,82 +15,91 @@ use crate::simd::{Kernel, Lanes};
 use crate::topics::{Matrix, Topics};
 
 /// Creates the inference of an algorithm.
-pub(crate) fn new_documents(
+pub(crate) fn document_inference(
     algorithm: Algorithm,
     topics: &Topics,
     kernel: Kernel,
-) -> Result<Box<dyn NewDocuments + '_>> {
-    let fixed = Fixed::new(topics, kernel);
+) -> Result<Box<dyn DocumentInference + '_>> {
+    let fixed = FixedPointInference::new(topics, kernel);
     Ok(match algorithm {
         Algorithm::Tbp | Algorithm::Stbp | Algorithm::Atbp => Box::new(fixed),
-        Algorithm::Bp | Algorithm::Abp => Box::new(bp::NewDocuments::new(topics, kernel)),
-        Algorithm::Gibbs => Box::new(gibbs::NewDocuments::new(topics, kernel)),
-        Algorithm::Vb => Box::new(Fixed { weigh: vb::weigh, few: None, ..fixed }),
+        Algorithm::Bp | Algorithm::Abp => Box::new(bp::BpInference::new(topics, kernel)),
+        Algorithm::Gibbs => Box::new(gibbs::GibbsInference::new(topics, kernel)),
+        Algorithm::Vb => {
+            Box::new(FixedPointInference { weighting: vb::digamma_weighting, moving: None, ..fixed })
+        }
         Algorithm::Ovb => {
-            let (rows, fade) = vb::expected(topics, kernel)?;
+            let (rows, inverse_denominators) = vb::expected_rows(topics, kernel)?;
             let rows = Some(Arc::new(rows));
-            Box::new(Fixed { weigh: vb::weigh, rows, inverse: fade, few: None, ..fixed })
+            Box::new(FixedPointInference {
+                weighting: vb::digamma_weighting,
+                rows,
+                inverse: inverse_denominators,
+                moving: None,
+                ..fixed
+            })
         }
         Algorithm::Nmf => {
             let alpha = vec![Lanes::ZERO; topics.alpha.len()];
-            Box::new(Fixed { alpha, beta: 0.0, inverse: nmf::inverse(topics), ..fixed })
+            Box::new(FixedPointInference { alpha, beta: 0.0, inverse: nmf::inverse(topics), ..fixed })
         }
     })
 }
 
-/// The update of `document`, again and again, until theta stands still.
+/// Inference with the update of `document`, repeated until theta converges.
 #[derive(Debug, Clone)]
-pub(crate) struct Fixed<'m> {
+pub(crate) struct FixedPointInference<'m> {
     topics: &'m Topics,
     alpha: Vec<Lanes>,
     beta: f32,
     inverse: Vec<Lanes>,
     rows: Option<Arc<Matrix>>,
-    weigh: document::Weigh,
-    step: DocumentStep,
-    /// Over few topics, where t of a topic depends on this topic alone.
-    pub(super) few: Option<few::Few>,
+    weighting: document::Weighting,
+    updater: DocumentUpdater,
+    /// Updates restricted to the changing topics, if t of a topic depends on this topic alone.
+    pub(super) moving: Option<moving_topics::MovingTopics>,
 }
 
-impl<'m> Fixed<'m> {
-    pub(crate) fn new(topics: &'m Topics, kernel: Kernel) -> Fixed<'m> {
+impl<'m> FixedPointInference<'m> {
+    pub(crate) fn new(topics: &'m Topics, kernel: Kernel) -> FixedPointInference<'m> {
         let mut inverse = Vec::new();
         topics.inverse(&mut inverse);
-        Fixed {
+        FixedPointInference {
             topics,
             alpha: topics.alpha.clone(),
             beta: topics.beta,
             inverse,
             rows: None,
-            weigh: document::mean,
-            step: DocumentStep::new(topics.count, kernel),
-            few: Some(few::Few::default()),
+            weighting: document::mean_weighting,
+            updater: DocumentUpdater::new(topics.count, kernel),
+            moving: Some(moving_topics::MovingTopics::default()),
         }
     }
 
-    /// Every update goes over all topics.
-    pub(crate) fn over_all(self) -> Fixed<'m> {
-        Fixed { few: None, ..self }
+    /// Disables updates restricted to the changing topics.
+    pub(crate) fn with_all_topics(self) -> FixedPointInference<'m> {
+        FixedPointInference { moving: None, ..self }
     }
 }
 
-impl NewDocuments for Fixed<'_> {
-    fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), Failed> {
-        let still = document::STILL * document.tokens() as f64;
-        let plain = Frozen::new(self.topics, &self.inverse).with_beta(self.beta).weighed(self.weigh);
+impl DocumentInference for FixedPointInference<'_> {
+    fn theta(&mut self, _: u64, document: Document<'_>, theta: &mut [f32]) -> Result<(), DocumentFailure> {
+        let tolerance = document::THETA_TOLERANCE * document.tokens() as f64;
+        let plain =
+            FrozenTopics::new(self.topics, &self.inverse).with_beta(self.beta).with_weighting(self.weighting);
         let frozen = match &self.rows {
             Some(rows) => plain.with_rows(rows, &self.inverse),
             None => plain.with_alpha(&self.alpha, 0.0),
         };
-        let stop = (document::ITERATIONS, still);
-        match &mut self.few {
-            Some(few) => few.settle(&mut self.step, &frozen, document, theta, stop)?,
-            None => self.step.settle(&frozen, document, theta, stop)?,
+        let stop = (document::MAX_ITERATIONS, tolerance);
+        match &mut self.moving {
+            Some(moving) => moving.converge(&mut self.updater, &frozen, document, theta, stop)?,
+            None => self.updater.converge(&frozen, document, theta, stop)?,
         }
         Ok(())
     }
 
-    fn twin<'a>(&self) -> Box<dyn NewDocuments + 'a>
+    fn boxed_clone<'a>(&self) -> Box<dyn DocumentInference + 'a>
     where
         Self: 'a,
     {

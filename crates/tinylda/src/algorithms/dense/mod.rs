@@ -1,17 +1,18 @@
-//! The paper's algorithms: updates over rows of K floats.
+//! The paper's algorithms: updates of rows of K floats.
 //!
-//! One file per algorithm, its mathematics, memory and cost at the top. They share the update of a document with the topics
-//! held fixed (`document`), which is also inference (`inference`); the accumulation by word (`gather`); and the two-phase
-//! execution on threads (`phases`).
+//! There is one file per algorithm, with its formulas, memory and cost at the top. The algorithms
+//! share the update of a document with the topics held fixed (`document`), which is also inference
+//! (`inference`), the accumulation by word (`gather`), and the two-phase execution on threads
+//! (`phases`). Nothing here knows files. Start reading at `document`, then `stbp`.
 
 pub(super) mod atbp;
 pub(super) mod bp;
 pub(crate) mod document;
-mod few;
 mod gather;
 pub(super) mod gibbs;
 pub(crate) mod inference;
 pub(super) mod memory;
+mod moving_topics;
 pub(super) mod nmf;
 pub(super) mod ovb;
 pub(crate) mod phases;
@@ -22,17 +23,17 @@ use super::Fault;
 use super::piece::PieceView;
 use crate::simd::Kernel;
 use crate::topics::Topics;
-use document::{DocumentStep, Frozen};
+use document::{DocumentUpdater, FrozenTopics};
 
-/// Adds `sum x log p(w|d)` of a piece's documents to `total`, from theta and phi as they are.
+/// Adds `sum x log p(w|d)` of a piece's documents to `total`, with the current theta and phi.
 pub(super) fn log_likelihood(topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
     let mut inverse = Vec::new();
     topics.inverse(&mut inverse);
-    let frozen = Frozen::new(topics, &inverse);
-    // All instruction sets give the same bits.
-    let mut step = DocumentStep::new(topics.count, Kernel::best());
+    let frozen = FrozenTopics::new(topics, &inverse);
+    // All instruction sets give the same bits, so the best one can be used.
+    let mut updater = DocumentUpdater::new(topics.count, Kernel::best());
     view.for_each_theta(|d, document, theta| {
-        let more = step.log_likelihood(&frozen, document, theta, document.tokens());
+        let more = updater.log_likelihood(&frozen, document, theta, document.tokens());
         *total += more.map_err(|bad| (d, bad.into()))?;
         Ok(())
     })

@@ -1,26 +1,30 @@
-//! Non-negative matrix factorisation with the Kullback-Leibler divergence (NMF; Lee and Seung 2001): x = p theta.
+//! Non-negative matrix factorization with the Kullback-Leibler divergence (NMF; Lee and Seung
+//! 2001): x = p theta.
 //!
 //! ```text
-//! theta[d,k] *= sum_w p[w,k]*x/(p theta)[w,d] / sum_w p[w,k]          and then, with that theta,
+//! theta[d,k] *= sum_w p[w,k]*x/(p theta)[w,d] / sum_w p[w,k]          then, with this theta,
 //! p[w,k]     *= sum_d theta[d,k]*x/(p theta)[w,d] / sum_d theta[d,k]
 //! ```
-//! This is TBP's update without alpha and beta, and with denominators of its own. What is kept is `phi[w,k]` = `p[w,k]` * `D[k]` with
-//! `D[k]` = sum_d `theta[d,k]`, the numerators, so that phi counts tokens as it does everywhere else. The product stays the same when
-//! columns of p are made to add up to one and theta takes up the factor, `g[k]` = `lambda[k]`/`D[k]`, lambda the column sums of phi;
-//! then theta counts tokens, too, and a pass is
+//! This is TBP's update without alpha and beta, and with different denominators. The algorithm
+//! stores `phi[w,k]` = `p[w,k]` * `D[k]` with `D[k]` = sum_d `theta[d,k]`, the numerators, so that
+//! phi counts tokens as in all other algorithms. The product does not change when the columns of p
+//! are normalized and theta absorbs the factor `g[k]` = `lambda[k]`/`D[k]`, where lambda are the
+//! column sums of phi. Then theta counts tokens, too, and a pass is
 //! ```text
 //! t = theta*g/lambda = theta/D     s = dot(phi[w,:], t)     theta[d,:] = t * sum (x/s)*phi[w,:]
-//! t = theta/lambda                 s = dot(phi[w,:], t)     G[w,:] += (x/s)*t          at the end phi *= G
+//! t = theta/lambda                 s = dot(phi[w,:], t)     G[w,:] += (x/s)*t
+//! at the end of the pass, phi *= G
 //! ```
-//! sTBP with alpha = beta = 0 has lambda in place of D, and does both lines from one s. From the same start the first pass gives
-//! the same theta; a test holds the two against each other. Zeros would stay zeros, so the start is that of the other algorithms
-//! with alpha and beta added once, and nothing falls below 1e-12. The divergence never rises.
+//! sTBP with alpha = beta = 0 has lambda in place of D and computes both lines from the same s.
+//! From the same start the first pass gives the same theta; a test compares the two. Zeros would
+//! stay zero, so the start is that of the other algorithms with alpha and beta added once, and no
+//! value falls below 1e-12. The divergence never increases.
 //!
-//! Bytes: as sTBP. Cost: four multiply-adds per (non-zero, topic). alpha and beta are used besides when words of new documents are
-//! predicted, where a word that no topic has would have no probability.
+//! Memory: as sTBP. Cost: four multiply-adds per (non-zero, topic). alpha and beta are also used to
+//! predict words of new documents, since a word that no topic has would have no probability.
 
-use super::document::{Frozen, mean};
-use super::gather::Gather;
+use super::document::{FrozenTopics, mean_weighting};
+use super::gather::Accumulator;
 use crate::algorithms::piece::{PieceView, StateKind};
 use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::error::Result;
@@ -31,26 +35,28 @@ use crate::topics::{Topics, stride};
 pub(crate) const CAPABILITIES: Capabilities =
     Capabilities { matrices: 2, state: StateKind::Theta, ..Capabilities::PLAIN };
 
-/// Nothing becomes less.
-const LEAST: f32 = 1e-12;
+/// Minimum of all values.
+const MIN_VALUE: f32 = 1e-12;
 
 #[derive(Debug)]
 pub(crate) struct Nmf {
-    gather: Gather,
-    /// alpha of the first pass, and its sum.
+    accumulator: Accumulator,
+    /// alpha, for the first pass.
     alpha: Vec<Lanes>,
+    /// Sum of alpha.
     alpha_sum: f64,
-    /// Passes done.
+    /// Number of passes done.
     passes: u32,
-    /// D, and its inverse.
-    own: Vec<f64>,
+    /// Denominators D of the current phi.
+    denominators: Vec<f64>,
+    /// Inverse of D.
     inverse: Vec<Lanes>,
 }
 
 impl Nmf {
     pub(crate) fn new(topics: &mut Topics, setup: &Setup) -> Result<Nmf> {
-        let mut gather = Gather::new(topics, setup)?;
-        gather.totals = Some(vec![0.0; topics.count as usize]);
+        let mut accumulator = Accumulator::new(topics, setup)?;
+        accumulator.totals = Some(vec![0.0; topics.count as usize]);
         let (beta, count) = (std::mem::take(&mut topics.beta), topics.count as usize);
         for w in 0..topics.words() {
             flat_mut(topics.phi.row_mut(w))[..count].iter_mut().for_each(|phi| *phi += beta);
@@ -58,19 +64,19 @@ impl Nmf {
         topics.sum_lambda();
         let alpha = std::mem::replace(&mut topics.alpha, vec![Lanes::ZERO; stride(topics.count)]);
         let alpha_sum = std::mem::take(&mut topics.alpha_sum);
-        let own = topics.lambda[..count].to_vec();
-        Ok(Nmf { gather, alpha, alpha_sum, passes: 0, own, inverse: Vec::new() })
+        let denominators = topics.lambda[..count].to_vec();
+        Ok(Nmf { accumulator, alpha, alpha_sum, passes: 0, denominators, inverse: Vec::new() })
     }
 
-    fn invert(&mut self) {
+    fn update_inverse(&mut self) {
         self.inverse.resize(self.alpha.len(), Lanes::ZERO);
-        for (inverse, &own) in flat_mut(&mut self.inverse).iter_mut().zip(&self.own) {
-            *inverse = if own > 0.0 { (1.0 / own) as f32 } else { 0.0 };
+        for (inverse, &d) in flat_mut(&mut self.inverse).iter_mut().zip(&self.denominators) {
+            *inverse = if d > 0.0 { (1.0 / d) as f32 } else { 0.0 };
         }
     }
 }
 
-/// 1/lambda.
+/// Returns 1/lambda.
 pub(super) fn inverse(topics: &Topics) -> Vec<Lanes> {
     let mut all = vec![Lanes::ZERO; topics.alpha.len()];
     for (to, &lambda) in flat_mut(&mut all).iter_mut().zip(&topics.lambda) {
@@ -79,8 +85,8 @@ pub(super) fn inverse(topics: &Topics) -> Vec<Lanes> {
     all
 }
 
-/// What theta adds up to when it has taken up its factors.
-fn tokens_of(theta: &[f32], topics: &Topics, inverse: &[Lanes]) -> f64 {
+/// Returns the sum of theta after it has absorbed the factors g.
+fn rescaled_tokens(theta: &[f32], topics: &Topics, inverse: &[Lanes]) -> f64 {
     let factors = topics.lambda.iter().zip(flat(inverse));
     theta
         .iter()
@@ -91,48 +97,48 @@ fn tokens_of(theta: &[f32], topics: &Topics, inverse: &[Lanes]) -> f64 {
 
 impl Updater for Nmf {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
-        self.gather.begin(topics);
-        self.invert();
+        self.accumulator.begin(topics);
+        self.update_inverse();
         Ok(())
     }
 
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
-        let Nmf { gather, alpha, alpha_sum, passes, inverse: own, .. } = self;
+        let Nmf { accumulator, alpha, alpha_sum, passes, inverse: inverse_d, .. } = self;
         let (topics, first) = (&*topics, *passes == 0);
-        gather
-            .block(topics, view, |job, inverse| {
-                let after = Frozen::new(topics, inverse);
-                let before = Frozen::new(topics, own);
+        accumulator
+            .update_piece(topics, view, |task, inverse| {
+                let after = FrozenTopics::new(topics, inverse);
+                let before = FrozenTopics::new(topics, inverse_d);
                 let before = if first { before.with_alpha(alpha, *alpha_sum) } else { before };
-                let n = job.document.tokens() as f64;
-                let total = if first { n } else { tokens_of(job.theta, topics, own) };
-                let likelihood = job.step.update(&before, job.document, job.theta)?;
-                job.theta.iter_mut().for_each(|theta| *theta = theta.max(LEAST));
-                job.step.meet(&after, job.document, job.theta)?;
+                let n = task.document.tokens() as f64;
+                let total = if first { n } else { rescaled_tokens(task.theta, topics, inverse_d) };
+                let likelihood = task.updater.update_with_likelihood(&before, task.document, task.theta)?;
+                task.theta.iter_mut().for_each(|theta| *theta = theta.max(MIN_VALUE));
+                task.updater.compute_ratios(&after, task.document, task.theta)?;
                 Ok(likelihood - n * libm::log(total / n))
             })
             .map(PieceStats::of)
     }
 
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
-        self.gather.end(topics, None, LEAST);
+        self.accumulator.end(topics, None, MIN_VALUE);
         self.passes += 1;
-        if let Some(totals) = &self.gather.totals {
-            self.own.copy_from_slice(totals);
+        if let Some(totals) = &self.accumulator.totals {
+            self.denominators.copy_from_slice(totals);
         }
         Ok(())
     }
 
     fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
         if view.first {
-            self.invert();
+            self.update_inverse();
         }
-        let own = &self.inverse;
-        let frozen = Frozen::new(topics, own).weighed(mean);
-        *total += self.gather.look(topics, view, |job| {
-            let n = job.document.tokens();
-            let total = tokens_of(job.theta, topics, own);
-            let likelihood = job.step.log_likelihood(&frozen, job.document, job.theta, n)?;
+        let inverse_d = &self.inverse;
+        let frozen = FrozenTopics::new(topics, inverse_d).with_weighting(mean_weighting);
+        *total += self.accumulator.evaluate_piece(topics, view, |task| {
+            let n = task.document.tokens();
+            let total = rescaled_tokens(task.theta, topics, inverse_d);
+            let likelihood = task.updater.log_likelihood(&frozen, task.document, task.theta, n)?;
             Ok(likelihood - n as f64 * libm::log(total / n as f64))
         })?;
         Ok(())
@@ -141,8 +147,8 @@ impl Updater for Nmf {
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
         topics.save(out)?;
         out.numbers(&[self.passes])?;
-        out.numbers(&self.own)?;
-        self.gather.save(out)
+        out.numbers(&self.denominators)?;
+        self.accumulator.save(out)
     }
 
     fn restore(&mut self, topics: &mut Topics, from: &mut SectionReader) -> Result<()> {
@@ -150,9 +156,9 @@ impl Updater for Nmf {
         let mut passes: Vec<u32> = Vec::new();
         from.numbers(1, &mut passes)?;
         self.passes = passes[0];
-        from.numbers(self.own.len(), &mut self.own)?;
-        self.gather.restore(topics, from)?;
-        self.invert();
+        from.numbers(self.denominators.len(), &mut self.denominators)?;
+        self.accumulator.restore(topics, from)?;
+        self.update_inverse();
         Ok(())
     }
 }

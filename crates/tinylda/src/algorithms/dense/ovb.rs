@@ -1,33 +1,41 @@
 //! Online variational Bayes (OVB; Hoffman, Blei and Bach 2010).
 //!
-//! Batches of S documents, each looked at once and forgotten. With the topics held fixed every document of a batch is settled:
+//! The algorithm processes batches of S documents and keeps no state of documents. With the topics
+//! held fixed, every document of a batch is updated until it converges:
 //! ```text
 //! E[w,k] = exp(psi(phi[w,k]+beta)) / exp(psi(lambda[k]+W*beta))
-//! eta[k] = E[w,k] * exp(psi(theta[d,k]+alpha[k])), normalised over k;  theta[d,:] = sum x*eta, until it stands still
+//! eta[k] = E[w,k] * exp(psi(theta[d,k]+alpha[k])), normalized over k
+//! theta[d,:] = sum x*eta, until it converges
 //! ```
-//! then, with D documents in all and t batches done,
+//! Then, with D documents in total and t batches done:
 //! ```text
 //! rho = (tau0+t)^-kappa      phi = (1-rho)*phi + rho*(D/S) * sum over the batch of x*eta
 //! ```
-//! It begins with topics that are nearly even (`vb::nearly_even`), with every word as often as the corpus has it: measured (nyt, K = 100, after 30
-//! passes), predictive perplexity 2357; 2961 with all words alike as Hoffman has it, 2531 from the labels that other algorithms begin with.
-//! The factor (1-rho) is kept beside phi, so that a batch touches the rows of its own words only.
+//! The initial topics are nearly uniform (`vb::initialize_nearly_uniform`), with the frequency of
+//! every word taken from the corpus. Predictive perplexity on nyt at K = 100 after 30 passes: 2357;
+//! 2961 with all words alike as in Hoffman's start; 2531 from the random labels of the other
+//! algorithms. The factor (1-rho) is stored beside phi, so that a batch only changes the rows of
+//! its own words.
 //!
-//! Bytes: phi, E and what a batch gathers, W x K each; nothing is kept of documents. Cost: two multiply-adds per (non-zero,
-//! topic) for every round of `inner`, a digamma per (word of the batch, topic) and (document, topic, round).
-//! The training perplexity is taken on the way, from each document's theta and the topics that it has met.
+//! Memory: phi, E and the sums of a batch, W x K each; nothing per document. Cost: two
+//! multiply-adds per (non-zero, topic) for every one of the `inner` updates, a digamma per (word of
+//! the batch, topic) and per (document, topic, update). The training perplexity is a by-product,
+//! computed from each document's theta and the topics that it was updated with.
 
-use super::document::{DocumentStep, Frozen};
-use super::gather::{Left, Sums};
-use super::vb::{Expected, SETTLED, STILL, fades, nearly_even, weigh};
-use crate::algorithms::dense::phases::{DOCS_PER_BATCH, GROUPS, Phases, shares};
+use super::document::{DocumentUpdater, FrozenTopics};
+use super::gather::{WordContributions, WordSums};
+use super::vb::{
+    ExpectedRows, INNER_TOLERANCE, MAX_INNER_UPDATES, digamma_weighting, fill_inverse_denominators,
+    initialize_nearly_uniform,
+};
+use crate::algorithms::dense::phases::{DOCS_PER_BATCH, GROUPS, PhaseRunner, split_by_sizes};
 use crate::algorithms::piece::{PieceView, StateKind};
 use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::corpus::Block;
 use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
 use crate::simd::{Kernel, Lanes, flat, flat_mut};
-use crate::topics::{Matrix, Part, Topics, stride};
+use crate::topics::{Matrix, MatrixRows, Topics, stride};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -41,32 +49,34 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::PLAIN
 };
 
-/// Where phi's factor has become this small it is multiplied in.
-const SMALL: f64 = 1e-12;
+/// The factor of phi is multiplied into the matrix when it falls below this value.
+const MIN_FACTOR: f64 = 1e-12;
 
 #[derive(Debug)]
 pub(crate) struct Ovb {
-    phases: Phases,
+    phases: PhaseRunner,
     kernel: Kernel,
     inner: u32,
     batch: u64,
     tau0: f64,
     kappa: f64,
     documents: u64,
-    /// Batches done.
+    /// Number of batches done.
     batches: u64,
-    /// Documents of the batch under way.
-    seen: u64,
-    /// phi is this times what the matrix says; lambda is whole.
+    /// Number of documents of the current batch so far.
+    batch_documents: u64,
+    /// phi is this factor times the matrix. lambda includes the factor.
     factor: f64,
-    /// E, where the batch has met the word.
+    /// E of the words in the current batch.
     rows: Matrix,
-    met: Vec<bool>,
-    gathered: Sums,
-    /// exp(-psi(lambda+W*beta)), and 1/(lambda+W*beta), of this batch.
-    fade: Vec<Lanes>,
+    /// Whether the row of E is computed, by word.
+    computed: Vec<bool>,
+    gathered: WordSums,
+    /// exp(-psi(lambda+W*beta)) for the current batch.
+    inverse_denominators: Vec<Lanes>,
+    /// 1/(lambda+W*beta) for the current batch, times the factor of phi.
     inverse: Vec<Lanes>,
-    left: Left,
+    contributions: WordContributions,
 }
 
 impl Ovb {
@@ -74,61 +84,74 @@ impl Ovb {
         let options = &setup.settings;
         if !setup.given_start {
             let count = f64::from(topics.count);
-            nearly_even(topics, setup, |w| setup.word_tokens[w] as f64 / count);
+            initialize_nearly_uniform(topics, setup, |w| setup.word_tokens[w] as f64 / count);
         }
         Ok(Ovb {
-            phases: Phases::new(&setup.word_tokens, GROUPS, &setup.threads),
+            phases: PhaseRunner::new(&setup.word_tokens, GROUPS, &setup.threads),
             kernel: setup.kernel,
-            inner: options.inner.unwrap_or(SETTLED),
+            inner: options.inner.unwrap_or(MAX_INNER_UPDATES),
             batch: options.batch.unwrap_or(1024),
             tau0: options.tau0.unwrap_or(1024.0),
             kappa: options.kappa.unwrap_or(0.5),
             documents: setup.documents,
             batches: 0,
-            seen: 0,
+            batch_documents: 0,
             factor: 1.0,
             rows: Matrix::zeros(topics.words(), topics.count)?,
-            met: vec![false; topics.words() as usize],
-            gathered: Sums::new(topics, &setup.word_tokens)?,
-            fade: Vec::new(),
+            computed: vec![false; topics.words() as usize],
+            gathered: WordSums::new(topics, &setup.word_tokens)?,
+            inverse_denominators: Vec::new(),
             inverse: Vec::new(),
-            left: Left::default(),
+            contributions: WordContributions::default(),
         })
     }
 
-    /// Before a batch: what its documents share.
-    fn invert(&mut self, topics: &Topics) {
-        fades(topics, &mut self.fade);
+    /// Computes the values that the documents of a batch share.
+    fn prepare_batch(&mut self, topics: &Topics) {
+        fill_inverse_denominators(topics, &mut self.inverse_denominators);
         topics.inverse(&mut self.inverse);
-        // Rows of phi are without their factor.
+        // The rows of phi do not include their factor.
         for v in flat_mut(&mut self.inverse) {
             *v = (f64::from(*v) * self.factor) as f32;
         }
     }
 
-    /// Documents of one batch. Returns their log-likelihood.
-    fn some(
+    /// Updates documents of one batch, and accumulates their contributions if `gather` is set.
+    /// Returns their log-likelihood.
+    fn update_documents(
         &mut self,
         topics: &Topics,
         block: &Block,
         range: Range<usize>,
         gather: bool,
     ) -> Result<f64, Fault> {
-        let Ovb { phases, kernel, rows, met, left, fade, inverse, gathered, factor, .. } = self;
+        let Ovb {
+            phases,
+            kernel,
+            rows,
+            computed,
+            contributions,
+            inverse_denominators,
+            inverse,
+            gathered,
+            factor,
+            ..
+        } = self;
         let (count, stride, kernel) = (topics.count as usize, stride(topics.count), *kernel);
-        phases.take_up(block, range);
-        // E of words that the batch has not met yet.
+        phases.load(block, range);
+        // Compute E of words that are new in this batch.
         let marks = phases.bounds().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
-        let marks: Vec<Mutex<&mut [bool]>> = shares(met, marks).into_iter().map(Mutex::new).collect();
+        let marks: Vec<Mutex<&mut [bool]>> =
+            split_by_sizes(computed, marks).into_iter().map(Mutex::new).collect();
         let (factor, beta) = (*factor as f32, topics.beta);
-        let (bounds, runs) = (phases.bounds(), phases.runs());
-        let expected = Expected::new(topics);
-        phases.rows(rows, |group, mut part| {
+        let (bounds, chunks) = (phases.bounds(), phases.chunks());
+        let expected = ExpectedRows::new(topics);
+        phases.for_each_group(rows, |group, mut part| {
             let mut phi = Vec::new();
-            let mut met = marks[group].lock().unwrap_or_else(PoisonError::into_inner);
-            for entry in runs.iter().flat_map(|run| run.list(group)) {
-                let met = &mut met[(entry.word - bounds[group]) as usize];
-                if !std::mem::replace(met, true) {
+            let mut computed = marks[group].lock().unwrap_or_else(PoisonError::into_inner);
+            for entry in chunks.iter().flat_map(|chunk| chunk.group_entries(group)) {
+                let computed = &mut computed[(entry.word - bounds[group]) as usize];
+                if !std::mem::replace(computed, true) {
                     let own = flat(topics.phi.row(entry.word)).iter();
                     phi.clear();
                     phi.extend(own.map(|phi| phi * factor));
@@ -136,120 +159,125 @@ impl Ovb {
                 }
             }
         });
-        let plain = Frozen::new(topics, inverse).with_beta(beta / factor);
-        let frozen = plain.with_rows(rows, fade).weighed(weigh);
-        let stop = (self.inner, STILL * f64::from(topics.count));
-        let sum = phases.documents(
-            left.shares(phases, stride),
-            || (DocumentStep::new(topics.count, kernel), vec![0f32; count]),
-            |run, mut left, (step, theta)| {
+        let plain = FrozenTopics::new(topics, inverse).with_beta(beta / factor);
+        let frozen = plain.with_rows(rows, inverse_denominators).with_weighting(digamma_weighting);
+        let stop = (self.inner, INNER_TOLERANCE * f64::from(topics.count));
+        let sum = phases.process_documents(
+            contributions.split_by_chunk(phases, stride),
+            || (DocumentUpdater::new(topics.count, kernel), vec![0f32; count]),
+            |chunk, mut contributions, (updater, theta)| {
                 let mut sum = 0f64;
-                for (number, document) in run.iter(block) {
+                for (number, document) in chunk.iter(block) {
                     if document.words.is_empty() {
-                        left.pass();
+                        contributions.skip();
                         continue;
                     }
                     let n = document.tokens();
                     theta.fill(n as f32 / count as f32);
-                    let settled = step.settle(&frozen, document, theta, stop);
-                    left.take(step);
+                    let settled = updater.converge(&frozen, document, theta, stop);
+                    contributions.record(updater);
                     sum += settled
-                        .and_then(|()| step.log_likelihood(&plain, document, theta, n))
+                        .and_then(|()| updater.log_likelihood(&plain, document, theta, n))
                         .map_err(|bad| (number, bad.into()))?;
                 }
                 Ok(sum)
             },
         )?;
         if gather {
-            left.gather(phases, kernel, gathered);
+            contributions.gather(phases, kernel, gathered);
         }
         Ok(sum)
     }
 
-    /// The batch is done: the topics take it up.
-    fn learn(&mut self, topics: &mut Topics) {
-        if self.seen == 0 {
+    /// Applies a finished batch to the topics.
+    fn apply_batch(&mut self, topics: &mut Topics) {
+        if self.batch_documents == 0 {
             return;
         }
         self.batches += 1;
         let rho = libm::pow(self.tau0 + self.batches as f64, -self.kappa).min(1.0);
-        let share = rho * self.documents as f64 / self.seen as f64;
+        let share = rho * self.documents as f64 / self.batch_documents as f64;
         self.factor *= 1.0 - rho;
         topics.lambda.iter_mut().for_each(|lambda| *lambda *= 1.0 - rho);
-        if self.factor < SMALL {
+        if self.factor < MIN_FACTOR {
             let factor = self.factor as f32;
-            self.phases.rows(&mut topics.phi, |_, mut part| {
+            self.phases.for_each_group(&mut topics.phi, |_, mut part| {
                 part.iter_mut().for_each(|(_, row)| flat_mut(row).iter_mut().for_each(|v| *v *= factor));
             });
             self.factor = 1.0;
         }
         self.gathered.finish();
-        // phi += share/factor * E*G where the batch has met a word; lambda by groups, in order.
-        let Ovb { phases, rows, met, gathered, factor, .. } = self;
-        let (rows, met, of_phi) = (&*rows, &*met, (share / *factor) as f32);
+        // phi += share/factor * E*G for the words of the batch. lambda is summed by group, in
+        // order.
+        let Ovb { phases, rows, computed, gathered, factor, .. } = self;
+        let (rows, computed, of_phi) = (&*rows, &*computed, (share / *factor) as f32);
         let count = topics.count as usize;
         let sums: Vec<Mutex<Vec<f64>>> = (0..GROUPS).map(|_| Mutex::new(vec![0.0; count])).collect();
-        phases.rows_of_two(&mut topics.phi, &mut gathered.rows, |group, mut phi: Part<'_>, mut gathered| {
-            let mut sum = sums[group].lock().unwrap_or_else(PoisonError::into_inner);
-            for ((w, phi), (_, gathered)) in phi.iter_mut().zip(gathered.iter_mut()) {
-                if met[w as usize] {
-                    let row = flat(rows.row(w)).iter().zip(flat_mut(gathered));
-                    for ((phi, sum), (&e, g)) in flat_mut(phi).iter_mut().zip(&mut *sum).zip(row) {
-                        let one = e * std::mem::take(g);
-                        *phi += of_phi * one;
-                        *sum += f64::from(one);
+        phases.for_each_group_pair(
+            &mut topics.phi,
+            &mut gathered.rows,
+            |group, mut phi: MatrixRows<'_>, mut gathered| {
+                let mut sum = sums[group].lock().unwrap_or_else(PoisonError::into_inner);
+                for ((w, phi), (_, gathered)) in phi.iter_mut().zip(gathered.iter_mut()) {
+                    if computed[w as usize] {
+                        let row = flat(rows.row(w)).iter().zip(flat_mut(gathered));
+                        for ((phi, sum), (&e, g)) in flat_mut(phi).iter_mut().zip(&mut *sum).zip(row) {
+                            let one = e * std::mem::take(g);
+                            *phi += of_phi * one;
+                            *sum += f64::from(one);
+                        }
                     }
                 }
-            }
-        });
+            },
+        );
         for sum in sums {
             let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
             for (lambda, more) in topics.lambda.iter_mut().zip(sum) {
                 *lambda += share * more;
             }
         }
-        self.met.fill(false);
-        self.gathered.forget();
-        self.seen = 0;
-        self.invert(topics);
+        self.computed.fill(false);
+        self.gathered.clear_heavy();
+        self.batch_documents = 0;
+        self.prepare_batch(topics);
     }
 }
 
 impl Updater for Ovb {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
-        self.invert(topics);
+        self.prepare_batch(topics);
         Ok(())
     }
 
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
-        let (block, _) = view.open();
+        let (block, _) = view.into_rows();
         let (mut from, mut sum) = (0, 0f64);
         while from < block.documents() {
-            let most = (self.batch - self.seen).min(DOCS_PER_BATCH as u64) as usize;
+            let most = (self.batch - self.batch_documents).min(DOCS_PER_BATCH as u64) as usize;
             let to = (from + most).min(block.documents());
-            sum += self.some(topics, block, from..to, true)?;
-            self.seen += (to - from) as u64;
+            sum += self.update_documents(topics, block, from..to, true)?;
+            self.batch_documents += (to - from) as u64;
             from = to;
-            if self.seen == self.batch {
-                self.learn(topics);
+            if self.batch_documents == self.batch {
+                self.apply_batch(topics);
             }
         }
         Ok(PieceStats::of(sum))
     }
 
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
-        self.learn(topics);
+        self.apply_batch(topics);
         Ok(())
     }
 
     fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
         if view.first {
-            self.met.fill(false);
-            self.invert(topics);
+            self.computed.fill(false);
+            self.prepare_batch(topics);
         }
-        let (block, _) = view.open();
-        *total += Phases::ranges(block)
-            .try_fold(0f64, |sum, range| Ok(sum + self.some(topics, block, range, false)?))?;
+        let (block, _) = view.into_rows();
+        *total += PhaseRunner::batches(block)
+            .try_fold(0f64, |sum, range| Ok(sum + self.update_documents(topics, block, range, false)?))?;
         Ok(())
     }
 
@@ -262,28 +290,29 @@ impl Updater for Ovb {
 
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
         topics.save(out)?;
-        out.numbers(&[self.batches, self.seen])?;
+        out.numbers(&[self.batches, self.batch_documents])?;
         out.numbers(&[self.factor])?;
-        out.numbers(&self.met.iter().map(|&met| u8::from(met)).collect::<Vec<u8>>())?;
+        out.numbers(&self.computed.iter().map(|&computed| u8::from(computed)).collect::<Vec<u8>>())?;
         self.rows.save(out)?;
         self.gathered.save(out)
     }
 
     fn restore(&mut self, topics: &mut Topics, from: &mut SectionReader) -> Result<()> {
         topics.restore(from)?;
-        let (mut numbers, mut factor, mut met) = (Vec::<u64>::new(), Vec::<f64>::new(), Vec::<u8>::new());
+        let (mut numbers, mut factor, mut computed) =
+            (Vec::<u64>::new(), Vec::<f64>::new(), Vec::<u8>::new());
         from.numbers(2, &mut numbers)?;
-        (self.batches, self.seen) = (numbers[0], numbers[1]);
+        (self.batches, self.batch_documents) = (numbers[0], numbers[1]);
         from.numbers(1, &mut factor)?;
         self.factor = factor[0];
-        if self.seen >= self.batch || !(self.factor > 0.0 && self.factor <= 1.0) {
-            return Err(from.damaged("it is in a batch that cannot be"));
+        if self.batch_documents >= self.batch || !(self.factor > 0.0 && self.factor <= 1.0) {
+            return Err(from.damaged("its batch position is not possible"));
         }
-        from.numbers(self.met.len(), &mut met)?;
-        self.met = met.into_iter().map(|met| met != 0).collect();
+        from.numbers(self.computed.len(), &mut computed)?;
+        self.computed = computed.into_iter().map(|computed| computed != 0).collect();
         self.rows.restore(from)?;
         self.gathered.restore(from)?;
-        self.invert(topics);
+        self.prepare_batch(topics);
         Ok(())
     }
 }

@@ -1,16 +1,19 @@
 //! Synchronous tiny belief propagation (sTBP).
 //!
 //! ```text
-//! eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * (theta[d,k]+alpha[k]), normalised over k
-//! theta_new[d,:] += x*eta      phi_new[w,:] += x*eta      from the phi, theta, lambda of the last pass
+//! eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * (theta[d,k]+alpha[k]), normalized over k,
+//!     from the phi, theta and lambda of the last pass
+//! theta_new[d,:] += x*eta      phi_new[w,:] += x*eta
 //! ```
-//! computed as in `document`: `G[w,:]` gathers r*t, and at the end of the pass phi_new = (phi+beta)*G.
+//! This is computed as in `document`: `G[w,:]` accumulates r*t, and at the end of the pass phi_new
+//! = (phi+beta)*G.
 //!
-//! Bytes: phi twice (phi and G), theta once (document d reads and writes row d only), no messages.
-//! Cost: three multiply-adds per (non-zero, topic). The log-likelihood of the state before the pass is free.
+//! Memory: phi twice (phi and G), theta once (document d reads and writes row d only), no messages.
+//! Cost: three multiply-adds per (non-zero, topic). The log-likelihood of the state before the pass
+//! is a by-product.
 
-use super::document::Frozen;
-use super::gather::Gather;
+use super::document::FrozenTopics;
+use super::gather::Accumulator;
 use crate::algorithms::piece::{PieceView, StateKind};
 use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::error::Result;
@@ -21,11 +24,11 @@ pub(crate) const CAPABILITIES: Capabilities =
     Capabilities { matrices: 2, state: StateKind::Theta, ..Capabilities::PLAIN };
 
 #[derive(Debug)]
-pub(crate) struct Stbp(Gather);
+pub(crate) struct Stbp(Accumulator);
 
 impl Stbp {
     pub(crate) fn new(topics: &Topics, setup: &Setup) -> Result<Stbp> {
-        Ok(Stbp(Gather::new(topics, setup)?))
+        Ok(Stbp(Accumulator::new(topics, setup)?))
     }
 }
 
@@ -38,8 +41,12 @@ impl Updater for Stbp {
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
         let topics = &*topics;
         self.0
-            .block(topics, view, |job, inverse| {
-                Ok(job.step.update(&Frozen::new(topics, inverse), job.document, job.theta)?)
+            .update_piece(topics, view, |task, inverse| {
+                Ok(task.updater.update_with_likelihood(
+                    &FrozenTopics::new(topics, inverse),
+                    task.document,
+                    task.theta,
+                )?)
             })
             .map(PieceStats::of)
     }

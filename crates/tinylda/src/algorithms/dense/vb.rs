@@ -1,81 +1,94 @@
-//! Variational Bayes (VB), synchronous, as the paper has it.
+//! Variational Bayes (VB), synchronous, as in the paper.
 //!
 //! ```text
-//! eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * exp(psi(theta[d,k]+alpha[k])), normalised over k
-//! theta_new[d,:] += x*eta      phi_new[w,:] += x*eta      from the phi, theta, lambda of the last pass
+//! eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * exp(psi(theta[d,k]+alpha[k])), normalized over k,
+//!     from the phi, theta and lambda of the last pass
+//! theta_new[d,:] += x*eta      phi_new[w,:] += x*eta
 //! ```
-//! sTBP with the mean of a document's topics replaced by what a Dirichlet posterior expects of their logarithm (psi is the
-//! digamma function; what it lacks of the sum over topics does not depend on k). `inner` = N renews theta up to N times a pass,
-//! until it stands still, before its words' messages go to phi. `digamma` = both puts
-//! `E[w,k]` = exp(psi(`phi[w,k]`+beta)) / exp(psi(`lambda[k]`+W*beta)) in the place of (`phi[w,k]`+beta)/(`lambda[k]`+W*beta): then this is the
-//! VB of Blei and of Hoffman, in which topics have a posterior, too; it begins as Hoffman's does, with topics that are nearly even,
-//! and settles every document anew in every pass.
+//! This is sTBP with the mean of a document's topic distribution replaced by the exponential of the
+//! expected logarithm under a Dirichlet posterior (psi is the digamma function; the omitted term of
+//! the sum over topics does not depend on k). `inner` = N updates theta up to N times per pass,
+//! until it converges, before the messages of its words are added to phi. `digamma` = both uses
+//! `E[w,k]` = exp(psi(`phi[w,k]`+beta)) / exp(psi(`lambda[k]`+W*beta)) in place of
+//! (`phi[w,k]`+beta)/(`lambda[k]`+W*beta). This is the VB of Blei et al. and Hoffman et al., in
+//! which topics have a posterior, too. It starts like Hoffman's, with nearly uniform topics, and
+//! updates every document from a uniform theta until it converges, in every pass.
 //!
-//! Bytes: as sTBP, and E with `digamma` = both. The paper counts K numbers per non-zero for VB's messages; they need not be stored, since what is renewed does
-//! not exclude them. Cost: sTBP's, a digamma per (document, topic), and one multiply-add more for the log-likelihood.
+//! Memory: as sTBP, and E with `digamma` = both. The paper counts K numbers per non-zero for the
+//! messages of VB; they need not be stored, because the updates do not exclude them. Cost: that of
+//! sTBP, a digamma per (document, topic), and one more multiply-add for the log-likelihood.
 
-use super::document::Frozen;
-use super::gather::Gather;
+use super::document::FrozenTopics;
+use super::gather::Accumulator;
 use crate::algorithms::piece::PieceView;
 use crate::algorithms::{Capabilities, Fault, PieceStats, Setup, Updater};
 use crate::error::Result;
 use crate::random::{Purpose, Random};
 use crate::sections::{SectionReader, SectionWriter};
 use crate::settings::Digamma;
-use crate::simd::{Kernel, Lanes, digamma_less_log, exp_digamma_of, flat, flat_mut};
+use crate::simd::{Kernel, Lanes, digamma_minus_log, exp_digamma_of, flat, flat_mut};
 use crate::topics::{Matrix, Topics, stride};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities { matrices: 2, ..Capabilities::PLAIN };
 
-/// So many rounds settle a document, at the most.
-pub(super) const SETTLED: u32 = 100;
+/// Default maximum number of updates until a document converges.
+pub(super) const MAX_INNER_UPDATES: u32 = 100;
 
-/// theta stands still when a topic moves by less than this on average, in tokens.
-pub(super) const STILL: f64 = 1e-3;
+/// theta has converged when an update changes a topic by less than this number of tokens on
+/// average.
+pub(super) const INNER_TOLERANCE: f64 = 1e-3;
 
-/// What makes exp(psi) of the largest number of a row of its own size: a factor that messages do not show. Without it rows of small
-/// numbers would be all zero.
-fn shift(most: f32) -> f32 {
-    if most > 0.0 { -digamma_less_log(most) } else { 0.0 }
+/// Returns the shift of psi for which exp(psi) of the largest number of a row equals that number.
+/// Messages do not depend on this factor. Without it rows of small numbers would be all zero.
+fn shift(largest: f32) -> f32 {
+    if largest > 0.0 { -digamma_minus_log(largest) } else { 0.0 }
 }
 
-/// t with the digamma function.
-pub(super) fn weigh(kernel: Kernel, theta: &[f32], alpha: &[Lanes], inverse: &[Lanes], t: &mut [Lanes]) {
+/// Computes t with the digamma function.
+pub(super) fn digamma_weighting(
+    kernel: Kernel,
+    theta: &[f32],
+    alpha: &[Lanes],
+    inverse: &[Lanes],
+    t: &mut [Lanes],
+) {
     let alpha = flat(alpha);
-    let most = theta.iter().zip(alpha).map(|(theta, alpha)| theta + alpha).fold(0.0, f32::max);
+    let largest = theta.iter().zip(alpha).map(|(theta, alpha)| theta + alpha).fold(0.0, f32::max);
     let t = &mut flat_mut(t)[..theta.len()];
-    kernel.exp_digamma(theta, alpha, shift(most), flat(inverse), t);
+    kernel.exp_digamma(theta, alpha, shift(largest), flat(inverse), t);
 }
 
-/// `E[w,:]` but for its denominators is not less: products should not leave the range where a processor is fast.
-const LEAST: f32 = 1e-10;
+/// Minimum of the numerators of `E[w,:]`, so that products avoid subnormal numbers, which
+/// processors handle slowly.
+const MIN_NUMERATOR: f32 = 1e-10;
 
-/// exp(psi(phi+beta)), row by row, each with a factor of its own.
+/// Computes exp(psi(phi+beta)) row by row, each with its own factor.
 #[derive(Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedRows {
     beta: Vec<f32>,
     ones: Vec<f32>,
 }
 
-impl Expected {
-    pub(crate) fn new(topics: &Topics) -> Expected {
+impl ExpectedRows {
+    pub(crate) fn new(topics: &Topics) -> ExpectedRows {
         let count = topics.count as usize;
-        Expected { beta: vec![topics.beta; count], ones: vec![1.0; count] }
+        ExpectedRows { beta: vec![topics.beta; count], ones: vec![1.0; count] }
     }
 
-    /// Of a row of phi.
+    /// Computes the row for a row of phi.
     pub(super) fn row(&self, kernel: Kernel, phi: &[f32], row: &mut [Lanes]) {
         let row = &mut flat_mut(row)[..self.beta.len()];
-        let most = phi.iter().copied().fold(0.0, f32::max) + self.beta[0];
-        kernel.exp_digamma(phi, &self.beta, shift(most), &self.ones, row);
+        let largest = phi.iter().copied().fold(0.0, f32::max) + self.beta[0];
+        kernel.exp_digamma(phi, &self.beta, shift(largest), &self.ones, row);
         for v in row {
-            *v = v.max(LEAST);
+            *v = v.max(MIN_NUMERATOR);
         }
     }
 }
 
-/// exp(-psi(lambda + W*beta)), times lambda's mean: a factor that messages do not show, and that keeps products near one.
-pub(super) fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
+/// Computes exp(-psi(lambda + W*beta)) times the mean of lambda. Messages do not depend on this
+/// factor, which keeps products near one.
+pub(super) fn fill_inverse_denominators(topics: &Topics, to: &mut Vec<Lanes>) {
     let beta_sum = topics.beta_sum();
     let mean = (topics.lambda.iter().sum::<f64>() / f64::from(topics.count) + beta_sum) as f32;
     to.clear();
@@ -86,16 +99,16 @@ pub(super) fn fades(topics: &Topics, to: &mut Vec<Lanes>) {
     }
 }
 
-/// A start in which words have nearly the same share of every topic, a tenth more or less: so many tokens of each as `of(word)` says.
-/// Where topics have a posterior, labels would hold words that are rare where they fall: digammas make little of topics that do
-/// not have a word yet.
-pub(super) fn nearly_even(topics: &mut Topics, setup: &Setup, of: impl Fn(usize) -> f64) {
+/// Initializes phi with nearly uniform topics: each count is `of(word)` with a standard deviation
+/// of 10 percent. If topics have a posterior, random labels would tie rare words to their initial
+/// topics, because the digamma function gives little weight to topics that do not have a word yet.
+pub(super) fn initialize_nearly_uniform(topics: &mut Topics, setup: &Setup, of: impl Fn(usize) -> f64) {
     let count = topics.count as usize;
     for w in 0..topics.words() {
-        let mut random = Random::new(setup.settings.seed_value(), Purpose::Even, u64::from(w));
+        let mut random = Random::new(setup.settings.seed_value(), Purpose::InitialPhi, u64::from(w));
         let each = of(w as usize);
         for phi in &mut flat_mut(topics.phi.row_mut(w))[..count] {
-            // Twelve numbers from 0 to 1 add up to 6, more or less 1.
+            // Twelve uniform numbers from 0 to 1 sum to 6 with a standard deviation of 1.
             let noise = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
             *phi = (each * (1.0 + 0.1 * noise)) as f32;
         }
@@ -103,96 +116,104 @@ pub(super) fn nearly_even(topics: &mut Topics, setup: &Setup, of: impl Fn(usize)
     topics.sum_lambda();
 }
 
-/// exp(psi(phi+beta)) of all words, for documents that are new: rows in place of phi, and the fades that go with them.
-pub(super) fn expected(topics: &Topics, kernel: Kernel) -> Result<(Matrix, Vec<Lanes>)> {
-    let mut fade = Vec::new();
-    fades(topics, &mut fade);
-    let expected = Expected::new(topics);
+/// Computes exp(psi(phi+beta)) of all words in place of phi, and the matching inverse denominators,
+/// for the inference of new documents.
+pub(super) fn expected_rows(topics: &Topics, kernel: Kernel) -> Result<(Matrix, Vec<Lanes>)> {
+    let mut inverse_denominators = Vec::new();
+    fill_inverse_denominators(topics, &mut inverse_denominators);
+    let expected = ExpectedRows::new(topics);
     let mut rows = Matrix::zeros(topics.words(), topics.count)?;
     for w in 0..topics.words() {
         expected.row(kernel, flat(topics.phi.row(w)), rows.row_mut(w));
     }
-    Ok((rows, fade))
+    Ok((rows, inverse_denominators))
 }
 
 #[derive(Debug)]
 pub(crate) struct Vb {
-    gather: Gather,
+    accumulator: Accumulator,
     kernel: Kernel,
     inner: u32,
-    /// E, with both digammas; and what goes with it.
+    /// E, if the digamma function is applied to both parameters.
     rows: Option<Matrix>,
-    fade: Vec<Lanes>,
+    /// Inverse denominators of E.
+    inverse_denominators: Vec<Lanes>,
 }
 
 impl Vb {
     pub(crate) fn new(topics: &mut Topics, setup: &Setup) -> Result<Vb> {
-        let gather = Gather::new(topics, setup)?;
+        let accumulator = Accumulator::new(topics, setup)?;
         let both = setup.settings.digamma == Some(Digamma::Both);
         let rows = if both { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
-        let inner = setup.settings.inner.unwrap_or(if both { SETTLED } else { 1 });
+        let inner = setup.settings.inner.unwrap_or(if both { MAX_INNER_UPDATES } else { 1 });
         if both && !setup.given_start {
-            nearly_even(topics, setup, |_| 1.0);
+            initialize_nearly_uniform(topics, setup, |_| 1.0);
         }
-        Ok(Vb { gather, kernel: setup.kernel, inner, rows, fade: Vec::new() })
+        Ok(Vb { accumulator, kernel: setup.kernel, inner, rows, inverse_denominators: Vec::new() })
     }
 }
 
 impl Vb {
-    /// E of all words, where topics have a posterior.
-    fn weigh_topics(&mut self, topics: &Topics) {
+    /// Computes E of all words, if topics have a posterior.
+    fn update_expected(&mut self, topics: &Topics) {
         if let Some(rows) = &mut self.rows {
-            let (kernel, expected) = (self.kernel, Expected::new(topics));
-            self.gather.rows(rows, |w, row| expected.row(kernel, flat(topics.phi.row(w)), row));
-            fades(topics, &mut self.fade);
+            let (kernel, expected) = (self.kernel, ExpectedRows::new(topics));
+            self.accumulator.for_each_row(rows, |w, row| expected.row(kernel, flat(topics.phi.row(w)), row));
+            fill_inverse_denominators(topics, &mut self.inverse_denominators);
         }
     }
 }
 
 impl Updater for Vb {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
-        self.gather.begin(topics);
-        self.weigh_topics(topics);
+        self.accumulator.begin(topics);
+        self.update_expected(topics);
         Ok(())
     }
 
     fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
         let topics = &*topics;
-        let (rows, fade) = (self.rows.as_ref(), &self.fade);
-        let stop = (self.inner, STILL * f64::from(topics.count));
-        self.gather
-            .block(topics, view, |job, inverse| {
-                let frozen = Frozen::new(topics, inverse);
-                let tokens = job.document.tokens();
-                let likelihood = job.step.log_likelihood(&frozen, job.document, job.theta, tokens)?;
+        let (rows, inverse_denominators) = (self.rows.as_ref(), &self.inverse_denominators);
+        let stop = (self.inner, INNER_TOLERANCE * f64::from(topics.count));
+        self.accumulator
+            .update_piece(topics, view, |task, inverse| {
+                let frozen = FrozenTopics::new(topics, inverse);
+                let tokens = task.document.tokens();
+                let likelihood = task.updater.log_likelihood(&frozen, task.document, task.theta, tokens)?;
                 let renewed = match rows {
                     Some(rows) => {
-                        // What posteriors of topics expect changes much at first; an old theta would hold documents back.
-                        job.theta.fill(tokens as f32 / job.theta.len() as f32);
-                        frozen.with_rows(rows, fade)
+                        // E changes much in the first passes, and an old theta would slow the
+                        // documents down.
+                        task.theta.fill(tokens as f32 / task.theta.len() as f32);
+                        frozen.with_rows(rows, inverse_denominators)
                     }
                     None => frozen,
                 };
-                job.step.settle(&renewed.weighed(weigh), job.document, job.theta, stop)?;
+                task.updater.converge(
+                    &renewed.with_weighting(digamma_weighting),
+                    task.document,
+                    task.theta,
+                    stop,
+                )?;
                 Ok(likelihood)
             })
             .map(PieceStats::of)
     }
 
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
-        self.gather.end(topics, self.rows.as_ref(), 0.0);
+        self.accumulator.end(topics, self.rows.as_ref(), 0.0);
         Ok(())
     }
 
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
         topics.save(out)?;
-        self.gather.save(out)
+        self.accumulator.save(out)
     }
 
     fn restore(&mut self, topics: &mut Topics, from: &mut SectionReader) -> Result<()> {
         topics.restore(from)?;
-        self.gather.restore(topics, from)?;
-        self.weigh_topics(topics);
+        self.accumulator.restore(topics, from)?;
+        self.update_expected(topics);
         Ok(())
     }
 }

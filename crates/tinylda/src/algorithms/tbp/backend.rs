@@ -1,8 +1,9 @@
-//! The seam between the update rule of `tbp` and what executes it.
+//! The interface between the update rule of `tbp` and what executes it.
 //!
-//! [`Tbp`](super::Tbp) decides what is computed: the schedule, lambda, the smoothing, seed words. A [`Backend`] holds phi and
-//! executes the steps: it updates the documents of pieces against phi as it was at the start of the step and collects deltas,
-//! then applies them. All sums are sums of whole numbers, so neither the order nor the place of execution shows in the result.
+//! [`Tbp`](super::Tbp) decides what is computed: the schedule, lambda, the smoothing, seed words. A
+//! [`Backend`] holds phi and executes the steps: it updates the documents of pieces against phi as
+//! it was at the start of the step, collects deltas, and then applies them. All sums are sums of
+//! integers, so neither the order nor the place of execution affects the result.
 
 use super::super::Fault;
 use super::super::piece::Chunk;
@@ -14,15 +15,15 @@ use crate::simd::Lanes;
 /// What to do with the documents of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Update their messages, or create them where documents have none.
+    /// Update their messages, or create them if documents have none.
     Update,
-    /// Add messages that were given to phi and lambda.
+    /// Add given messages to phi and lambda.
     Load,
     /// Compute their log-likelihood and change nothing.
     Measure,
 }
 
-/// What is the same for all documents of a step.
+/// Parameters shared by all documents of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepParams<'a> {
     pub(crate) operation: Operation,
@@ -30,22 +31,24 @@ pub(crate) struct StepParams<'a> {
     pub(crate) inverse: &'a [Lanes],
     /// alpha / (lambda + W*beta), per topic.
     pub(crate) factors: &'a [Lanes],
-    /// alpha per topic, in tokens, and its sum.
+    /// alpha per topic, in tokens.
     pub(crate) alpha: &'a [Lanes],
+    /// Sum of alpha over topics, in tokens.
     pub(crate) alpha_sum: f64,
     /// beta in units.
     pub(crate) beta: f32,
-    /// Number of the pass, warm-up included: random numbers depend on it.
+    /// Number of the pass, warm-up included. Random numbers depend on it.
     pub(crate) round: u32,
-    /// Whether there are no topics yet to start documents from.
+    /// Whether there are no topics yet, so that documents start at random.
     pub(crate) at_random: bool,
     /// Whether messages are quantized finely and documents keep to the topics they use.
     pub(crate) fine: bool,
-    /// How far a message goes beyond its new value, as a share of the way from the old one.
+    /// How far a message moves beyond its new value, as a multiple of the distance from the old
+    /// one.
     pub(crate) over_relaxation: f32,
 }
 
-/// What the documents of a piece add up to.
+/// Sums over the documents of a chunk.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ChunkSums {
     pub(crate) log_likelihood: f64,
@@ -55,10 +58,11 @@ pub(crate) struct ChunkSums {
     pub(crate) documents_in_use: u64,
 }
 
-/// Executes the steps of `tbp`; see the module.
+/// Executes the steps of `tbp`; the module documentation describes the contract.
 pub(crate) trait Backend: std::fmt::Debug {
-    /// Runs an operation on the documents of a piece. Deltas are collected until [`apply`](Backend::apply). The sums of
-    /// the chunks are in the order of the chunks.
+    /// Runs an operation on the documents of a piece. Deltas are collected until
+    /// [`apply`](Backend::apply). `sums` receives one element per chunk, in the order of the
+    /// chunks.
     fn documents(
         &mut self,
         params: &StepParams<'_>,
@@ -66,16 +70,19 @@ pub(crate) trait Backend: std::fmt::Debug {
         sums: &mut Vec<ChunkSums>,
     ) -> Result<(), Fault>;
 
-    /// Applies the deltas collected so far to phi and to `lambda`. `to_next`: to the phi that the next pass starts from.
+    /// Applies the collected deltas to phi and to `lambda`; with `to_next`, to the phi from which
+    /// the next pass starts.
     fn apply(&mut self, lambda: &mut [i64], to_next: bool) -> Result<()>;
 
-    /// Adds units of seed words to phi; `units` are those of each seed word, in order.
+    /// Adds units of seed words to phi. `units` has one element per seed word, in order.
     fn add_seed_words(&mut self, seeds: &[SeedWord], units: &[i64]) -> Result<()>;
 
-    /// Recomputes, for every word, the prior mass of the topics that a document does not use, and samples topics from it.
+    /// Recomputes, for every word, the prior mass of the topics that a document does not use, and
+    /// samples topics in proportion to it.
     fn recompute_prior_mass(&mut self, factors: &[Lanes], beta: f32, round: u32) -> Result<()>;
 
-    /// Makes the phi of the next pass the current one, and clears the other. Only without document state.
+    /// Makes the phi of the next pass the current one and clears the other. Used only without
+    /// document state.
     fn swap_buffers(&mut self) -> Result<()>;
 
     /// Writes phi of a word to `row[K]`, in tokens, seed words included.
@@ -84,7 +91,7 @@ pub(crate) trait Backend: std::fmt::Debug {
     /// Frees what only passes need.
     fn finish(&mut self);
 
-    /// Writes phi; `next`: that of the next pass.
+    /// Writes phi; with `next`, the phi of the next pass.
     fn save(&self, next: bool, out: &mut SectionWriter) -> Result<()>;
 
     /// Reads what [`Backend::save`] wrote.

@@ -1,4 +1,4 @@
-//! What `tbp` is configured with.
+//! Configuration of `tbp`.
 
 use super::counts::RowStorage;
 use super::cpu::deltas::DeltaStorage;
@@ -6,10 +6,10 @@ use super::messages::MAX_DOCUMENT_TOPICS;
 use super::seed_words::SeedWord;
 use crate::settings::Active;
 
-/// The limit as a number.
+/// Conversion of the setting to a number.
 impl Active {
-    /// The most topics of a document, of K.
-    pub(crate) fn most(self, topics: u32) -> usize {
+    /// Returns the largest number of topics of a document, given K.
+    pub(crate) fn max_topics(self, topics: u32) -> usize {
         let most = match self {
             Active::Auto | Active::All => MAX_DOCUMENT_TOPICS,
             Active::AtMost(n) => (n as usize).clamp(1, MAX_DOCUMENT_TOPICS),
@@ -21,19 +21,20 @@ impl Active {
 /// Configuration of `tbp`.
 #[derive(Debug, Clone)]
 pub(crate) struct TbpConfig {
-    /// Whether a message is taken out of phi and theta before it is updated.
+    /// Whether a message is subtracted from phi and theta before it is updated.
     pub(crate) exclude: bool,
+    /// Limit on the topics of a document.
     pub(crate) active: Active,
-    /// Tokens of the corpus.
+    /// Number of tokens of the corpus.
     pub(crate) tokens: u64,
-    /// Whether documents have no messages until they are first visited; otherwise they were given.
+    /// Whether documents have no messages until their first visit. Otherwise messages were given.
     pub(crate) growing: bool,
-    /// Where the rows of phi may be.
+    /// Where the rows of phi may be stored.
     pub(crate) storage: RowStorage,
-    /// Where the deltas of a step may be.
+    /// Where the deltas of a step may be stored.
     pub(crate) deltas: DeltaStorage,
-    /// Whether nothing is kept of documents between two visits.
+    /// Whether no state of documents is kept between two visits.
     pub(crate) stateless: bool,
-    /// Words that belong to a topic, in the order of the words.
+    /// Seed words, in the order of the words.
     pub(crate) seeds: Vec<SeedWord>,
 }

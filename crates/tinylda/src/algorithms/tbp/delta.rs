@@ -1,7 +1,10 @@
-//! Changes of phi on their way from documents to words. Many go from the cache of one core to that of another, so they are
-//! small: a cell and its units in four bytes, and four more where there may be many units.
+//! Deltas: changes of phi on their way from documents to words.
+//!
+//! Many deltas move from the cache of one core to that of another, so they are small: the cell and
+//! the units take four bytes, and four more if there may be many units. A *cell* is a number of
+//! phi, counted from the start of a group of rows. This module does not know where rows are stored.
 
-#![allow(unsafe_code)] // what was written behind the end of a list becomes part of it
+#![allow(unsafe_code)] // numbers written after the end of a list become part of it
 #![allow(clippy::inline_always)] // called by kernels
 
 use std::mem::MaybeUninit;
@@ -11,23 +14,25 @@ use crate::error::Result;
 use crate::numbers::{self, Number};
 use crate::simd::prefetch_line;
 
-/// A change of a number of phi: `cell` counts from the start of a group of rows.
+/// A change of a number of phi. `cell` counts from the start of a group of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delta {
     pub(crate) cell: u32,
     pub(crate) units: i32,
 }
 
-/// Bits of the units that stand beside a cell, counted from what stands for none. 0 says that they are the next number.
-const BITS: u32 = 9;
-const NONE: u32 = 1 << (BITS - 1);
+/// Number of bits of the units that are stored in the same number as a cell, as an offset from
+/// [`ZERO_UNITS`]. The value 0 means that the units are in the next number.
+const UNIT_BITS: u32 = 9;
+/// The stored value that represents zero units.
+const ZERO_UNITS: u32 = 1 << (UNIT_BITS - 1);
 
-/// Cells that can be told apart.
-pub(crate) const MAX_CELLS: usize = 1 << (32 - BITS);
+/// Number of cells that can be addressed.
+pub(crate) const MAX_CELLS: usize = 1 << (32 - UNIT_BITS);
 
-/// Where deltas come from when they are applied: lists in memory, and blocks of lists that were moved to files.
+/// Source of deltas when they are applied: lists in memory, and blocks of lists in files.
 pub(crate) trait DeltaSource: Sync {
-    /// The deltas of list `list` that are in memory, in any number of parts.
+    /// Returns the deltas of list `list` that are in memory, in any number of parts.
     fn in_memory(&self, list: usize) -> impl Iterator<Item = &DeltaList>;
 
     /// Calls `each` for every block of list `list` that is in a file.
@@ -45,30 +50,31 @@ impl DeltaSource for Vec<DeltaList> {
     }
 }
 
-/// Changes, one behind the other.
+/// A list of encoded deltas.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeltaList(Vec<u32>);
 
 impl DeltaList {
-    /// Bytes of a list that has just been created for the deltas of a message, about.
+    /// Approximate bytes of a new list with the deltas of one message.
     pub(crate) const FIRST_BYTES: u64 = 4 * 3 * UNITS_PER_TOKEN as u64;
 
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Bytes of memory, spare capacity included.
+    /// Returns the bytes of memory, spare capacity included.
     pub(crate) fn bytes(&self) -> u64 {
         4 * self.0.capacity() as u64
     }
 
-    /// The coded deltas in blocks of at most `most` numbers, which must be at least two. A delta is never cut in two.
+    /// Returns the encoded deltas in blocks of at most `most` numbers, which must be at least two.
+    /// A delta is never split.
     pub(crate) fn blocks(&self, most: usize) -> impl Iterator<Item = &[u32]> {
         let mut rest = &self.0[..];
         std::iter::from_fn(move || {
             let mut end = 0;
             while let Some(&code) = rest.get(end) {
-                let numbers = if code % (1 << BITS) == 0 { 2 } else { 1 };
+                let numbers = if code % (1 << UNIT_BITS) == 0 { 2 } else { 1 };
                 if end + numbers > most {
                     break;
                 }
@@ -83,56 +89,59 @@ impl DeltaList {
     /// Becomes the list of a block that was written as bytes.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) {
         let count = bytes.len() / u32::BYTES;
-        // There are exactly so many.
+        // The bytes contain exactly this many numbers.
         let _ = numbers::take(&mut bytes, count, &mut self.0);
     }
 
-    /// How many numbers they are: one or two for each.
+    /// Returns the number of 32-bit numbers: one or two per delta.
     pub(crate) fn numbers(&self) -> u64 {
         self.0.len() as u64
     }
 
-    pub(crate) fn push(&mut self, change: Delta) {
-        let Delta { cell, units } = change;
-        if units.unsigned_abs() < NONE {
-            self.0.push((cell << BITS | NONE).wrapping_add_signed(units));
+    /// Appends a delta.
+    pub(crate) fn push(&mut self, delta: Delta) {
+        let Delta { cell, units } = delta;
+        if units.unsigned_abs() < ZERO_UNITS {
+            self.0.push((cell << UNIT_BITS | ZERO_UNITS).wrapping_add_signed(units));
         } else {
-            self.0.extend([cell << BITS, units.cast_unsigned()]);
+            self.0.extend([cell << UNIT_BITS, units.cast_unsigned()]);
         }
     }
 
-    /// SpareCapacity for so many more of a word that is in the document x times and whose row begins with this cell.
+    /// Reserves capacity for `more` deltas of a word that occurs x times in the document and whose
+    /// row starts at `cell`.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, cell: u32, x: u32, more: usize) -> SpareCapacity<'_> {
         let most = 2 * more;
         if self.0.capacity() - self.0.len() < most {
-            // A quarter more: doubled, the lists would take more than messages of a block do.
+            // Grow by a quarter: with doubling, the lists would take more memory than the messages
+            // of a block.
             self.0.reserve_exact(most + self.0.len() / 4);
         }
         let spare = &mut self.0.spare_capacity_mut()[..most];
-        // A token moves all its units at the most.
-        let small = x < NONE / UNITS_PER_TOKEN;
-        let (none, times) = if small { (NONE, x.cast_signed()) } else { (0, 0) };
-        SpareCapacity { spare, first: cell << BITS | none, x: x.cast_signed(), times, small, filled: 0 }
+        // A token moves at most all its units.
+        let small = x < ZERO_UNITS / UNITS_PER_TOKEN;
+        let (none, times) = if small { (ZERO_UNITS, x.cast_signed()) } else { (0, 0) };
+        SpareCapacity { spare, first: cell << UNIT_BITS | none, x: x.cast_signed(), times, small, filled: 0 }
     }
 
-    /// What was written to the reserve counts now.
+    /// Makes what was written to the reserved capacity part of the list.
     ///
     /// # Safety
-    /// `filled` is that of the last reserve.
+    /// `filled` is that of the last [`SpareCapacity`].
     #[inline(always)]
-    pub(crate) unsafe fn take(&mut self, filled: usize) {
+    pub(crate) unsafe fn commit(&mut self, filled: usize) {
         let length = self.0.len() + filled;
-        // SAFETY: so many were written behind the end, within the capacity.
+        // SAFETY: `filled` numbers were written after the end, within the capacity.
         unsafe { self.0.set_len(length) };
     }
 
-    /// In their order.
-    pub(crate) fn iter(&self) -> Iter<'_> {
-        Iter(self.0.iter())
+    /// Iterates over the deltas in order.
+    pub(crate) fn iter(&self) -> DeltaIter<'_> {
+        DeltaIter(self.0.iter())
     }
 
-    /// Asks for the first of them, which another core may have written.
+    /// Prefetches the start of the list, which another core may have written.
     #[inline]
     pub(crate) fn prefetch(&self) {
         const LINES: usize = 4;
@@ -140,56 +149,64 @@ impl DeltaList {
     }
 }
 
-/// See [`DeltaList::iter`].
+/// Iterator over deltas; see [`DeltaList::iter`].
 #[derive(Debug)]
-pub(crate) struct Iter<'a>(std::slice::Iter<'a, u32>);
+pub(crate) struct DeltaIter<'a>(std::slice::Iter<'a, u32>);
 
-impl Iter<'_> {
-    /// The cells of those that come next, so many numbers; see [`Iter::ahead`].
+impl DeltaIter<'_> {
+    /// Returns the cells of the next `numbers` numbers; see [`DeltaIter::peek_cell`].
     #[inline(always)]
-    pub(crate) fn first(&self, numbers: usize) -> impl Iterator<Item = u32> {
-        self.0.as_slice().iter().take(numbers).map(|&code| code >> BITS)
+    pub(crate) fn peek_cells(&self, numbers: usize) -> impl Iterator<Item = u32> {
+        self.0.as_slice().iter().take(numbers).map(|&code| code >> UNIT_BITS)
     }
 
-    /// The cell of one that comes so many numbers later; now and then one that does not come.
+    /// Returns the cell of the delta `numbers` numbers ahead, as a hint for prefetching. If the
+    /// number there is not the first of a delta, the result is arbitrary.
     #[inline(always)]
-    pub(crate) fn ahead(&self, numbers: usize) -> Option<u32> {
-        self.0.as_slice().get(numbers).map(|&code| code >> BITS)
+    pub(crate) fn peek_cell(&self, numbers: usize) -> Option<u32> {
+        self.0.as_slice().get(numbers).map(|&code| code >> UNIT_BITS)
     }
 }
 
-impl Iterator for Iter<'_> {
+impl Iterator for DeltaIter<'_> {
     type Item = Delta;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Delta> {
         let first = *self.0.next()?;
-        let units = first % (1 << BITS);
-        let units =
-            if units == 0 { self.0.next()?.cast_signed() } else { units.wrapping_sub(NONE).cast_signed() };
-        Some(Delta { cell: first >> BITS, units })
+        let units = first % (1 << UNIT_BITS);
+        let units = if units == 0 {
+            self.0.next()?.cast_signed()
+        } else {
+            units.wrapping_sub(ZERO_UNITS).cast_signed()
+        };
+        Some(Delta { cell: first >> UNIT_BITS, units })
     }
 }
 
-/// SpareCapacity for some changes of a word at the end of a bucket.
+/// Reserved capacity at the end of a list, for the deltas of one word.
 pub(crate) struct SpareCapacity<'a> {
     spare: &'a mut [MaybeUninit<u32>],
-    /// What stands for no units in the first cell, and how often those of a token are added to it.
+    /// Encoding of zero units in the first cell of the word's row.
     first: u32,
+    /// Factor by which the units of a token are added to the encoding: x, or 0 if they are in a
+    /// number of their own.
     times: i32,
+    /// Number of occurrences of the word in the document.
     x: i32,
-    /// Whether units stand beside their cell.
+    /// Whether units are stored in the same number as their cell.
     small: bool,
-    /// Numbers that were written and count.
+    /// Number of 32-bit numbers that have been written.
     pub(crate) filled: usize,
 }
 
 impl SpareCapacity<'_> {
-    /// One more, of a topic, of so many units of each token, if that is any.
+    /// Appends a delta of `units` units per token of a topic, unless `units` is 0.
     #[inline(always)]
     pub(crate) fn push(&mut self, topic: u32, units: i32) {
-        // What does not count is written and then written over: to ask first would cost more.
-        let code = self.first.wrapping_add(topic << BITS).wrapping_add_signed(self.times * units);
+        // The number is always written, and overwritten by the next if it is not needed. A branch
+        // would cost more.
+        let code = self.first.wrapping_add(topic << UNIT_BITS).wrapping_add_signed(self.times * units);
         self.spare[self.filled].write(code);
         if !self.small {
             self.spare[self.filled + 1].write((self.x * units).cast_unsigned());
@@ -206,9 +223,10 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What goes in comes out, whatever its size, in whatever way it was entered; what is nothing does not.
+        /// Deltas are decoded as they were encoded, whatever their size and the way they were
+        /// appended. Deltas of zero units are dropped.
         #[test]
-        fn changes_come_out_as_they_went_in(
+        fn deltas_are_decoded_as_they_were_encoded(
             list in prop::collection::vec((0..MAX_CELLS as u32, 1..10_000u32, -64..=64i32), 0..100)
         ) {
             let (mut one, mut two) = (DeltaList::default(), DeltaList::default());
@@ -219,11 +237,11 @@ mod tests {
                 reserve.push(topic, 0);
                 reserve.push(topic, units);
                 let filled = reserve.filled;
-                // SAFETY: that of the last reserve.
-                unsafe { two.take(filled) };
+                // SAFETY: `filled` is that of the last reserve.
+                unsafe { two.commit(filled) };
             }
-            prop_assert!(two.iter().eq(one.iter().filter(|change| change.units != 0)));
-            // Cut into blocks, written and read.
+            prop_assert!(two.iter().eq(one.iter().filter(|delta| delta.units != 0)));
+            // Lists survive being cut into blocks, written and read.
             for most in [2, 3, 7, 1000] {
                 let mut read = Vec::new();
                 for block in one.blocks(most) {
@@ -240,17 +258,17 @@ mod tests {
 
     #[test]
     fn the_largest_and_the_smallest() {
-        let most = crate::algorithms::tbp::counts::most_tokens(UNITS_PER_TOKEN) as u32;
+        let most = crate::algorithms::tbp::counts::max_tokens(UNITS_PER_TOKEN) as u32;
         for (x, units) in [1, 3, 4, most].into_iter().flat_map(|x| [(x, 1), (x, -1), (x, 64), (x, -64)]) {
-            let (mut bucket, cell) = (DeltaList::default(), MAX_CELLS as u32 - 1);
-            let mut reserve = bucket.reserve(cell - 99, x, 1);
+            let (mut list, cell) = (DeltaList::default(), MAX_CELLS as u32 - 1);
+            let mut reserve = list.reserve(cell - 99, x, 1);
             reserve.push(99, units);
             let filled = reserve.filled;
-            // SAFETY: that of the last reserve.
-            unsafe { bucket.take(filled) };
+            // SAFETY: `filled` is that of the last reserve.
+            unsafe { list.commit(filled) };
             let all = Delta { cell, units: x.cast_signed() * units };
-            bucket.push(all);
-            assert_eq!(bucket.iter().collect::<Vec<_>>(), [all, all]);
+            list.push(all);
+            assert_eq!(list.iter().collect::<Vec<_>>(), [all, all]);
         }
     }
 }

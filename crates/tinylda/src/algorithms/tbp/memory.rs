@@ -1,27 +1,28 @@
-//! The memory of `tbp`, structure by structure.
+//! Memory requirements of `tbp`, structure by structure.
 
 use super::counts;
 use super::delta::{DeltaList, MAX_CELLS};
 use super::messages::{MAX_DOCUMENT_TOPICS, Messages, UNITS_PER_TOKEN};
-use crate::algorithms::memory::{AlgorithmMemory, Flexible, MemoryInput, sum};
+use crate::algorithms::memory::{AlgorithmMemory, FlexibleSize, MemoryInput, saturating_sum};
 use crate::corpus::{MAX_CHUNKS, MIN_CHUNK_NONZEROS};
 use crate::settings::Active;
 use crate::simd::LANES;
 use crate::topics::stride;
 
-/// Entries of a message on average, in memory and on disk, after the first passes.
+/// Average number of entries of a message, in memory and on disk, after the first passes.
 const USUAL_ENTRIES: u64 = 16;
-/// Deltas per non-zero of a step, in bytes: with less a step would be interrupted by files again and again.
-const LEAST_DELTAS: u64 = 24;
-/// Deltas per non-zero of a step, in bytes: most steps have fewer.
+/// Smallest memory for deltas, in bytes per non-zero of a step. With less, a step would be
+/// interrupted by writing files again and again.
+const MIN_DELTAS: u64 = 24;
+/// Usual memory for deltas, in bytes per non-zero of a step. Most steps need less.
 const USUAL_DELTAS: u64 = 96;
-/// Rows of K floats that a thread works with.
+/// Number of rows of K floats in the buffers of a thread.
 const ROWS_PER_THREAD: u64 = 20;
-/// Bytes of a worker's lists that may be taken before their memory is looked at again.
+/// Bytes that the lists of a worker may grow by before their memory is checked again.
 const UNCHECKED_DELTAS: u64 = 64 << 10;
 
-/// What `tbp` needs.
-pub(crate) fn needs(of: &MemoryInput<'_>) -> AlgorithmMemory {
+/// Returns the memory requirements of `tbp`.
+pub(crate) fn requirements(of: &MemoryInput<'_>) -> AlgorithmMemory {
     let copies = if of.state.is_nothing() { 2 } else { 1 };
     let phi = of.words.sum(|tokens| counts::row_bytes(tokens, of.topics, UNITS_PER_TOKEN));
     let phi = phi.saturating_mul(copies);
@@ -30,7 +31,7 @@ pub(crate) fn needs(of: &MemoryInput<'_>) -> AlgorithmMemory {
         words: counts::word_bytes(of.shape.words, of.words.samples, of.disk).saturating_mul(copies),
         at_start: 0,
         phi,
-        least_phi: if of.disk { 0 } else { phi },
+        min_phi: if of.disk { 0 } else { phi },
         scratch: scratch(of),
         deltas: deltas(of),
         piece_state: if of.state.is_nothing() { 0 } else { piece_state(of) },
@@ -41,84 +42,92 @@ pub(crate) fn needs(of: &MemoryInput<'_>) -> AlgorithmMemory {
     }
 }
 
+/// Returns the bytes of a row of K floats, padding included.
 fn row_bytes(topics: u32) -> u64 {
     stride(topics) as u64 * LANES as u64 * 4
 }
 
-/// The most entries of a message: as many as it has quanta.
-fn most_entries(of: &MemoryInput<'_>) -> u64 {
+/// Returns the largest number of entries of a message, which is its number of quanta.
+fn max_entries(of: &MemoryInput<'_>) -> u64 {
     let quantum = if of.active == Active::All { 1 } else { 2 };
     u64::from(of.topics.min(UNITS_PER_TOKEN / quantum))
 }
 
-/// The most topics of a document.
-fn most_topics(of: &MemoryInput<'_>) -> u64 {
+/// Returns the largest number of topics of a document.
+fn max_topics(of: &MemoryInput<'_>) -> u64 {
     u64::from(of.topics).min(MAX_DOCUMENT_TOPICS as u64)
 }
 
-/// The messages of so many documents and non-zeros, at most.
+/// Returns the largest number of bytes of the messages of `documents` documents with `nonzeros`
+/// non-zeros.
 fn messages(of: &MemoryInput<'_>, documents: u64, nonzeros: u64) -> u64 {
-    let entries = nonzeros.saturating_mul(most_entries(of));
-    let topics = documents.saturating_mul(most_topics(of)).min(entries);
+    let entries = nonzeros.saturating_mul(max_entries(of));
+    let topics = documents.saturating_mul(max_topics(of)).min(entries);
     Messages::bytes_of(documents, nonzeros, topics, entries)
 }
 
-/// The messages of the largest piece.
+/// Returns the bytes of the messages of the largest piece.
 fn piece_state(of: &MemoryInput<'_>) -> u64 {
     messages(of, of.sizes.documents, of.sizes.nonzeros)
 }
 
-/// The messages of all documents, about.
+/// Returns the approximate bytes of the messages of all documents.
 fn usual_state(of: &MemoryInput<'_>) -> u64 {
     let entries = of.shape.nonzeros.saturating_mul(u64::from(of.topics).min(USUAL_ENTRIES));
-    let topics = of.shape.documents.saturating_mul(most_topics(of).min(64)).min(entries);
+    let topics = of.shape.documents.saturating_mul(max_topics(of).min(64)).min(entries);
     Messages::bytes_of(of.shape.documents, of.shape.nonzeros, topics, entries)
 }
 
-/// The most threads that have a chunk of the same piece to work on.
+/// Returns the largest number of threads that can work on chunks of the same piece.
 fn busy_threads(of: &MemoryInput<'_>) -> u64 {
     let chunks = of.sizes.nonzeros.div_ceil(MIN_CHUNK_NONZEROS).min(MAX_CHUNKS).min(of.sizes.documents);
     of.threads.min(chunks.max(1))
 }
 
-/// What threads work with: rows of K numbers, and the documents and messages of the chunks at work.
+/// Returns the bytes of per-thread buffers: rows of K numbers, and the documents and messages of
+/// the chunks in progress.
 fn scratch(of: &MemoryInput<'_>) -> u64 {
     let rows = row_bytes(of.topics).saturating_mul(ROWS_PER_THREAD).saturating_mul(of.threads);
     let chunk = (of.sizes.nonzeros / MAX_CHUNKS).max(MIN_CHUNK_NONZEROS).saturating_mul(2);
-    // Chunks have about the same size, but for a long document; and documents at work are of one piece.
+    // Chunks have about the same size, except for those with a long document. All documents in
+    // progress belong to one piece.
     let busy = busy_threads(of);
     let small = chunk.min(of.sizes.nonzeros).saturating_mul(busy);
     let at_work = of.sizes.longest.sum(busy).min(of.sizes.nonzeros).saturating_add(small);
     let documents = of.sizes.documents.saturating_mul(busy).min(at_work);
-    // Documents of a piece that stays are unpacked by chunks; it is not in flight then, so that a long one has memory enough.
+    // Documents of a resident piece are unpacked chunk by chunk. The piece is not in flight then,
+    // which leaves enough memory for a long document.
     let unpacked = crate::corpus::Block::bytes(documents.min(small), small);
-    sum(&[
+    saturating_sum(&[
         rows,
         row_bytes(of.topics).saturating_mul(8),
         unpacked,
         messages(of, documents, at_work),
-        // A document's new messages before they are put to those of the chunk: lists that grow by a quarter.
-        at_work.saturating_mul(most_entries(of)).saturating_mul(5) / 2,
+        // New messages of a document before they are appended to those of the chunk: lists that
+        // grow by a quarter.
+        at_work.saturating_mul(max_entries(of)).saturating_mul(5) / 2,
         at_work.saturating_mul(3),
     ])
 }
 
-/// Deltas of a step: an old message and a new one, four or eight bytes an entry, in lists that grow by a quarter.
-fn deltas(of: &MemoryInput<'_>) -> Flexible {
+/// Returns the bytes of the deltas of a step: an old message and a new one, four or eight bytes per
+/// entry, in lists that grow by a quarter.
+fn deltas(of: &MemoryInput<'_>) -> FlexibleSize {
     let nonzeros = of.sizes.nonzeros.saturating_mul(of.step.min(of.sizes.pieces));
     let width = stride(of.topics) as u64 * LANES as u64;
     let groups = counts::GROUPS as u64 + u64::from(of.shape.words).saturating_mul(width) / MAX_CELLS as u64;
     let lists = groups.saturating_mul(counts::FORMS as u64).min(nonzeros.saturating_add(1));
-    let most = nonzeros.saturating_mul(most_entries(of) * 2 * 8 * 5 / 4);
+    let most = nonzeros.saturating_mul(max_entries(of) * 2 * 8 * 5 / 4);
     let first = lists.saturating_mul(DeltaList::FIRST_BYTES).saturating_add(UNCHECKED_DELTAS.min(most));
     let first = first.saturating_mul(busy_threads(of));
     let most = most.saturating_add(first);
-    // A message moves between at most K topics, four bytes each in lists that grow by a quarter.
+    // A message moves between at most K topics, with four bytes each in lists that grow by a
+    // quarter.
     let few = u64::from(of.topics).saturating_mul(5);
     let with = |bytes: u64| nonzeros.saturating_mul(bytes.min(few)).saturating_add(first).min(most);
     if of.disk {
-        Flexible { least: with(LEAST_DELTAS), usual: with(USUAL_DELTAS), most }
+        FlexibleSize { min: with(MIN_DELTAS), typical: with(USUAL_DELTAS), max: most }
     } else {
-        Flexible { least: most, usual: most, most }
+        FlexibleSize { min: most, typical: most, max: most }
     }
 }

@@ -1,18 +1,22 @@
-//! The messages of a run of documents, as `tbp` keeps them: a few bytes per non-zero.
+//! The messages of a chunk of documents, as `tbp` stores them: a few bytes per non-zero.
 //!
-//! A document has a list of the topics it uses; the message of a non-zero says how many of its [`UNITS_PER_TOKEN`] are in which of
-//! them, two bytes for each. theta is the sum of the messages, and is not kept.
+//! A document has a list of the topics it uses. The message of a non-zero is a list of entries, two
+//! bytes each: the *slot* of a topic in the document's list, and the units assigned to it. The
+//! units of a message add up to [`UNITS_PER_TOKEN`]. theta is the sum of the messages and is not
+//! stored.
 
 use crate::error::Result;
 use crate::numbers::{Number, NumberReader, NumberWriter};
 
-/// Units of a token.
+/// Number of units per token: the fixed-point scale of all counts of `tbp`.
 pub(crate) const UNITS_PER_TOKEN: u32 = 64;
-/// The most topics that a document can use: what is left of two bytes is a place in its list.
-pub(crate) const MAX_DOCUMENT_TOPICS: usize = 1 << (16 - BITS);
-const BITS: u32 = UNITS_PER_TOKEN.ilog2();
+/// Largest number of topics that a document can use: an entry has two bytes, and its slot has the
+/// bits that the units leave.
+pub(crate) const MAX_DOCUMENT_TOPICS: usize = 1 << (16 - UNIT_BITS);
+/// Number of bits of the units in an entry.
+const UNIT_BITS: u32 = UNITS_PER_TOKEN.ilog2();
 
-/// Units in a topic of a document's list.
+/// An entry of a message: a slot of the document's topic list, and units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MessageEntry(u16);
 
@@ -29,42 +33,44 @@ impl Number for MessageEntry {
 }
 
 impl MessageEntry {
-    /// From 1 to [`UNITS_PER_TOKEN`] at a place below [`MAX_DOCUMENT_TOPICS`].
+    /// Creates an entry of 1 to [`UNITS_PER_TOKEN`] units, in a slot below [`MAX_DOCUMENT_TOPICS`].
     #[inline]
-    pub(crate) fn new(place: u16, units: u16) -> MessageEntry {
-        MessageEntry(place << BITS | (units - 1))
+    pub(crate) fn new(slot: u16, units: u16) -> MessageEntry {
+        MessageEntry(slot << UNIT_BITS | (units - 1))
     }
+    /// Returns the slot of the entry.
     #[inline]
-    pub(crate) fn place(self) -> usize {
-        (self.0 >> BITS) as usize
+    pub(crate) fn slot(self) -> usize {
+        (self.0 >> UNIT_BITS) as usize
     }
+    /// Returns the units of the entry.
     #[inline]
     pub(crate) fn units(self) -> u16 {
         (self.0 & (UNITS_PER_TOKEN as u16 - 1)) + 1
     }
-    /// The same units at another place.
+    /// Returns an entry with the same units in another slot.
     #[inline]
-    pub(crate) fn at(self, place: u16) -> MessageEntry {
-        MessageEntry(place << BITS | (self.0 & (UNITS_PER_TOKEN as u16 - 1)))
+    pub(crate) fn with_slot(self, slot: u16) -> MessageEntry {
+        MessageEntry(slot << UNIT_BITS | (self.0 & (UNITS_PER_TOKEN as u16 - 1)))
     }
 }
 
 /// The messages of one document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DocumentMessages<'a> {
-    /// The topics it uses.
+    /// Topics that the document uses.
     pub(crate) topics: &'a [u16],
-    /// Parts of each non-zero's message.
+    /// Number of entries of each non-zero's message.
     pub(crate) sizes: &'a [u8],
-    /// All parts.
-    pub(crate) parts: &'a [MessageEntry],
+    /// Entries of all messages.
+    pub(crate) entries: &'a [MessageEntry],
 }
 
 impl<'a> DocumentMessages<'a> {
-    /// The message of every non-zero.
+    /// Iterates over the messages, one per non-zero.
     #[inline]
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a [MessageEntry]> {
-        let mut rest = self.parts;
+        let mut rest = self.entries;
         self.sizes.iter().map(move |&size| {
             let (head, tail) = rest.split_at(size as usize);
             rest = tail;
@@ -73,15 +79,17 @@ impl<'a> DocumentMessages<'a> {
     }
 }
 
-/// See the top.
+/// The messages of several documents; the module documentation describes the layout.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Messages {
-    /// How many topics each document uses,
+    /// Number of topics that each document uses.
     lengths: Vec<u16>,
-    /// and which.
+    /// Topics of all documents, one document after the other.
     topics: Vec<u16>,
+    /// Number of entries of each non-zero's message.
     sizes: Vec<u8>,
-    parts: Vec<MessageEntry>,
+    /// Entries of all messages.
+    entries: Vec<MessageEntry>,
 }
 
 impl Messages {
@@ -89,21 +97,21 @@ impl Messages {
         self.lengths.clear();
         self.topics.clear();
         self.sizes.clear();
-        self.parts.clear();
+        self.entries.clear();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
 
-    /// Adds a document.
+    /// Appends a document.
     pub(crate) fn push(
         &mut self,
         topics: impl Iterator<Item = u16>,
         sizes: &[u8],
-        parts: impl ExactSizeIterator<Item = MessageEntry>,
+        entries: impl ExactSizeIterator<Item = MessageEntry>,
     ) {
-        // A quarter more at a time: doubled, the lists of a long document would take too much.
+        // Grow by a quarter: doubling would take too much memory for the lists of a long document.
         fn reserve<T>(list: &mut Vec<T>, more: usize) {
             if list.capacity() - list.len() < more {
                 list.reserve_exact(more.max(list.len() / 4));
@@ -114,13 +122,14 @@ impl Messages {
         self.lengths.push((self.topics.len() - before) as u16);
         reserve(&mut self.sizes, sizes.len());
         self.sizes.extend_from_slice(sizes);
-        reserve(&mut self.parts, parts.len());
-        self.parts.extend(parts);
+        reserve(&mut self.entries, entries.len());
+        self.entries.extend(entries);
     }
 
-    /// Becomes a copy of `other`, with little room to spare.
-    pub(crate) fn copy(&mut self, other: &Messages) {
-        // Messages grow and shrink in every five passes. Room that is given up leaves holes.
+    /// Becomes a copy of `other`, with little spare capacity.
+    pub(crate) fn copy_from(&mut self, other: &Messages) {
+        // Messages grow and shrink every five passes, and memory that is freed leaves holes in the
+        // heap.
         fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) {
             to.clear();
             if to.capacity() > from.len() + from.len() / 2 {
@@ -132,52 +141,55 @@ impl Messages {
         copy(&mut self.lengths, &other.lengths);
         copy(&mut self.topics, &other.topics);
         copy(&mut self.sizes, &other.sizes);
-        copy(&mut self.parts, &other.parts);
+        copy(&mut self.entries, &other.entries);
     }
 
-    /// Topics in use of all documents together, and how many documents use any.
-    pub(crate) fn active(&self) -> (u64, u64) {
+    /// Returns the number of topics in use, summed over all documents, and the number of documents
+    /// that use any.
+    pub(crate) fn count_topics(&self) -> (u64, u64) {
         (self.topics.len() as u64, self.lengths.iter().filter(|&&length| length > 0).count() as u64)
     }
 
-    /// Becomes that of documents with so many non-zeros each, which have no messages yet.
-    pub(crate) fn none(&mut self, nonzeros: impl ExactSizeIterator<Item = usize>) {
+    /// Becomes the state of documents without messages, given the number of non-zeros of each.
+    pub(crate) fn reset(&mut self, nonzeros: impl ExactSizeIterator<Item = usize>) {
         self.clear();
         self.lengths.resize(nonzeros.len(), 0);
         self.sizes.resize(nonzeros.sum(), 0);
     }
 
-    /// Bytes of memory of the messages of so many documents and non-zeros, with so many topics in use and entries in all.
+    /// Returns the bytes of memory of messages with the given total numbers of documents,
+    /// non-zeros, topics in use and entries.
     pub(crate) fn bytes_of(documents: u64, nonzeros: u64, topics: u64, entries: u64) -> u64 {
         let pairs = documents.saturating_add(topics).saturating_add(entries);
         pairs.saturating_mul(2).saturating_add(nonzeros)
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory, spare capacity included.
     pub(crate) fn bytes(&self) -> u64 {
         (2 * self.lengths.capacity()
             + 2 * self.topics.capacity()
             + self.sizes.capacity()
-            + 2 * self.parts.capacity()) as u64
+            + 2 * self.entries.capacity()) as u64
     }
 
-    /// Gives back the room that it does not need.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.lengths.shrink_to_fit();
         self.topics.shrink_to_fit();
         self.sizes.shrink_to_fit();
-        self.parts.shrink_to_fit();
+        self.entries.shrink_to_fit();
     }
 
-    /// Writes all of it.
+    /// Writes all messages.
     pub(crate) fn put(&self, out: &mut NumberWriter<'_>) -> Result<()> {
         out.put(&self.lengths)?;
         out.put(&self.sizes)?;
         out.put(&self.topics)?;
-        out.put(&self.parts)
+        out.put(&self.entries)
     }
 
-    /// Takes the messages of so many documents and non-zeros from what [`Messages::put`] wrote; none where they are not there.
+    /// Reads the messages of a number of documents and non-zeros that [`Messages::put`] wrote.
+    /// Returns `None` if the input ends early.
     pub(crate) fn take(
         &mut self,
         from: &mut NumberReader<'_>,
@@ -187,54 +199,56 @@ impl Messages {
         let lists = from.take(documents, &mut self.lengths)?.zip(from.take(nonzeros, &mut self.sizes)?);
         let topics = self.lengths.iter().map(|&n| usize::from(n)).sum();
         let topics = from.take(topics, &mut self.topics)?;
-        let parts = self.sizes.iter().map(|&n| usize::from(n)).sum();
-        let parts = from.take(parts, &mut self.parts)?;
-        Ok(lists.and(topics).and(parts))
+        let entries = self.sizes.iter().map(|&n| usize::from(n)).sum();
+        let entries = from.take(entries, &mut self.entries)?;
+        Ok(lists.and(topics).and(entries))
     }
 
-    /// Whether all that the engine relies on holds, for documents with so many non-zeros each and K topics.
-    pub(crate) fn sound(&self, nonzeros: impl Fn(usize) -> usize, topics: u32) -> bool {
+    /// Returns whether all invariants that updates rely on hold, for documents with `nonzeros(i)`
+    /// non-zeros each and K topics.
+    pub(crate) fn is_valid(&self, nonzeros: impl Fn(usize) -> usize, topics: u32) -> bool {
         self.topics.iter().all(|&k| u32::from(k) < topics)
             && self.lengths.iter().all(|&length| usize::from(length) <= MAX_DOCUMENT_TOPICS)
-            && self.documents(nonzeros).all(|kept| {
-                kept.parts.iter().all(|part| part.place() < kept.topics.len())
-                    && (kept.parts.is_empty()
-                        || kept
+            && self.documents(nonzeros).all(|document| {
+                document.entries.iter().all(|entry| entry.slot() < document.topics.len())
+                    && (document.entries.is_empty()
+                        || document
                             .iter()
                             .all(|m| m.iter().map(|p| u32::from(p.units())).sum::<u32>() == UNITS_PER_TOKEN))
             })
     }
 
-    /// The documents one by one; `nonzeros(i)` is how many the i-th has.
+    /// Iterates over the documents; `nonzeros(i)` is the number of non-zeros of document i.
     pub(crate) fn documents(
         &self,
         nonzeros: impl Fn(usize) -> usize,
     ) -> impl Iterator<Item = DocumentMessages<'_>> {
-        let (mut topics, mut sizes, mut parts) = (&self.topics[..], &self.sizes[..], &self.parts[..]);
+        let (mut topics, mut sizes, mut entries) = (&self.topics[..], &self.sizes[..], &self.entries[..]);
         self.lengths.iter().enumerate().map(move |(i, &length)| {
             let (own, rest) = topics.split_at(length as usize);
             topics = rest;
             let (own_sizes, rest) = sizes.split_at(nonzeros(i));
             sizes = rest;
             let total = own_sizes.iter().map(|&size| size as usize).sum();
-            let (own_parts, rest) = parts.split_at(total);
-            parts = rest;
-            DocumentMessages { topics: own, sizes: own_sizes, parts: own_parts }
+            let (own_entries, rest) = entries.split_at(total);
+            entries = rest;
+            DocumentMessages { topics: own, sizes: own_sizes, entries: own_entries }
         })
     }
 }
 
 impl Messages {
-    /// Adds a document whose non-zeros are each in one topic; past `most` topics they share those there are.
-    pub(crate) fn push_whole(&mut self, topic_of: &[u32], most: usize) {
+    /// Appends a document in which each non-zero belongs to one topic. If there are more than
+    /// `most` topics, the first `most` are shared.
+    pub(crate) fn push_single_topics(&mut self, topic_of: &[u32], most: usize) {
         let mut topics: Vec<u16> = topic_of.iter().map(|&k| k as u16).collect();
         topics.sort_unstable();
         topics.dedup();
         topics.truncate(most);
-        let place =
+        let slot =
             |k: &u32| topics.binary_search(&(*k as u16)).unwrap_or(*k as usize % topics.len().max(1)) as u16;
-        let parts = topic_of.iter().map(|k| MessageEntry::new(place(k), UNITS_PER_TOKEN as u16));
+        let entries = topic_of.iter().map(|k| MessageEntry::new(slot(k), UNITS_PER_TOKEN as u16));
         let sizes = vec![1; topic_of.len()];
-        self.push(topics.iter().copied(), &sizes, parts);
+        self.push(topics.iter().copied(), &sizes, entries);
     }
 }

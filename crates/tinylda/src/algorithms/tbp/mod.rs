@@ -1,28 +1,97 @@
-//! `tbp`: tiny belief propagation with quantized messages, our own algorithm.
+//! `tbp`: tiny belief propagation with quantized messages, the default algorithm.
 //!
-//! BP subtracts the message of (w, d) from phi, theta and lambda before it updates it, and must keep K numbers per non-zero
-//! for that. The paper's TBP keeps none, leaves it in, and overfits. Here a message is stored in whole units, 64 per token, over
-//! the few topics that it is in:
+//! # The update
+//!
+//! Belief propagation (BP) keeps a *message* for every non-zero of the corpus: a distribution over
+//! topics that says how the tokens of word w in document d are divided among topics. An update
+//! subtracts the message from phi, theta and lambda, computes it again from what is left, and adds
+//! the new message. BP must store K numbers per non-zero for that. The paper's TBP stores none,
+//! does not subtract the message, and overfits. `tbp` stores the message in a few bytes:
+//!
 //! ```text
 //! z[k]  = (phi[w,k] - x*mu[k] + beta)/(lambda[k] + W*beta) * (theta[d,k] - x*mu[k] + alpha)
-//! mu[k] = z[k]/sum z, rounded to whole quanta so that it is right on average and adds up exactly
+//! mu[k] = z[k]/sum z, quantized
 //! ```
-//! A pass, for a corpus cut into pieces and steps of `step` pieces:
+//!
+//! # Messages in units
+//!
+//! A token has 64 *units* ([`UNITS_PER_TOKEN`](messages::UNITS_PER_TOKEN)). A message assigns all
+//! of them to topics in whole quanta (1 to 8 units), and only the topics that receive any are
+//! stored, two bytes each (`messages.rs`). It is quantized by systematic sampling: the running sum
+//! of z, scaled to the number of quanta, is cut at u, u+1, u+2, ... for a random u in [0, 1). Each
+//! topic receives its share on average over u, and the units always add up to 64:
+//!
+//! ```text
+//! quantize(z):
+//!     sum = u;  done = 0
+//!     for every topic k in use:
+//!         sum += z[k] * quanta/total
+//!         units[k] = (floor(sum) - done) * quantum;  done = floor(sum)
+//!     rest = quanta - done                   # falls on topics that are not in use
+//! ```
+//!
+//! phi and lambda are sums of messages, hence integers: exact, whatever the order of addition. What
+//! is subtracted is exactly what was added, no mass is lost, and the result does not depend on the
+//! number of threads. theta is the sum of a document's messages and is not stored.
+//!
+//! # Topic samples
+//!
+//! For a topic that the document does not use, theta is 0, and z does not depend on the document:
+//! `alpha*(phi[w,k] + beta)/(lambda[k] + W*beta)`. The sum of these terms over all topics, the
+//! *prior mass* of the word, and up to 64 *topic samples* in proportion to them are computed for
+//! every word once a pass (`counts/`). Quanta of the rest go to the next topic samples. Every topic
+//! can thus enter every document, and an update costs (topics in use) instead of K.
+//!
+//! # Over-relaxation
+//!
+//! An over-relaxed message moves farther than to its new value, by c times the distance from the
+//! old:
+//!
+//! ```text
+//! mu[k] = max(0, mu_old[k] + (1 + c)*(z[k]/sum z - mu_old[k])), rescaled to add up
+//! ```
+//!
+//! Fixed points stay fixed points. Slow directions take a third of the passes, and the search
+//! arrives at better topics than BP's.
+//!
+//! # A pass
+//!
+//! The corpus is divided into *pieces*, and `step` pieces form a *step*. All documents of a step
+//! are updated against the phi of the start of the step. What they change is collected in lists of
+//! *deltas* (row, topic, units), grouped by words, and applied at the end of the step:
+//!
 //! ```text
 //! begin:  swap phi (without document state), apply seed words,
-//!         inverse[k] = 1/(lambda[k] + W*beta), prior mass and topic samples of every word
+//!         compute prior mass and topic samples of every word
 //! for every step:
-//!     for every piece of the step, its chunks in parallel:                                 cpu/documents.rs
-//!         for every document: theta = sum of its messages
-//!             for every word: z over the topics in use, over-relaxation, quantize          cpu/active_topics.rs
-//!                 theta changes at once; phi and lambda by deltas, collected by groups of words  delta.rs
-//!     apply the deltas, groups of words in parallel                                        counts/
+//!     inverse[k] = 1/(lambda[k] + W*beta)
+//!     for every piece of the step, its chunks of documents in parallel:    cpu/documents.rs
+//!         for every document:
+//!             theta = sum of its messages
+//!             for every word, in batches of four:
+//!                 z over the topics in use, over-relaxed, quantized        cpu/active_topics.rs
+//!                 theta += new - old
+//!                 append new - old to the deltas of the word's group       delta.rs
+//!     apply the deltas to phi, groups of words in parallel                 counts/
+//!     lambda += sum of the deltas
 //! ```
-//! Where to start reading: this file (what a pass is), `schedule` (which passes there are), `cpu/documents.rs` (the update of a
-//! document). `backend.rs` is the seam to other executors. `docs/ENGINE.md` has the figures behind every choice.
 //!
-//! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]` counts, all in units here, and
-//! so alpha and beta.
+//! # Schedule
+//!
+//! Topics start on a small subset of the documents, which doubles until it is the whole corpus
+//! (warm-up). Passes then alternate between over-relaxed and plain (c = 0). The last passes are
+//! plain and quantized finely (final refinement). `schedule.rs` has the numbers.
+//!
+//! # Where to start reading
+//!
+//! Read this file (what a pass is), `schedule` (which passes there are), `cpu/documents.rs` (the
+//! update of a document). `backend.rs` is the interface to what executes the steps. This module
+//! knows nothing about files, clocks or the terminal. `docs/tbp.md` describes the algorithm and its
+//! data structures, and `bench/record/2026-11-14-tbp-experiments.md` has the measurements behind
+//! every choice.
+//!
+//! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]`
+//! counts, all in units here, and therefore alpha and beta as well.
 
 mod backend;
 mod config;
@@ -45,7 +114,7 @@ pub(crate) use config::TbpConfig;
 use cpu::Cpu;
 use messages::UNITS_PER_TOKEN;
 
-/// What the rest of the library must know of `tbp`.
+/// Capabilities of `tbp` that the rest of the library needs to know.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     state: StateKind::QuantizedMessages,
     stateless: Some(StateKind::Chunks),
@@ -54,37 +123,41 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     seed_words: true,
     noisy: true,
     relative_tolerance: true,
-    max_word_tokens: Some(counts::most_tokens(UNITS_PER_TOKEN)),
+    max_word_tokens: Some(counts::max_tokens(UNITS_PER_TOKEN)),
     max_topics: Some(1 << 16),
     ..Capabilities::PLAIN
 };
 
-/// While documents are still missing beta is smaller: the smoothing of a topic, W*beta, is at most this share of what it has
-/// on average. More would smooth small topics away for good.
+/// Largest smoothing of a topic, W*beta, as a share of its average number of tokens, while not all
+/// documents have been visited. beta is reduced to stay below it; otherwise small topics would be
+/// smoothed away for good.
 const MAX_SMOOTHING: f64 = 1.0 / 7.0;
 
-/// The training state of `tbp`: everything but phi, which the backend holds.
+/// The training state of `tbp`: everything except phi, which the backend holds.
 #[derive(Debug)]
 pub(crate) struct Tbp<B = Cpu> {
     config: TbpConfig,
     backend: B,
     lambda: Vec<i64>,
-    /// lambda of the pass under way, where it cannot be derived from that of the last one: nothing is kept of documents then.
+    /// lambda of the current pass, in training without document state, where it cannot be derived
+    /// from lambda of the previous pass.
     next_lambda: Option<Vec<i64>>,
+    /// 1/(lambda + W*beta), per topic.
     inverse: Vec<Lanes>,
+    /// alpha/(lambda + W*beta), per topic.
     factors: Vec<Lanes>,
-    /// Number of passes begun, those over parts of the corpus included.
+    /// Number of passes started, including those of the warm-up.
     round: u32,
     /// beta in units; see [`MAX_SMOOTHING`].
     beta: f64,
     /// Units of each seed word that are in phi and lambda now.
     seed_units: Vec<i64>,
-    /// Sums of the chunks of a piece.
+    /// Sums of the chunks of the last piece.
     sums: Vec<ChunkSums>,
 }
 
 impl Tbp<Cpu> {
-    /// Starts with empty topics, on the processor.
+    /// Creates empty topics, with the CPU backend.
     pub(crate) fn new(topics: &Topics, setup: Setup) -> Result<Tbp<Cpu>> {
         let Setup { kernel, threads, settings, tbp: config, word_tokens, .. } = setup;
         let seed = settings.seed_value();
@@ -111,7 +184,8 @@ impl<B: Backend> Tbp<B> {
         }
     }
 
-    /// Makes what the last pass has produced the state to start from, where nothing is kept of documents.
+    /// Makes the result of the previous pass the state to start from, in training without document
+    /// state.
     fn swap_buffers(&mut self) -> Result<()> {
         let Some(next) = &mut self.next_lambda else { return Ok(()) };
         if next.iter().any(|&units| units != 0) {
@@ -122,18 +196,19 @@ impl<B: Backend> Tbp<B> {
         Ok(())
     }
 
-    /// Whether there are no topics yet to start documents from.
+    /// Returns whether there are no topics yet, so that documents start at random.
     fn at_random(&self) -> bool {
         self.config.growing && self.round == 1
     }
 
-    /// Units that documents have brought.
+    /// Returns the number of units that documents contribute to lambda.
     fn document_units(&self) -> i64 {
         self.lambda.iter().sum::<i64>() - self.seed_units.iter().sum::<i64>()
     }
 
-    /// Brings the units of seed words in phi and lambda to the share of the corpus that has been visited: the full weight would
-    /// exceed what a topic has while most documents are missing, and no other word would join it.
+    /// Adjusts the units of seed words in phi and lambda to the share of the corpus that has been
+    /// visited. While most documents are missing, the full weight would exceed what a topic has,
+    /// and no other word would join the topic.
     fn apply_seed_words(&mut self) -> Result<()> {
         if self.config.seeds.is_empty() {
             return Ok(());
@@ -151,7 +226,7 @@ impl<B: Backend> Tbp<B> {
         self.backend.add_seed_words(&self.config.seeds, &more)
     }
 
-    /// Derives beta, inverse and factors from lambda.
+    /// Computes beta, inverse and factors from lambda.
     fn update_factors(&mut self, topics: &Topics) {
         let units = f64::from(UNITS_PER_TOKEN);
         let visited = self.document_units() as f64 / units;
@@ -175,7 +250,7 @@ impl<B: Backend> Tbp<B> {
         self.backend.recompute_prior_mass(&self.factors, self.beta as f32, self.round)
     }
 
-    /// Runs an operation on the documents of a piece. Sums are added in the order of the chunks.
+    /// Runs an operation on the documents of a piece. Adds the sums in the order of the chunks.
     fn run(
         &mut self,
         topics: &Topics,

@@ -1,27 +1,29 @@
-//! Pass schedule of `tbp`: warm-up on growing subsets, alternating over-relaxed and plain passes, final refinement.
+//! Pass schedule of `tbp`: warm-up on growing subsets, alternating over-relaxed and plain passes,
+//! final refinement.
 //!
-//! No formulas here: what the numbers do is in `cpu/documents.rs`, and the figures behind them are in `docs/ENGINE.md`.
+//! This module has the numbers only. The formulas they enter are in `cpu/documents.rs`, and the
+//! measurements behind them in `bench/record/2026-11-14-tbp-experiments.md`.
 
 use crate::algorithms::{Schedule, ScheduleInput, WarmUpStage};
 use crate::priors;
 
-/// What a pass over the documents is for.
+/// Kind of a pass over the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PassKind {
-    /// A pass like any other, of an algorithm whose passes are all alike.
+    /// An ordinary pass of an algorithm whose passes are all alike.
     Plain,
-    /// Messages that were given are added to the topics.
+    /// Adds given messages to the topics.
     Load,
-    /// A pass over a part of the corpus before the first pass.
+    /// A pass over a subset of the corpus before the first pass.
     WarmUp,
-    /// Search for topics. `left`: passes from this one to the final refinement; none where priors are learned, which need
-    /// all plain passes.
+    /// Searches for topics. `left` is the number of passes from this one to the final refinement.
+    /// It is `None` if priors are learned, which needs all plain passes.
     Search { pass: u32, left: Option<u32> },
-    /// Learn priors from the topics that were found.
+    /// Learns priors from the topics that were found.
     Learn,
-    /// Move the topics once more before the final refinement.
+    /// Moves the topics once more before the final refinement.
     Perturb,
-    /// Refine the topics that were found; `left` passes from this one on.
+    /// Refines the topics that were found. `left` counts the passes from this one on.
     Refine { left: u32 },
 }
 
@@ -34,7 +36,7 @@ pub(crate) struct TbpSchedule {
 }
 
 impl TbpSchedule {
-    /// Makes the schedule of a training.
+    /// Creates the schedule of a training.
     pub(crate) fn new(of: ScheduleInput) -> TbpSchedule {
         let stages = if of.given_start { Vec::new() } else { stages(of.pieces, of.tokens, of.topics) };
         TbpSchedule { stages, passes: of.passes, optimize: of.optimize }
@@ -69,61 +71,67 @@ impl Schedule for TbpSchedule {
     }
 }
 
-/// Over-relaxation while topics form: how far a message goes beyond its new value, as a share of the way from the old one. It
-/// leads to the same place in a third of the passes, and on to better ones; see docs/ENGINE.md.
+/// Over-relaxation while topics form: how far a message moves beyond its new value, as a multiple
+/// of the distance from the old one. Over-relaxed passes reach the same perplexity in a third of
+/// the passes, and then better ones; see docs/tbp.md.
 const OVER_RELAXATION_FIRST: f32 = 1.5;
 /// Over-relaxation once there are topics.
 const OVER_RELAXATION: f32 = 2.5;
-/// Number of plain passes before priors are learned: topics come to rest, and are moved again. While they swing, documents seem
-/// to have more topics than they have.
+/// Number of plain passes before priors are learned. Topics come to rest in them and are moved
+/// again afterwards. While messages oscillate, documents seem to have more topics than they have.
 const PLAIN: u32 = 2;
 /// Number of over-relaxed passes between two runs of plain passes.
-const OVER_RELAXED: u32 = priors::EVERY - PLAIN;
+const OVER_RELAXED: u32 = priors::PASS_INTERVAL - PLAIN;
 
-/// Number of consecutive plain passes from this one on.
+/// Returns the number of consecutive plain passes from this one on.
 fn plain_run(pass: u32) -> u32 {
-    (0..PLAIN).find(|&ahead| priors::due(pass + ahead)).map_or(0, |ahead| ahead + 1)
+    (0..PLAIN).find(|&ahead| priors::is_due(pass + ahead)).map_or(0, |ahead| ahead + 1)
 }
 
-/// Over-relaxation of a pass; 0 for plain passes.
+/// Returns the over-relaxation of a pass; 0 for plain passes.
 pub(crate) fn over_relaxation(kind: PassKind) -> f32 {
     match kind {
         PassKind::Plain | PassKind::Load | PassKind::Learn | PassKind::Refine { .. } => 0.0,
         PassKind::Perturb => OVER_RELAXATION,
-        // Plain passes come only if over-relaxed ones fit in behind them: topics that are moved only once or twice more are
-        // worse than before.
+        // Plain passes are used only if over-relaxed ones fit in after them. Topics that are moved
+        // only once or twice more are worse than before.
         PassKind::Search { pass, left }
             if plain_run(pass) > 0 && left.is_none_or(|left| left >= plain_run(pass) + OVER_RELAXED) =>
         {
             0.0
         }
-        PassKind::Search { pass, .. } if pass >= priors::FIRST => OVER_RELAXATION,
+        PassKind::Search { pass, .. } if pass >= priors::FIRST_PASS => OVER_RELAXATION,
         PassKind::Search { .. } | PassKind::WarmUp => OVER_RELAXATION_FIRST,
     }
 }
 
-/// Number of consecutive over-relaxed passes after this one.
+/// Returns the number of consecutive over-relaxed passes after this one.
 fn passes_until_plain(pass: u32) -> u32 {
-    (1..=priors::EVERY).take_while(|more| plain_run(pass + more) == 0).count() as u32
+    (1..=priors::PASS_INTERVAL).take_while(|more| plain_run(pass + more) == 0).count() as u32
 }
 
-/// Number of plain passes at the end. More would fit the training documents too well; see docs/ENGINE.md.
+/// Number of plain passes at the end. More would overfit the training documents; see docs/tbp.md.
 const REFINING: u32 = 4;
-/// Number of the last passes in which messages are quantized finely and documents keep to the topics they use.
+/// Number of the last passes in which messages are quantized finely and documents keep to the
+/// topics they use.
 const FINE_PASSES: u32 = 2;
-/// Number of plain and fine passes in which priors are learned: from coarse messages they become too large.
+/// Number of plain and fine passes in which priors are learned. From coarse messages they would
+/// become too large.
 const LEARNING: u32 = 15;
-/// Number of passes after those, which fit the training documents too well: topics are moved once more with the learned priors.
+/// Number of passes after those of learning, which overfit the training documents: topics are moved
+/// once more with the learned priors.
 const AFTER_LEARNING: u32 = OVER_RELAXED + REFINING;
-/// Smallest number of passes for that; in a shorter training, learning comes last.
+/// Smallest number of passes for which topics are moved after learning. In a shorter training,
+/// learning comes last.
 const LONG: u32 = 2 * (LEARNING + AFTER_LEARNING);
 
-/// Number of passes left, of `passes`, when priors are not learned any more.
+/// Returns the number of passes at the end, of `passes`, in which priors are no longer learned.
 fn after_learning(passes: u32) -> u32 {
     if passes < LONG { 0 } else { AFTER_LEARNING }
 }
 
-/// Number of passes of the final refinement, of `passes`: a quarter at most, or half where priors are learned.
+/// Returns the number of passes of the final refinement, of `passes`: a quarter at most, or half if
+/// priors are learned.
 fn refine_passes(passes: u32, optimize: bool) -> u32 {
     match optimize {
         false => REFINING.min(passes / 4),
@@ -132,7 +140,7 @@ fn refine_passes(passes: u32, optimize: bool) -> u32 {
     }
 }
 
-/// The kind of a pass of the final refinement, with `left` passes from this one on.
+/// Returns the kind of a pass of the final refinement, with `left` passes from this one on.
 fn refine(left: u32, passes: u32, optimize: bool) -> PassKind {
     if optimize && left > after_learning(passes) {
         PassKind::Learn
@@ -143,7 +151,7 @@ fn refine(left: u32, passes: u32, optimize: bool) -> PassKind {
     }
 }
 
-/// Whether messages are quantized finely and documents keep to the topics they use.
+/// Returns whether messages are quantized finely and documents keep to the topics they use.
 pub(crate) fn is_fine(kind: PassKind) -> bool {
     match kind {
         PassKind::Learn => true,
@@ -157,8 +165,9 @@ const STAGE_REPEATS: [u32; 5] = [1, 1, 2, 3, 5];
 /// Smallest number of tokens per topic in a stage.
 const MIN_TOKENS_PER_TOPIC: u64 = 50;
 
-/// The warm-up: a small part of the documents, spread over the corpus, starts at random and is visited until it has topics; twice
-/// as many documents start from these, and so on to the whole corpus.
+/// Returns the stages of the warm-up. A small subset of the documents, spread over the corpus,
+/// starts at random and is visited until it has topics. Twice as many documents start from these
+/// topics, and so on up to the whole corpus.
 fn stages(pieces: u64, tokens: u64, topics: u32) -> Vec<WarmUpStage> {
     let enough = |every: u64| {
         every <= pieces && tokens / every >= u64::from(topics).saturating_mul(MIN_TOKENS_PER_TOPIC)
@@ -187,13 +196,14 @@ mod tests {
         let expected =
             [0.0, 0.0, OVER_RELAXATION, OVER_RELAXATION, OVER_RELAXATION, 0.0, 0.0, OVER_RELAXATION];
         assert_eq!([9, 10, 11, 12, 13, 14, 15, 16].map(of), expected);
-        for pass in (1..200).filter(|&pass| priors::due(pass)) {
+        for pass in (1..200).filter(|&pass| priors::is_due(pass)) {
             assert_eq!(of(pass), 0.0);
         }
         assert_eq!([21, 22, 23, 24, 25].map(passes_until_plain), [2, 1, 0, 0, 3]);
     }
 
-    /// However many passes are wanted, priors are learned in the end, from fine messages; if there are enough, topics are moved again.
+    /// For any number of passes, priors are learned at the end, from fine messages. If there are
+    /// enough passes, topics are moved again afterwards.
     #[test]
     fn the_end_where_priors_are_learned() {
         for passes in 1..500 {
@@ -216,7 +226,7 @@ mod tests {
         assert!(matches!(refine(4, 40, false), PassKind::Refine { left: 4 }));
     }
 
-    /// However many passes are wanted, the last ones before the refinement are over-relaxed, three at least.
+    /// For any number of passes, at least the last three before the refinement are over-relaxed.
     #[test]
     fn over_relaxed_passes_come_before_the_refinement() {
         for passes in 11..60 {
@@ -235,7 +245,7 @@ mod tests {
             super::stages(pieces, tokens, topics).iter().map(|stage| (stage.every, stage.repeats)).collect()
         };
         assert_eq!(stages(32, 1_000_000, 100), [(32, 5), (16, 3), (8, 2), (4, 1), (2, 1)]);
-        // Never less than a piece, nor too few tokens for the topics.
+        // A stage has at least one piece, and enough tokens for the topics.
         assert_eq!(stages(7, 1_000_000, 100), [(4, 1), (2, 1)]);
         assert_eq!(stages(32, 1_000_000, 5000), [(4, 1), (2, 1)]);
         assert_eq!(stages(1, 1_000_000, 100), []);

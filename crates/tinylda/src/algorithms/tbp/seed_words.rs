@@ -1,17 +1,20 @@
-//! Seed words: words that the user knows to belong to a topic, as a prior that stays.
+//! Seed words: words that the user knows to belong to a topic, as a prior that stays during
+//! training.
 //!
-//! A file has lines `topic: word word …`. A topic is a number, from 0, or a name; names become the topics whose numbers are free, in
-//! their order. Words are set apart by blanks or commas. Empty lines and lines that begin with `#` say nothing.
+//! A file has lines `topic: word word …`. A topic is a number, starting at 0, or a name. Named
+//! topics receive the unused numbers, in the order of their first lines. Words are separated by
+//! whitespace or commas. Empty lines and lines that start with `#` are ignored.
 //!
-//! A seed word counts as if it had occurred more often than it does, `weight` times its own tokens, all of these in its topic: they are
-//! added to `phi[w,k]` and `lambda[k]` wherever messages are made, and taken out again of the model.
+//! A seed word counts as if it occurred more often than it does, by `weight` times its own tokens,
+//! all of them in its topic. These tokens are part of `phi[w,k]` and `lambda[k]` while messages are
+//! updated, and are subtracted again from the model.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
 use crate::corpus::ingest::input::Input;
-use crate::corpus::ingest::lines::Lines;
+use crate::corpus::ingest::lines::LineReader;
 use crate::corpus::{Corpus, Vocabulary};
 use crate::error::{Error, Position, Result};
 
@@ -19,40 +22,40 @@ use crate::error::{Error, Position, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeds {
     path: PathBuf,
-    topics: BTreeMap<u32, Topic>,
+    topics: BTreeMap<u32, SeedTopic>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Topic {
+struct SeedTopic {
     name: Option<String>,
-    /// Where it is first.
+    /// Line of its first occurrence in the file.
     line: u64,
     words: Vec<String>,
 }
 
-/// A word of a corpus that is a seed of a topic.
+/// A word of a corpus that is a seed word of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SeedWord {
     pub(crate) word: u32,
     pub(crate) topic: u32,
-    /// What it weighs: 64 to a token.
+    /// Weight of the word in units, 64 per token.
     pub(crate) units: u32,
 }
 
 impl Seeds {
-    /// Reads a file of seeds, compressed or not.
+    /// Reads a file of seed words, compressed or not.
     pub fn read(path: impl AsRef<Path>) -> Result<Seeds> {
         let path = path.as_ref();
-        Seeds::of_lines(Lines::new(Input::open(path)?), path)
+        Seeds::of_lines(LineReader::new(Input::open(path)?), path)
     }
 
-    /// Reads bytes as if they were a file of this name.
+    /// Parses bytes as if they were the content of a file of this name.
     pub fn of_bytes(bytes: Vec<u8>, name: &Path) -> Result<Seeds> {
         let input = Input::new(Box::new(std::io::Cursor::new(bytes)), name, None)?;
-        Seeds::of_lines(Lines::new(input), name)
+        Seeds::of_lines(LineReader::new(input), name)
     }
 
-    fn of_lines(mut lines: Lines<'_>, path: &Path) -> Result<Seeds> {
+    fn of_lines(mut lines: LineReader<'_>, path: &Path) -> Result<Seeds> {
         const REMEDY: &str = "write a topic's number or name, a colon and its words: `sport: ball team goal`";
         let bad = |line: u64, found: String, expected: &str| Error::Input {
             path: path.to_path_buf(),
@@ -61,8 +64,8 @@ impl Seeds {
             expected: expected.into(),
             remedy: REMEDY.into(),
         };
-        let mut numbered: BTreeMap<u32, Topic> = BTreeMap::new();
-        let mut named: Vec<Topic> = Vec::new();
+        let mut numbered: BTreeMap<u32, SeedTopic> = BTreeMap::new();
+        let mut named: Vec<SeedTopic> = Vec::new();
         while lines.advance()? {
             let line = lines.number();
             let text = lines.utf8()?.trim_start_matches('\u{feff}').trim();
@@ -79,12 +82,12 @@ impl Seeds {
             } else if topic.bytes().all(|b| b.is_ascii_digit()) {
                 let number: u32 = topic
                     .parse()
-                    .map_err(|_| bad(line, format!("the topic {topic}"), "a number of a topic, from 0"))?;
-                numbered.entry(number).or_insert_with(|| Topic { line, ..Topic::default() })
+                    .map_err(|_| bad(line, format!("the topic {topic}"), "the number of a topic, starting at 0"))?;
+                numbered.entry(number).or_insert_with(|| SeedTopic { line, ..SeedTopic::default() })
             } else {
                 let at = named.iter().position(|other| other.name.as_deref() == Some(topic));
                 let at = at.unwrap_or_else(|| {
-                    named.push(Topic { name: Some(topic.to_owned()), line, ..Topic::default() });
+                    named.push(SeedTopic { name: Some(topic.to_owned()), line, ..SeedTopic::default() });
                     named.len() - 1
                 });
                 &mut named[at]
@@ -117,12 +120,12 @@ impl Seeds {
         Ok(Seeds { path: path.to_path_buf(), topics: numbered })
     }
 
-    /// The topics that have a name, by their numbers.
+    /// Returns the named topics: their numbers and names.
     pub fn names(&self) -> impl Iterator<Item = (u32, &str)> {
         self.topics.iter().filter_map(|(&k, topic)| Some((k, topic.name.as_deref()?)))
     }
 
-    /// Seed words that are not in a vocabulary, each once.
+    /// Returns the seed words that are not in a vocabulary, each once.
     pub fn unknown(&self, vocabulary: &Vocabulary) -> Vec<&str> {
         let known = vocabulary.ids();
         let mut seen = HashSet::new();
@@ -130,7 +133,7 @@ impl Seeds {
         words.filter(|word| !known.contains_key(word) && seen.insert(*word)).collect()
     }
 
-    /// A checksum of what they say.
+    /// Returns a checksum of the topics, their names and their words.
     pub(crate) fn sum(&self) -> String {
         let mut crc = crc32fast::Hasher::new();
         for (k, topic) in &self.topics {
@@ -144,13 +147,14 @@ impl Seeds {
         format!("{:08x}", crc.finalize())
     }
 
-    /// Words and topics by number for a corpus, in the order of the words.
+    /// Returns the seed words of a corpus as numbers of words and topics, in the order of the
+    /// words.
     pub(crate) fn of_corpus(
         &self,
         corpus: &Corpus,
         topics: u32,
         word_tokens: &[u64],
-        (weight, most_tokens): (f64, u64),
+        (weight, max_tokens): (f64, u64),
     ) -> Result<Vec<SeedWord>> {
         let bad = |line: u64, found: String, expected: String, remedy: &str| Error::Input {
             path: self.path.clone(),
@@ -162,11 +166,11 @@ impl Seeds {
         if let Some((k, topic)) = self.topics.iter().next_back().filter(|&(&k, _)| k >= topics) {
             let (found, expected) = match topic.name {
                 Some(_) => {
-                    (format!("topic number {}", u64::from(*k) + 1), format!("at most {topics} topics"))
+                    (format!("{} topics", u64::from(*k) + 1), format!("at most {topics} topics"))
                 }
                 None => (format!("the topic {k}"), format!("topics from 0 to {}", topics - 1)),
             };
-            return Err(bad(topic.line, found, expected, "increase {topics}, or give seeds for fewer"));
+            return Err(bad(topic.line, found, expected, "increase {topics}, or provide seed words for fewer topics"));
         }
         let Some(vocabulary) = corpus.vocabulary()? else {
             return Err(Error::unsupported("seeds", "the corpus has no vocabulary")
@@ -181,18 +185,18 @@ impl Seeds {
                 let words = topic.words.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
                 return Err(bad(
                     topic.line,
-                    format!("seeds that are not words of the corpus: {words}"),
-                    "at least one word that is".into(),
-                    "write words as they are in the vocabulary of the corpus",
+                    format!("only seed words that are not in the corpus: {words}"),
+                    "at least one word of the corpus".into(),
+                    "spell seed words as in the vocabulary of the corpus",
                 ));
             }
             for word in known {
                 let tokens = word_tokens.get(word as usize).copied().unwrap_or(0);
                 let units = (weight * tokens as f64 * f64::from(UNITS_PER_TOKEN)).round();
-                if units >= (most_tokens as f64 - tokens as f64) * f64::from(UNITS_PER_TOKEN) {
+                if units >= (max_tokens as f64 - tokens as f64) * f64::from(UNITS_PER_TOKEN) {
                     let expected = format!("smaller for a seed word that occurs {tokens} times");
                     return Err(Error::out_of_range("seed_weight", weight, expected)
-                        .with_remedy("1 doubles the weight of a seed word and is usually enough"));
+                        .with_remedy("1 doubles the weight of a seed word, which is usually enough"));
                 }
                 all.push(SeedWord { word, topic: k, units: units as u32 });
             }
@@ -202,7 +206,7 @@ impl Seeds {
     }
 }
 
-/// The topics that a word is a seed of, with the units that are applied now.
+/// Returns the topics of which a word is a seed word, with the units that are applied now.
 pub(super) fn of_word<'a>(
     seeds: &'a [SeedWord],
     applied: &'a [i64],

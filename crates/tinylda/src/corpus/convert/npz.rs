@@ -1,4 +1,4 @@
-//! A corpus as a sparse matrix of SciPy.
+//! Export of a corpus as a SciPy sparse matrix (feature `npz`).
 
 use std::io::Write;
 use std::path::Path;
@@ -7,14 +7,16 @@ use zip::CompressionMethod;
 use zip::result::ZipResult;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use super::blocks;
+use super::for_each_block;
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::npy::npy_header;
 use crate::progress::{Progress, ProgressCallback, Step};
 
-/// Three passes over the corpus, one for each array, so that none is held in memory.
+/// Writes the corpus as a CSR matrix in an npz archive.
+///
+/// Makes three passes over the corpus, one for each array, so that no array is held in memory.
 pub(super) fn write_npz(corpus: &Corpus, path: &Path, progress: ProgressCallback<'_>) -> Result<()> {
     let shape = corpus.shape();
     let mut file = AtomicFile::create(path)?;
@@ -43,7 +45,7 @@ pub(super) fn write_npz(corpus: &Corpus, path: &Path, progress: ProgressCallback
             };
             begin(&mut zip, "indptr", index, &format!("({},)", shape.documents + 1)).map_err(failed)?;
             put(&mut bytes, 0, wide);
-            blocks(corpus, &mut step, &mut |block, _| {
+            for_each_block(corpus, &mut step, &mut |block, _| {
                 for document in block.iter() {
                     end += document.words.len() as u64;
                     put(&mut bytes, end, wide);
@@ -57,7 +59,7 @@ pub(super) fn write_npz(corpus: &Corpus, path: &Path, progress: ProgressCallback
             let values = if largest > i32::MAX as u32 { "<i8" } else { "<i4" };
             for (name, dtype) in [("indices", index), ("data", values)] {
                 begin(&mut zip, name, dtype, &format!("({},)", shape.nonzeros)).map_err(failed)?;
-                blocks(corpus, &mut step, &mut |block, _| {
+                for_each_block(corpus, &mut step, &mut |block, _| {
                     bytes.clear();
                     let list = if name == "data" { &block.counts } else { &block.words };
                     for &n in list {
@@ -78,7 +80,8 @@ pub(super) fn write_npz(corpus: &Corpus, path: &Path, progress: ProgressCallback
     match result {
         Ok(()) => zip.finish().map(drop).map_err(|e| Error::io("write", path)(e.into()))?,
         Err(e) => {
-            // Dropped unfinished, it would try to finish once more and print what goes wrong. It owns nothing.
+            // Dropping the unfinished writer would try to finish the archive and print the error.
+            // It owns nothing, so nothing leaks.
             std::mem::forget(zip);
             return Err(e);
         }

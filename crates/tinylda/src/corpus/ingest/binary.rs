@@ -1,6 +1,7 @@
-//! Inputs that are read by position instead of line by line: npz, h5ad and Parquet.
+//! Imports of the formats that are read by position instead of line by line: npz, h5ad and Parquet.
 //!
-//! Each of them is a cargo feature; without it, the input is refused.
+//! Start with `Import::run_binary`. Each format is a cargo feature; without the feature the input
+//! is refused. The formats themselves are read by `npz`, `h5ad` and `parquet`.
 
 #[cfg(any(feature = "parquet", feature = "hdf5"))]
 use std::io::Write;
@@ -10,19 +11,19 @@ use std::path::Path;
 use super::detect::detect_binary;
 use super::shared_file::SharedFile;
 use super::sorter::SortLimits;
-use super::{Format, Import, Imported, bad};
+use super::{Format, Import, Imported, file_error};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::features::missing;
+use crate::features::missing_feature;
 use crate::progress::{ProgressCallback, Step};
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
-use {super::Expect, super::input::Compression, super::sorter::DocumentSorter};
+use {super::ReadOptions, super::input::Compression, super::sorter::DocumentSorter};
 
-/// Takes a name.
+/// Callback that receives a document name.
 #[cfg(any(feature = "parquet", feature = "hdf5"))]
-type EachName<'n> = &'n mut dyn FnMut(&str) -> Result<()>;
+type NameCallback<'n> = &'n mut dyn FnMut(&str) -> Result<()>;
 
-/// A temporary file of names, one per line, for the sorter, which may read them twice.
+/// Temporary file of document names, one per line, for the sorter, which may read them twice.
 #[cfg(any(feature = "parquet", feature = "hdf5"))]
 struct NamesFile(tempfile::NamedTempFile);
 
@@ -39,7 +40,7 @@ impl NamesFile {
     }
 
     /// Writes names as lines. Returns whether there are any.
-    fn write(&self, all: impl FnOnce(EachName<'_>) -> Result<bool>) -> Result<bool> {
+    fn write(&self, all: impl FnOnce(NameCallback<'_>) -> Result<bool>) -> Result<bool> {
         let mut out = std::io::BufWriter::new(self.0.as_file());
         let path = self.0.path();
         let mut line = String::new();
@@ -54,27 +55,27 @@ impl NamesFile {
     }
 }
 
-/// A file of one of these formats.
+/// Open file of a format that is read by position.
 pub(super) struct BinaryInput<'a> {
     pub(super) format: Format,
     pub(super) file: SharedFile,
-    /// Errors call the file by this path.
+    /// Path that errors refer to.
     pub(super) path: &'a Path,
-    /// The vocabulary that the user gave.
+    /// Vocabulary given by the user.
     pub(super) given: Option<Vocabulary>,
 }
 
-/// All entries of a file, and the words that they refer to.
+/// All entries of a file and the vocabulary that they refer to.
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
-struct Entries {
+struct CollectedEntries {
     sorter: DocumentSorter,
     words: u32,
     vocabulary: Option<Vocabulary>,
 }
 
-/// Turns a share of the work into bytes of the file, which is what a user knows.
+/// Converts progress in any unit to bytes of the file, which is the unit that users know.
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
-fn in_bytes(bytes: u64, progress: ProgressCallback<'_>) -> impl FnMut(u64, u64) -> ControlFlow<()> {
+fn progress_in_bytes(bytes: u64, progress: ProgressCallback<'_>) -> impl FnMut(u64, u64) -> ControlFlow<()> {
     move |done, all| {
         let share = done as f64 / all.max(1) as f64;
         let read = (share.min(1.0) * bytes as f64) as u64;
@@ -83,7 +84,8 @@ fn in_bytes(bytes: u64, progress: ProgressCallback<'_>) -> impl FnMut(u64, u64) 
 }
 
 impl Import {
-    /// Which of these formats an input is in, if any: as it was said, or as it begins.
+    /// Returns the binary format of an input, as given or as detected from its first bytes; `None`
+    /// for other formats.
     pub(super) fn binary_format(&self, start: &[u8], input: &Path) -> Result<Option<Format>> {
         let found = detect_binary(start);
         match self.format {
@@ -92,10 +94,10 @@ impl Import {
                 if found == Some(format) {
                     return Ok(found);
                 }
-                let there = found.map_or("something else", Format::name);
-                Err(bad(
+                let there = found.map_or("an unknown format", Format::name);
+                Err(file_error(
                     input,
-                    format!("{there} at the beginning"),
+                    format!("{there} at the beginning of the file"),
                     format.name(),
                     "check the file, or choose another {format}",
                 ))
@@ -104,7 +106,7 @@ impl Import {
         }
     }
 
-    /// Refuses options of tables where they would do nothing.
+    /// Refuses table options that do not apply to the format.
     pub(super) fn check_table_options(&self, format: Format) -> Result<()> {
         let c = &self.columns;
         let parquet = [
@@ -124,11 +126,12 @@ impl Import {
         Ok(())
     }
 
-    /// Refuses other options that would do nothing. `texts`: it is a table with texts.
+    /// Refuses all other options that do not apply to the format. `texts` is set for a table with
+    /// texts.
     fn check_binary_options(&self, format: Format, texts: bool) -> Result<()> {
-        let (parts, npz) = (&self.parts, format == Format::Npz);
+        let (parts, npz) = (&self.records, format == Format::Npz);
         let words = self.words.given().filter(|_| !self.words_if_text);
-        let made = "the file contains words already";
+        let made = "the file already contains words";
         let brings = if texts {
             "text has its own words; to use only the words of a file, give {vocabulary}"
         } else {
@@ -139,9 +142,9 @@ impl Import {
             ("header", parts.header.is_some(), ""),
             ("quotes", parts.no_quotes, ""),
             (
-                parts.of_json().unwrap_or_default(),
-                parts.of_json().is_some(),
-                "use {text_column} and the like",
+                parts.json_option().unwrap_or_default(),
+                parts.json_option().is_some(),
+                "use {text_column}, {id_column} and {label_column}",
             ),
             ("glob", parts.glob.is_some(), ""),
             ("text_column", !texts && !parts.text_columns.is_empty(), "the file contains no text"),
@@ -162,7 +165,7 @@ impl Import {
         }
     }
 
-    /// Imports a file of one of these formats.
+    /// Imports a file of a format that is read by position.
     pub(super) fn run_binary(
         &self,
         input: BinaryInput<'_>,
@@ -180,7 +183,7 @@ impl Import {
             Format::Npz => self.run_npz(input, output, limits, progress),
             format => {
                 let _ = (output, limits, progress);
-                Err(missing(format.feature(), "read", input.path))
+                Err(missing_feature(format.feature(), "read", input.path))
             }
         }
     }
@@ -193,32 +196,40 @@ impl Import {
         limits: SortLimits,
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
-        use super::parquet::{Form, ParquetFile};
+        use super::parquet::{DocumentColumns, ParquetFile};
 
         let BinaryInput { format, file, path, .. } = input;
         let bytes = file.bytes();
         let table = ParquetFile::open(path, file)?;
-        let id = self.columns.id.clone().or_else(|| self.parts.id_column.clone());
-        let form = match table.form(&super::TableColumns { id, ..self.columns.clone() }, &self.parts)? {
+        let id = self.columns.id.clone().or_else(|| self.records.id_column.clone());
+        let count_columns = match table
+            .document_columns(&super::TableColumns { id, ..self.columns.clone() }, &self.records)?
+        {
             #[cfg(feature = "text")]
-            Form::Texts(columns) => {
+            DocumentColumns::Texts(columns) => {
                 self.check_binary_options(format, true)?;
-                let mut texts = super::parquet::Texts::new(table, columns);
-                let shape = texts.shape();
-                return self.run_raw(&mut texts, shape, format, path, output, progress);
+                let mut texts = super::parquet::ParquetTexts::new(table, columns);
+                let record_format = texts.record_format();
+                return self.run_raw(&mut texts, record_format, format, path, output, progress);
             }
             #[cfg(not(feature = "text"))]
-            Form::Texts(_) => return Err(missing("text", "read", path)),
-            Form::Counts(form) => form,
+            DocumentColumns::Texts(_) => return Err(missing_feature("text", "read", path)),
+            DocumentColumns::Counts(columns) => columns,
         };
         self.check_binary_options(format, false)?;
         let names = NamesFile::new(output)?;
-        let named = names.write(|each| table.names(&form, each))?;
+        let named = names.write(|each| table.names(&count_columns, each))?;
         let mut sorter = DocumentSorter::new(output, path, named.then(|| names.0.path()), limits)?;
-        let expect = Expect { skip_zeros: self.skip_zeros, vocabulary: None };
-        let found = table.read(&form, &expect, output, &mut sorter, &mut in_bytes(bytes, progress))?;
-        let entries = Entries { sorter, words: found.words, vocabulary: found.vocabulary };
-        finish_binary(entries, format, path, progress)
+        let options = ReadOptions { skip_zeros: self.skip_zeros, vocabulary: None };
+        let found = table.read(
+            &count_columns,
+            &options,
+            output,
+            &mut sorter,
+            &mut progress_in_bytes(bytes, progress),
+        )?;
+        let entries = CollectedEntries { sorter, words: found.words, vocabulary: found.vocabulary };
+        write_corpus(entries, format, path, progress)
     }
 
     #[cfg(feature = "hdf5")]
@@ -237,12 +248,12 @@ impl Import {
             Ok(true)
         })?;
         let mut sorter = DocumentSorter::new(output, input.path, Some(names.0.path()), limits)?;
-        let expect = Expect { skip_zeros: self.skip_zeros, vocabulary: None };
-        let mut reading = in_bytes(input.file.bytes(), progress);
-        let words = data.matrix.read(false, &expect, &mut sorter, &mut reading)?;
+        let options = ReadOptions { skip_zeros: self.skip_zeros, vocabulary: None };
+        let mut reading = progress_in_bytes(input.file.bytes(), progress);
+        let words = data.matrix.read(false, &options, &mut sorter, &mut reading)?;
         drop(reading);
-        let entries = Entries { sorter, words, vocabulary: Some(data.words) };
-        finish_binary(entries, input.format, input.path, progress)
+        let entries = CollectedEntries { sorter, words, vocabulary: Some(data.words) };
+        write_corpus(entries, input.format, input.path, progress)
     }
 
     #[cfg(feature = "npz")]
@@ -258,28 +269,29 @@ impl Import {
         let bytes = file.bytes();
         let matrix = super::npz::open(path, file)?;
         let mut sorter = DocumentSorter::new(output, path, self.names.as_deref(), limits)?;
-        let expect = Expect {
+        let options = ReadOptions {
             skip_zeros: self.skip_zeros,
             vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
         };
-        let words = matrix.read(self.transpose, &expect, &mut sorter, &mut in_bytes(bytes, progress))?;
-        finish_binary(Entries { sorter, words, vocabulary: given }, format, path, progress)
+        let words =
+            matrix.read(self.transpose, &options, &mut sorter, &mut progress_in_bytes(bytes, progress))?;
+        write_corpus(CollectedEntries { sorter, words, vocabulary: given }, format, path, progress)
     }
 }
 
-/// Writes the corpus.
+/// Writes the corpus from the collected entries.
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
-fn finish_binary(
-    entries: Entries,
+fn write_corpus(
+    entries: CollectedEntries,
     format: Format,
     path: &Path,
     progress: ProgressCallback<'_>,
 ) -> Result<Imported> {
-    let Entries { sorter, words, vocabulary } = entries;
+    let CollectedEntries { sorter, words, vocabulary } = entries;
     if sorter.entries() == 0 {
-        return Err(bad(
+        return Err(file_error(
             path,
-            format!("not a single word (read as {})", format.name()),
+            format!("no words (read as {})", format.name()),
             "at least one document with a word",
             "check that this is the right file",
         ));

@@ -1,4 +1,5 @@
-//! Decompression of gzip, Zstandard, xz and bzip2: the feature `compression`.
+//! Decompression of gzip, Zstandard, xz and bzip2 with a limited window size. Requires the feature
+//! `compression`.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,9 +8,9 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::input::Compression;
 
-/// The largest window that is accepted. An xz or zstd file can demand gigabytes; no honest one
+/// Maximum window size in bytes. An xz or zstd file can request gigabytes, but no legitimate file
 /// needs more than this.
-const WINDOW_BYTES: u64 = 128 << 20;
+const MAX_WINDOW_BYTES: u64 = 128 << 20;
 
 /// Returns a reader of the decompressed bytes of `source`.
 pub(super) fn decompress(compression: Compression, source: impl BufRead + 'static) -> Box<dyn Read> {
@@ -18,25 +19,25 @@ pub(super) fn decompress(compression: Compression, source: impl BufRead + 'stati
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
         Compression::Zstd => Box::new(ZstdReader::new(source)),
         Compression::Xz => {
-            Box::new(lzma_rust2::XzReader::new_mem_limit(source, true, (WINDOW_BYTES >> 10) as u32))
+            Box::new(lzma_rust2::XzReader::new_mem_limit(source, true, (MAX_WINDOW_BYTES >> 10) as u32))
         }
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
     }
 }
 
-/// Reads all frames of a Zstandard file and verifies their checksums. The decoder itself reads one
-/// frame and compares nothing.
+/// Reader of all frames of a Zstandard file that verifies their checksums. The decoder of the crate
+/// reads a single frame and does not compare checksums.
 struct ZstdReader<R> {
     source: R,
     decoder: FrameDecoder,
-    inside: bool,
+    in_frame: bool,
 }
 
 impl<R: BufRead> ZstdReader<R> {
     fn new(source: R) -> ZstdReader<R> {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(WINDOW_BYTES);
-        ZstdReader { source, decoder, inside: false }
+        decoder.set_max_window_size(MAX_WINDOW_BYTES);
+        ZstdReader { source, decoder, in_frame: false }
     }
 }
 
@@ -46,12 +47,12 @@ impl<R: BufRead> Read for ZstdReader<R> {
             return Ok(0);
         }
         loop {
-            if !self.inside {
+            if !self.in_frame {
                 if self.source.fill_buf()?.is_empty() {
                     return Ok(0);
                 }
                 match self.decoder.reset(&mut self.source) {
-                    Ok(()) => self.inside = true,
+                    Ok(()) => self.in_frame = true,
                     Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
                         length,
                         ..
@@ -79,7 +80,7 @@ impl<R: BufRead> Read for ZstdReader<R> {
             {
                 return Err(io::Error::other("wrong checksum"));
             }
-            self.inside = false;
+            self.in_frame = false;
         }
     }
 }

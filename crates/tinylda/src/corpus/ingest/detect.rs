@@ -1,52 +1,53 @@
-//! The one detection step: opens an input once, looks at its first bytes and hands on the open
-//! reader together with what they show.
+//! Input detection: opens an input once, inspects its first bytes and returns the open reader
+//! together with what was detected.
 //!
-//! Every command that accepts several kinds of input begins here. Bytes that were looked at are
-//! read again by whoever takes the reader, so that a pipe loses none of them.
+//! Every command that accepts several kinds of input starts here, with [`DetectedInput::open`]. The
+//! inspected bytes are read again by the consumer of the reader, so that no byte of a pipe is lost.
+//! The readers of the formats are in other modules.
 
 use std::path::{Path, PathBuf};
 
 use super::Format;
 use super::input::{Compression, Input};
-use super::lines::{Lines, fields, whole_number};
+use super::lines::{LineReader, fields, whole_number};
 use crate::corpus::{MAGIC, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::not_regular;
 
-/// Number of bytes that are looked at.
+/// Number of bytes that are inspected.
 pub(super) const START_BYTES: usize = 1 << 18;
 
-/// A safetensors header is never longer than this, so that the upper half of its length is zero. No
-/// text begins like that.
-const LONGEST_MODEL_HEADER: u64 = 100_000_000;
+/// Maximum length of a safetensors header in bytes. The upper half of the 64-bit length is
+/// therefore zero, and no text begins like that.
+const MAX_MODEL_HEADER_BYTES: u64 = 100_000_000;
 
-/// First bytes of the formats that are read by position.
+/// Magic bytes of the formats that are read by position.
 const MAGICS: [(&[u8], Format); 3] =
     [(b"PK\x03\x04", Format::Npz), (b"\x89HDF\r\n\x1a\n", Format::H5ad), (b"PAR1", Format::Parquet)];
 
-/// What an input contains, judged by its first bytes.
+/// Kind of content of an input, detected from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InputKind {
-    /// A corpus file of this library.
+    /// Corpus file of this library.
     Corpus,
-    /// A model file of this library.
+    /// Model file of this library.
     Model,
     /// Data to import, in this format. A folder has the format [`Format::Folder`].
     Data(Format),
 }
 
-/// An input that was opened once, and what its first bytes show.
+/// Open input and the kind of content that was detected in it.
 ///
-/// It can be a file, a folder, standard input (`-`) or another stream, such as a named pipe; and
-/// compressed. [`Import::run_detected`](super::Import::run_detected) imports it. A corpus or a
-/// model is opened by its path.
+/// The input is a file, a folder, standard input (`-`) or another stream, such as a named pipe, and
+/// may be compressed. [`Import::run_detected`](super::Import::run_detected) imports it. A corpus or
+/// a model is opened by its path.
 pub struct DetectedInput {
     pub(super) path: PathBuf,
     kind: InputKind,
-    /// The delimiter of a table, where it was detected as one.
+    /// Detected delimiter, if the input is a table.
     pub(super) delimiter: Option<u8>,
-    /// The open input; nothing for a folder.
+    /// Open input; `None` for a folder.
     pub(super) input: Option<Input>,
 }
 
@@ -82,29 +83,29 @@ impl DetectedInput {
         Ok(DetectedInput { path: input.path.clone(), kind, delimiter, input: Some(input) })
     }
 
-    /// What the input contains.
+    /// Returns the kind of content.
     pub fn kind(&self) -> InputKind {
         self.kind
     }
 
-    /// The path, as it was given; `standard input` for `-`.
+    /// Returns the path as it was given; `standard input` for `-`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How the input is compressed.
+    /// Returns the compression of the input.
     pub fn compression(&self) -> Compression {
         self.input.as_ref().map_or(Compression::None, |input| input.compression)
     }
 
-    /// Reads the input as a vocabulary: one word per line.
+    /// Reads the input as a vocabulary with one word per line.
     ///
-    /// Empty lines, words that occur twice and text that is not UTF-8 are errors.
+    /// Empty lines, duplicate words and text that is not UTF-8 are errors.
     pub fn read_vocabulary(self) -> Result<Vocabulary> {
-        Vocabulary::read_lines(Lines::new(self.into_input()?))
+        Vocabulary::read_lines(LineReader::new(self.into_input()?))
     }
 
-    /// The open input; an error for a folder.
+    /// Returns the open input; fails for a folder.
     pub(crate) fn into_input(self) -> Result<Input> {
         let is_folder = || Error::io("read", &self.path)(std::io::ErrorKind::IsADirectory.into());
         self.input.ok_or_else(is_folder)
@@ -131,13 +132,13 @@ impl DetectedInput {
     }
 }
 
-/// Detects what an input contains that begins with `start`, and the delimiter of a table.
+/// Detects the content of an input that begins with `start`, and the delimiter of a table.
 fn detect(start: &[u8]) -> (InputKind, Option<u8>) {
     if start.starts_with(&MAGIC) {
         return (InputKind::Corpus, None);
     }
     if let Some((length, rest)) = start.split_first_chunk::<8>()
-        && u64::from_le_bytes(*length) <= LONGEST_MODEL_HEADER
+        && u64::from_le_bytes(*length) <= MAX_MODEL_HEADER_BYTES
         && rest.starts_with(b"{")
     {
         return (InputKind::Model, None);
@@ -165,43 +166,44 @@ pub(super) fn detect_binary(start: &[u8]) -> Option<Format> {
 #[cfg(feature = "text")]
 use super::raw::records::detect_records;
 
-/// Takes all records for lines of text: they cannot be imported without the feature `text` anyway.
+/// Reports all records as lines of text, since they cannot be imported without the feature `text`
+/// anyway.
 #[cfg(not(feature = "text"))]
 fn detect_records(_start: &[u8]) -> (Format, Option<u8>) {
     (Format::Text, None)
 }
 
-/// Number of lines that are judged.
-const LINES: usize = 50;
+/// Maximum number of lines that are inspected.
+const MAX_JUDGED_LINES: usize = 50;
 
-fn numeric(field: &[u8]) -> bool {
+fn is_numeric(field: &[u8]) -> bool {
     std::str::from_utf8(field).is_ok_and(|s| s.parse::<f64>().is_ok())
 }
 
-/// Whether a field is `12:…`, whatever follows the colon.
-fn pair(field: &[u8]) -> bool {
+/// Returns whether a field has the form `12:…`, whatever follows the colon.
+fn is_pair(field: &[u8]) -> bool {
     memchr::memchr(b':', field)
         .is_some_and(|at| whole_number(&field[..at]).is_some() || &field[..at] == b"qid")
 }
 
-/// Whether at least half of the lines pass a test.
-fn most(lines: &[&[&[u8]]], test: impl Fn(&[&[u8]]) -> bool) -> bool {
+/// Returns whether at least half of the lines pass a test.
+fn at_least_half(lines: &[&[&[u8]]], test: impl Fn(&[&[u8]]) -> bool) -> bool {
     2 * lines.iter().filter(|line| test(line)).count() >= lines.len()
 }
 
-/// Detects the format of a bag of words, or [`Format::Text`] where it is none.
+/// Detects the format of a bag of words; returns [`Format::Text`] if the input is none.
 ///
 /// Most lines decide, not all of them: a file of numbers with one bad line should be refused by its
-/// own reader, which can name the line, and not be taken for text.
+/// own reader, which can name the line, instead of being read as text.
 fn detect_bag_of_words(start: &[u8]) -> Format {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    // Only complete lines can be judged, unless there is just one.
+    // Only complete lines can be inspected, unless there is only one.
     let whole = memchr::memrchr(b'\n', start).map_or(start, |end| &start[..end]);
     let split: Vec<Vec<&[u8]>> = whole
         .split(|&b| b == b'\n')
         .map(|line| fields(line).collect::<Vec<_>>())
         .filter(|line| !line.is_empty())
-        .take(LINES)
+        .take(MAX_JUDGED_LINES)
         .collect();
     let lines: Vec<&[&[u8]]> = split.iter().map(Vec::as_slice).collect();
     let Some(first) = lines.first() else { return Format::Text };
@@ -210,8 +212,9 @@ fn detect_bag_of_words(start: &[u8]) -> Format {
         return Format::MatrixMarket;
     }
     let (head, entries) = lines.split_at(lines.len().min(3));
-    let header = head.iter().filter(|line| line.len() == 1 && numeric(line[0])).count();
-    let triples = most(entries, |line| line.len() == 3 && line.iter().all(|field| numeric(field)));
+    let header = head.iter().filter(|line| line.len() == 1 && is_numeric(line[0])).count();
+    let triples =
+        at_least_half(entries, |line| line.len() == 3 && line.iter().all(|field| is_numeric(field)));
     if triples && (header == 3 || header == 2 && !entries.is_empty()) {
         return Format::Uci;
     }
@@ -220,11 +223,12 @@ fn detect_bag_of_words(start: &[u8]) -> Format {
         .map(|line| &line[..line.iter().position(|field| field.starts_with(b"#")).unwrap_or(line.len())])
         .filter(|line| !line.is_empty())
         .collect();
-    let pairs = most(&documents, |line| numeric(line[0]) && line[1..].iter().all(|field| pair(field)));
+    let pairs =
+        at_least_half(&documents, |line| is_numeric(line[0]) && line[1..].iter().all(|field| is_pair(field)));
     if documents.is_empty() || !pairs || !documents.iter().any(|line| line.len() > 1) {
         return Format::Text;
     }
-    let counted = most(&documents, |line| whole_number(line[0]) == Some(line.len() as u64 - 1));
+    let counted = at_least_half(&documents, |line| whole_number(line[0]) == Some(line.len() as u64 - 1));
     if counted { Format::LdaC } else { Format::SvmLight }
 }
 
@@ -238,7 +242,7 @@ mod tests {
         model.extend_from_slice(b"{\"__metadata__\"");
         assert_eq!(detect(&model), (InputKind::Model, None));
         assert_eq!(detect(&MAGIC), (InputKind::Corpus, None));
-        // Text with a brace as its ninth character is no model.
+        // Text whose ninth character is a brace is not a model.
         for text in ["chapter {one}", "", "12345678", "12345678{"] {
             assert_eq!(detect(text.as_bytes()), (InputKind::Data(Format::Text), None), "{text}");
         }

@@ -1,15 +1,15 @@
-//! The number types of arrays, as NumPy and HDF5 have them.
+//! Number types of arrays, as defined by NumPy and HDF5.
 
-/// What numbers an array is made of.
+/// Type of the numbers in an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dtype {
     pub(super) kind: u8,
     pub(super) size: usize,
-    pub(super) big: bool,
+    pub(super) big_endian: bool,
 }
 
 impl Dtype {
-    /// From numpy's notation, such as `<i4`.
+    /// Parses NumPy's notation, such as `<i4`.
     pub(super) fn parse(text: &str) -> Option<Dtype> {
         let (order, rest) = match text.as_bytes() {
             [order @ (b'<' | b'>' | b'|' | b'='), rest @ ..] => (*order, rest),
@@ -25,15 +25,19 @@ impl Dtype {
             b'U' => (1..=16).contains(&size),
             _ => false,
         };
-        known.then_some(Dtype { kind, size: if kind == b'U' { 4 * size } else { size }, big: order == b'>' })
+        known.then_some(Dtype {
+            kind,
+            size: if kind == b'U' { 4 * size } else { size },
+            big_endian: order == b'>',
+        })
     }
 
-    /// One number from its bytes.
+    /// Decodes one number from its bytes.
     #[inline]
     pub(super) fn number(self, bytes: &[u8]) -> f64 {
         let mut all = [0u8; 8];
         for (i, &byte) in bytes.iter().take(8).enumerate() {
-            all[if self.big { self.size - 1 - i } else { i }] = byte;
+            all[if self.big_endian { self.size - 1 - i } else { i }] = byte;
         }
         let bits = u64::from_le_bytes(all);
         match (self.kind, self.size) {
@@ -49,8 +53,8 @@ impl Dtype {
     }
 }
 
-/// A number that is a count, as one.
+/// Converts a number to a count; `None` if it is not a whole number from 0 to 2^32-1.
 #[inline]
-pub(super) fn whole(value: f64) -> Option<u32> {
+pub(super) fn to_count(value: f64) -> Option<u32> {
     ((0.0..=f64::from(u32::MAX)).contains(&value) && value.fract() == 0.0).then_some(value as u32)
 }

@@ -1,5 +1,7 @@
-//! Byte sources: a file or standard input, decompressed. The compression is detected from the
-//! content, never from the name.
+//! Byte sources: files, standard input and other streams, decompressed.
+//!
+//! The compression is detected from the content, never from the file name. Start with [`Input`].
+//! This module does not interpret the bytes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -10,10 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::lines::ReadProgress;
 use crate::error::{Error, Position, Result};
 
-/// How an input is compressed.
+/// Compression formats of inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
     /// gzip (`.gz`).
     Gzip,
@@ -26,7 +28,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The usual name of the format.
+    /// Returns the usual name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Compression::None => "none",
@@ -49,28 +51,28 @@ impl Compression {
     }
 }
 
-/// Bytes that are read at a time where an input is copied.
+/// Number of bytes that are read at a time when an input is copied.
 const COPY_BYTES: usize = 1 << 18;
 
-/// A readable, decompressed input. Bytes that were only looked at are returned by later reads, so
-/// that a stream loses none.
+/// Readable, decompressed input. Peeked bytes are returned again by later reads, so that no byte of
+/// a stream is lost.
 pub(crate) struct Input {
     pub(crate) path: PathBuf,
     pub(crate) compression: Compression,
-    /// Size of the file in bytes, where there is one.
+    /// Size of the file in bytes, if known.
     pub(crate) total: Option<u64>,
-    /// Whether the path leads to the same bytes when it is opened again: true for regular files,
-    /// false for streams.
+    /// Whether opening the path again yields the same bytes: true for regular files, false for
+    /// streams.
     pub(crate) reopenable: bool,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn Read>,
-    /// Bytes that were read ahead; those from `next` on have not been returned by a read.
+    /// Peeked bytes. Those from `next` on have not been returned by a read yet.
     peeked: Vec<u8>,
     next: usize,
 }
 
 impl Input {
-    /// Opens a file, or standard input where the name is `-`.
+    /// Opens a file, or standard input if the path is `-`.
     pub(crate) fn open(path: &Path) -> Result<Input> {
         if path == Path::new("-") {
             return Input::new(Box::new(io::stdin()), Path::new("standard input"), None);
@@ -84,12 +86,13 @@ impl Input {
         Ok(Input { reopenable: total.is_some(), ..Input::new(Box::new(file), path, total)? })
     }
 
-    /// Reads from any source of bytes, which errors call `path`.
+    /// Creates an input from any source of bytes. Errors refer to it by `path`.
     pub(crate) fn new(source: Box<dyn Read>, path: &Path, total: Option<u64>) -> Result<Input> {
         let consumed = Arc::new(AtomicU64::new(0));
-        let counted = Counted { source, consumed: Arc::clone(&consumed) };
+        let counted = CountingReader { source, consumed: Arc::clone(&consumed) };
         let mut buffered = BufReader::with_capacity(1 << 18, counted);
-        // A pipe may deliver one byte at a time, so that a single read can be too short to decide.
+        // A pipe may deliver one byte at a time, so a single read can be too short to detect the
+        // compression.
         let mut start = Vec::with_capacity(8);
         (&mut buffered).take(8).read_to_end(&mut start).map_err(Error::io("read", path))?;
         let compression = Compression::detect(&start);
@@ -99,19 +102,19 @@ impl Input {
             #[cfg(feature = "compression")]
             _ => super::decompress::decompress(compression, source),
             #[cfg(not(feature = "compression"))]
-            _ => return Err(crate::features::missing("compression", "read", path)),
+            _ => return Err(crate::features::missing_feature("compression", "read", path)),
         };
         Ok(Input::with_reader(reader, compression, path, total, consumed))
     }
 
-    /// Reads bytes that are not compressed, whatever they look like.
+    /// Creates an input of uncompressed bytes without detecting a compression.
     pub(crate) fn plain(source: Box<dyn Read>, path: &Path, total: u64) -> Input {
         let consumed = Arc::new(AtomicU64::new(0));
-        let reader = Box::new(Counted { source, consumed: Arc::clone(&consumed) });
+        let reader = Box::new(CountingReader { source, consumed: Arc::clone(&consumed) });
         Input::with_reader(reader, Compression::None, path, Some(total), consumed)
     }
 
-    /// Reads a copy that [`spool`](Input::spool) has made, from its beginning.
+    /// Creates an input that reads a copy made by [`spool`](Input::spool) from its beginning.
     pub(crate) fn spooled(file: &File, path: &Path) -> Result<Input> {
         let attempt = || {
             let mut file = file.try_clone()?;
@@ -134,7 +137,7 @@ impl Input {
         Input { path, compression, total, reopenable: false, consumed, reader, peeked: Vec::new(), next: 0 }
     }
 
-    /// Number of bytes of the file itself, compressed or not, that have been read.
+    /// Returns the number of bytes read from the underlying file, before decompression.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
@@ -148,7 +151,7 @@ impl Input {
             let mut peeked = std::mem::take(&mut self.peeked);
             let filled = peeked.len();
             peeked.resize(count, 0);
-            let read = self.read_on(&mut peeked[filled..]);
+            let read = self.read_source(&mut peeked[filled..]);
             peeked.truncate(filled + read.as_ref().copied().unwrap_or(0));
             self.peeked = peeked;
             if read? == 0 {
@@ -158,7 +161,7 @@ impl Input {
         Ok(&self.peeked[..self.peeked.len().min(count)])
     }
 
-    /// Reads some bytes; 0 at the end of the input.
+    /// Reads some bytes; returns 0 at the end of the input.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         if self.next < self.peeked.len() {
             let n = buffer.len().min(self.peeked.len() - self.next);
@@ -169,12 +172,12 @@ impl Input {
             }
             return Ok(n);
         }
-        self.read_on(buffer)
+        self.read_source(buffer)
     }
 
-    /// Copies the rest of the input, decompressed, to a temporary file without a name, which
-    /// disappears when it is closed or the process ends. Streams and compressed files that must be
-    /// read several times or by position are read from such a copy.
+    /// Copies the rest of the input, decompressed, to an unnamed temporary file, which disappears
+    /// when it is closed or the process ends. Streams and compressed files that must be read
+    /// several times or by position are read from such a copy.
     pub(crate) fn spool(mut self, folder: &Path, progress: ReadProgress<'_>) -> Result<File> {
         let failed = || Error::io("store a copy of the input in", folder);
         let mut file = tempfile::tempfile_in(folder).map_err(failed())?;
@@ -191,8 +194,8 @@ impl Input {
         }
     }
 
-    /// Reads some bytes behind those that were peeked.
-    fn read_on(&mut self, buffer: &mut [u8]) -> Result<usize> {
+    /// Reads some bytes from the source, after those that were peeked.
+    fn read_source(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             match self.reader.read(buffer) {
                 Ok(n) => return Ok(n),
@@ -200,12 +203,12 @@ impl Input {
                 Err(e) if self.compression == Compression::None => {
                     return Err(Error::io("read", &self.path)(e));
                 }
-                Err(e) => return Err(self.not_decompressed(&e)),
+                Err(e) => return Err(self.decompression_error(&e)),
             }
         }
     }
 
-    fn not_decompressed(&self, error: &io::Error) -> Error {
+    fn decompression_error(&self, error: &io::Error) -> Error {
         let name = self.compression.name();
         let memory = error.kind() == io::ErrorKind::OutOfMemory || error.to_string().contains("indow");
         let (found, expected, remedy) = if memory {
@@ -231,13 +234,13 @@ impl Input {
     }
 }
 
-/// Counts the bytes that are read.
-struct Counted {
+/// Reader that counts the bytes read from its source.
+struct CountingReader {
     source: Box<dyn Read>,
     consumed: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.source.read(buffer)?;
         self.consumed.fetch_add(n as u64, Ordering::Relaxed);
@@ -249,10 +252,10 @@ impl Read for Counted {
 mod tests {
     use super::*;
 
-    /// Delivers one byte at a time, as a pipe may.
-    struct Slow(io::Cursor<Vec<u8>>);
+    /// Reader that delivers one byte at a time, as a pipe may.
+    struct OneByteReader(io::Cursor<Vec<u8>>);
 
-    impl Read for Slow {
+    impl Read for OneByteReader {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let most = buffer.len().min(1);
             self.0.read(&mut buffer[..most])
@@ -260,7 +263,7 @@ mod tests {
     }
 
     fn slow(bytes: &[u8]) -> Input {
-        Input::new(Box::new(Slow(io::Cursor::new(bytes.to_vec()))), Path::new("x"), None).unwrap()
+        Input::new(Box::new(OneByteReader(io::Cursor::new(bytes.to_vec()))), Path::new("x"), None).unwrap()
     }
 
     fn rest(input: &mut Input) -> Vec<u8> {

@@ -1,19 +1,24 @@
-//! Lines and numbers of text files, fast, and with the line's number at hand for every complaint.
+//! Fast reading of lines and parsing of numbers in text files.
+//!
+//! Start with [`LineReader`], which knows the number of the current line for error messages. The
+//! meaning of the fields is left to the readers of the formats.
 
 use std::ops::ControlFlow;
 
 use super::input::Input;
 use crate::error::{Error, Position, Result};
 
-/// Tells how many bytes of the input file have been read, and of how many; may ask to stop.
+/// Callback with the number of bytes read from the input file and the total, if known. It may
+/// request a stop.
 pub(crate) type ReadProgress<'p> = &'p mut dyn FnMut(u64, Option<u64>) -> ControlFlow<()>;
 
-/// A line must fit in memory; a file without line ends should not take all of it.
-const LONGEST_LINE: usize = 256 << 20;
-const CHUNK: usize = 1 << 18;
+/// Maximum length of a line in bytes. A line must fit in memory, and a file without line ends must
+/// not take all of it.
+const MAX_LINE_BYTES: usize = 256 << 20;
+const INITIAL_BUFFER_BYTES: usize = 1 << 18;
 
-/// The lines of an input, one after another.
-pub(crate) struct Lines<'p> {
+/// Reader of an input line by line.
+pub(crate) struct LineReader<'p> {
     input: Input,
     progress: Option<ReadProgress<'p>>,
     buffer: Vec<u8>,
@@ -25,12 +30,12 @@ pub(crate) struct Lines<'p> {
     at_end: bool,
 }
 
-impl<'p> Lines<'p> {
-    pub(crate) fn new(input: Input) -> Lines<'p> {
-        Lines {
+impl<'p> LineReader<'p> {
+    pub(crate) fn new(input: Input) -> LineReader<'p> {
+        LineReader {
             input,
             progress: None,
-            buffer: vec![0; CHUNK],
+            buffer: vec![0; INITIAL_BUFFER_BYTES],
             filled: 0,
             start: 0,
             end: 0,
@@ -40,26 +45,26 @@ impl<'p> Lines<'p> {
         }
     }
 
-    pub(crate) fn with_progress(input: Input, progress: ReadProgress<'p>) -> Lines<'p> {
-        Lines { progress: Some(progress), ..Lines::new(input) }
+    pub(crate) fn with_progress(input: Input, progress: ReadProgress<'p>) -> LineReader<'p> {
+        LineReader { progress: Some(progress), ..LineReader::new(input) }
     }
 
-    /// The input's name.
+    /// Returns the path of the input.
     pub(crate) fn path(&self) -> &std::path::Path {
         &self.input.path
     }
 
-    /// The present line's number, from 1.
+    /// Returns the number of the current line, from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The present line, without its end.
+    /// Returns the current line without its line end.
     pub(crate) fn line(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Goes to the next line; false at the end of the input.
+    /// Advances to the next line; returns false at the end of the input.
     #[inline]
     pub(crate) fn advance(&mut self) -> Result<bool> {
         let mut searched = self.next;
@@ -81,16 +86,17 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// What is at hand behind the present line: whole lines, and perhaps the beginning of one.
+    /// Returns the buffered bytes after the current line: complete lines, and possibly the
+    /// beginning of one.
     #[inline]
-    pub(crate) fn ahead(&self) -> &[u8] {
+    pub(crate) fn unread(&self) -> &[u8] {
         &self.buffer[self.next..self.filled]
     }
 
-    /// Passes over the next line, whose `bytes` (its end included) the caller has read in
-    /// [`ahead`](Lines::ahead).
+    /// Skips the next line. `bytes` is its length, including the line end, which the caller found
+    /// in [`unread`](LineReader::unread).
     #[inline]
-    pub(crate) fn pass_over(&mut self, bytes: usize) {
+    pub(crate) fn skip_line(&mut self, bytes: usize) {
         self.next += bytes;
         self.number += 1;
     }
@@ -108,15 +114,15 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// Moves the unread rest to the front and reads more behind it.
+    /// Moves the unread bytes to the front of the buffer and reads more bytes after them.
     fn refill(&mut self) -> Result<()> {
         self.buffer.copy_within(self.next..self.filled, 0);
         self.filled -= self.next;
         self.next = 0;
         if self.filled == self.buffer.len() {
-            if self.filled >= LONGEST_LINE {
+            if self.filled >= MAX_LINE_BYTES {
                 self.number += 1;
-                return Err(self.bad(
+                return Err(self.line_error(
                     "a line longer than 256 MiB".into(),
                     "one document or entry per line".into(),
                     "check that the file has line ends and the format is right",
@@ -136,7 +142,7 @@ impl<'p> Lines<'p> {
         Ok(())
     }
 
-    /// Goes to the next line that is not blank.
+    /// Advances to the next line that is not blank; returns false at the end of the input.
     pub(crate) fn advance_to_text(&mut self) -> Result<bool> {
         while self.advance()? {
             if !self.line().trim_ascii().is_empty() {
@@ -146,10 +152,10 @@ impl<'p> Lines<'p> {
         Ok(false)
     }
 
-    /// The present line as text.
+    /// Returns the current line as text; fails if it is not UTF-8.
     pub(crate) fn utf8(&self) -> Result<&str> {
         std::str::from_utf8(self.line()).map_err(|e| {
-            self.bad(
+            self.line_error(
                 format!("bytes that are not UTF-8, from byte {} of the line", e.valid_up_to() + 1),
                 "UTF-8 text".into(),
                 "convert the file to UTF-8, for instance with iconv",
@@ -157,8 +163,8 @@ impl<'p> Lines<'p> {
         })
     }
 
-    /// A complaint about the present line.
-    pub(crate) fn bad(&self, found: String, expected: String, remedy: &str) -> Error {
+    /// Creates an error about the current line.
+    pub(crate) fn line_error(&self, found: String, expected: String, remedy: &str) -> Error {
         Error::Input {
             path: self.input.path.clone(),
             position: Position::Line(self.number),
@@ -168,8 +174,8 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// A complaint about the input as a whole.
-    pub(crate) fn bad_file(&self, found: String, expected: String, remedy: &str) -> Error {
+    /// Creates an error about the whole input.
+    pub(crate) fn file_error(&self, found: String, expected: String, remedy: &str) -> Error {
         Error::Input {
             path: self.input.path.clone(),
             position: Position::Whole,
@@ -180,15 +186,15 @@ impl<'p> Lines<'p> {
     }
 }
 
-/// Bytes of an input as they can be shown in a message: in quotes, short, on one line.
-pub(crate) fn shown(bytes: &[u8]) -> String {
-    const MOST: usize = 60;
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]);
-    format!("{text:?}{}", if bytes.len() > MOST { "…" } else { "" })
+/// Formats bytes of an input for a message: quoted, truncated and on one line.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    const MAX_QUOTED_BYTES: usize = 60;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_QUOTED_BYTES)]);
+    format!("{text:?}{}", if bytes.len() > MAX_QUOTED_BYTES { "…" } else { "" })
 }
 
-/// A decimal number at the front, and what follows it. `None` where there is no digit or it is past
-/// 64 bits.
+/// Parses a decimal number at the beginning of `bytes` and returns it with the remaining bytes;
+/// `None` if there is no digit or the number exceeds 64 bits.
 #[inline]
 pub(crate) fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
@@ -198,7 +204,8 @@ pub(crate) fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
         if digit > 9 {
             break;
         }
-        // Eighteen digits cannot overflow; longer ones (zero-padded headers) take the careful way.
+        // Eighteen digits cannot overflow; longer numbers, such as zero-padded headers, need
+        // checked arithmetic.
         value = if n < 18 {
             value * 10 + u64::from(digit)
         } else {
@@ -217,7 +224,7 @@ pub(crate) fn skip_blanks(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// A whole field as a number.
+/// Parses a field that consists of a decimal number only.
 pub(crate) fn whole_number(field: &[u8]) -> Option<u64> {
     match leading_number(field)? {
         (value, []) => Some(value),
@@ -225,26 +232,26 @@ pub(crate) fn whole_number(field: &[u8]) -> Option<u64> {
     }
 }
 
-/// The blank-separated fields of a line.
+/// Returns the whitespace-separated fields of a line.
 pub(crate) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty())
 }
 
-/// A count: a whole number from 0 to 2^32-1, also written as `3.0` or `3e0` where `reals` is set.
-/// Otherwise what it is instead.
+/// Parses a count: a whole number from 0 to 2^32-1, also written as `3.0` or `3e0` if `reals` is
+/// set. The error describes what was found instead.
 #[inline]
-pub(crate) fn count(field: &[u8], reals: bool) -> std::result::Result<u32, String> {
+pub(crate) fn parse_count(field: &[u8], reals: bool) -> std::result::Result<u32, String> {
     if let Some(value) = whole_number(field) {
         return u32::try_from(value).map_err(|_| format!("the count {value}, which is too large"));
     }
-    let text = shown(field);
+    let text = quoted(field);
     match std::str::from_utf8(field).ok().and_then(|s| s.parse::<f64>().ok()) {
         Some(v) if v.is_nan() => Err(format!("the count {text}, which is not a number")),
         Some(v) if v < 0.0 => Err(format!("the negative count {text}")),
         Some(v) if v > f64::from(u32::MAX) => Err(format!("the count {text}, which is too large")),
         Some(v) if v.fract() != 0.0 => Err(format!("the fractional count {text}")),
         Some(v) if reals => Ok(v as u32),
-        _ => Err(format!("{text} in place of a count")),
+        _ => Err(format!("{text} instead of a count")),
     }
 }
 
@@ -258,7 +265,7 @@ mod tests {
     use std::path::Path;
 
     fn lines_of(bytes: &'static [u8]) -> Vec<String> {
-        let mut lines = Lines::new(Input::new(Box::new(bytes), Path::new("x"), None).unwrap());
+        let mut lines = LineReader::new(Input::new(Box::new(bytes), Path::new("x"), None).unwrap());
         let mut all = Vec::new();
         while lines.advance().unwrap() {
             all.push(lines.utf8().unwrap().to_string());
@@ -281,13 +288,13 @@ mod tests {
         assert_eq!(whole_number(b"18446744073709551616"), None);
         assert_eq!(whole_number(b""), None);
         assert_eq!(whole_number(b"-1"), None);
-        assert_eq!(count(b"3", false), Ok(3));
-        assert_eq!(count(b"3.0", true), Ok(3));
+        assert_eq!(parse_count(b"3", false), Ok(3));
+        assert_eq!(parse_count(b"3.0", true), Ok(3));
         for bad in [b"3.0".as_slice(), b"x", b""] {
-            assert!(count(bad, false).is_err());
+            assert!(parse_count(bad, false).is_err());
         }
         for bad in [b"-3".as_slice(), b"2.5", b"nan", b"inf", b"4294967296", b"1e300"] {
-            assert!(count(bad, true).is_err());
+            assert!(parse_count(bad, true).is_err());
         }
     }
 }

@@ -1,52 +1,56 @@
-//! Matrices of counts in arrays, as scipy and AnnData keep them: read from front to back, never
-//! held whole.
+//! Count matrices stored as arrays, as SciPy and AnnData do. They are read from front to back and
+//! never held in memory as a whole.
+//!
+//! Start with [`CountMatrix`]. The file formats that contain the arrays are in `npz` and `h5ad`.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use super::dtype::whole;
+use super::dtype::to_count;
 use super::sorter::DocumentSorter;
-use super::{Expect, MANY_WORDS, bad};
+use super::{MAX_UNCHECKED_WORDS, ReadOptions, file_error};
 use crate::error::{Error, Remedy, Result, Template};
 
-/// Numbers that are taken from an array at a time.
-const CHUNK: usize = 1 << 15;
+/// Number of values that are read from an array at a time.
+const NUMBERS_PER_READ: usize = 1 << 15;
 
-/// An array of one dimension that can be read from front to back. All numbers come as 64-bit
-/// floats: they hold every count and every index exactly, and what is too large for them is too
-/// large anyhow.
-pub(super) trait Numbers {
-    /// How many numbers there are in all.
+/// One-dimensional array that is read from front to back.
+///
+/// All numbers are returned as 64-bit floats: they represent every valid count and index exactly,
+/// and larger numbers are invalid anyway.
+pub(super) trait NumberSource {
+    /// Returns the total number of values.
     fn total(&self) -> u64;
-    /// Puts the next `count` numbers in place of what `out` holds; they are there, as `total` says.
+    /// Replaces the content of `out` with the next `count` numbers. The caller ensures that at
+    /// least `count` numbers are left, according to `total`.
     fn take(&mut self, count: usize, out: &mut Vec<f64>) -> Result<()>;
 }
 
-/// One array of a matrix, number by number.
-pub(super) struct Flow {
+/// Buffered reader of one array of a matrix.
+pub(super) struct ArrayReader {
     name: String,
-    numbers: Box<dyn Numbers>,
+    numbers: Box<dyn NumberSource>,
     buffer: Vec<f64>,
     next: usize,
-    given: u64,
+    returned: u64,
 }
 
-impl Flow {
-    pub(super) fn new(name: impl Into<String>, numbers: Box<dyn Numbers>) -> Flow {
-        Flow { name: name.into(), numbers, buffer: Vec::new(), next: 0, given: 0 }
+impl ArrayReader {
+    pub(super) fn new(name: impl Into<String>, numbers: Box<dyn NumberSource>) -> ArrayReader {
+        ArrayReader { name: name.into(), numbers, buffer: Vec::new(), next: 0, returned: 0 }
     }
 
     fn total(&self) -> u64 {
         self.numbers.total()
     }
 
-    /// The next number; the caller has counted that there is one.
+    /// Returns the next number. The caller ensures that there is one.
     #[inline]
     fn next(&mut self) -> Result<f64> {
         if self.next == self.buffer.len() {
-            let count = (self.total() - self.given).min(CHUNK as u64) as usize;
+            let count = (self.total() - self.returned).min(NUMBERS_PER_READ as u64) as usize;
             self.numbers.take(count, &mut self.buffer)?;
-            self.given += count as u64;
+            self.returned += count as u64;
             self.next = 0;
         }
         let value = self.buffer.get(self.next).copied().unwrap_or(f64::NAN);
@@ -55,102 +59,101 @@ impl Flow {
     }
 }
 
-/// How a matrix lies in its arrays.
-pub(super) enum Layout {
-    /// Row by row: where each row begins, and for every entry its column.
-    Csr { starts: Flow, columns: Flow },
-    /// Column by column: where each column begins, and for every entry its row.
-    Csc { starts: Flow, rows: Flow },
-    /// For every entry its row and its column.
-    Coo { rows: Flow, columns: Flow },
+/// Storage layout of a matrix.
+pub(super) enum MatrixLayout {
+    /// Compressed rows: the start of every row, and the column of every entry.
+    Csr { starts: ArrayReader, columns: ArrayReader },
+    /// Compressed columns: the start of every column, and the row of every entry.
+    Csc { starts: ArrayReader, rows: ArrayReader },
+    /// Coordinates: the row and the column of every entry.
+    Coo { rows: ArrayReader, columns: ArrayReader },
     /// All numbers, row by row.
     Dense,
 }
 
-/// A matrix of counts.
-pub(super) struct Matrix {
+/// Matrix of counts.
+pub(super) struct CountMatrix {
     pub(super) path: PathBuf,
-    /// What it is called in its file.
+    /// Name of the matrix in its file.
     pub(super) name: String,
     pub(super) rows: u64,
     pub(super) columns: u64,
-    pub(super) layout: Layout,
-    pub(super) values: Flow,
-    /// What to do where the values are no counts.
+    pub(super) layout: MatrixLayout,
+    pub(super) values: ArrayReader,
+    /// Remedy in the error about values that are not counts.
     pub(super) remedy: Remedy,
 }
 
-impl Matrix {
-    fn bad(&self, found: &str, expected: &str, remedy: impl Into<Remedy>) -> Error {
-        bad(&self.path, format!("{} with {found}", self.name), expected, remedy)
+impl CountMatrix {
+    fn matrix_error(&self, found: &str, expected: &str, remedy: impl Into<Remedy>) -> Error {
+        file_error(&self.path, format!("{} with {found}", self.name), expected, remedy)
     }
 
-    /// Hands all entries over, documents as rows, or as columns with `transpose`. Returns the
-    /// number of words.
+    /// Pushes all entries to the sorter. The documents are the rows, or the columns if `transpose`
+    /// is set. Returns the number of words.
     pub(super) fn read(
         mut self,
         transpose: bool,
-        expect: &Expect,
+        options: &ReadOptions,
         out: &mut DocumentSorter,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<u32> {
         let entries = self.values.total();
         let (documents, words) =
             if transpose { (self.columns, self.rows) } else { (self.rows, self.columns) };
-        self.check_size(documents, words, transpose, expect)?;
-        let mut place = |row: u64, column: u64, count: u32| {
+        self.check_size(documents, words, transpose, options)?;
+        let mut emit = |row: u64, column: u64, count: u32| {
             let (document, word) = if transpose { (column, row) } else { (row, column) };
             out.push(document, word as u32, count)
         };
-        let total = entries;
         let mut done = 0u64;
         let mut report = |n: u64| {
             done += n;
-            if done & (CHUNK as u64 - 1) < n && progress(done, total).is_break() {
+            if done & (NUMBERS_PER_READ as u64 - 1) < n && progress(done, entries).is_break() {
                 return Err(Error::Interrupted);
             }
             Ok(())
         };
-        let layout = std::mem::replace(&mut self.layout, Layout::Dense);
+        let layout = std::mem::replace(&mut self.layout, MatrixLayout::Dense);
         match layout {
-            Layout::Dense => {
+            MatrixLayout::Dense => {
                 if self.rows.checked_mul(self.columns) != Some(entries) {
-                    return Err(self.lengths(entries, "rows times columns"));
+                    return Err(self.length_error(entries, "rows times columns"));
                 }
                 for row in 0..self.rows {
                     for column in 0..self.columns {
-                        if let Some(count) = self.count()? {
-                            place(row, column, count)?;
+                        if let Some(count) = self.next_count()? {
+                            emit(row, column, count)?;
                         }
                         report(1)?;
                     }
                 }
             }
-            Layout::Coo { mut rows, mut columns } => {
+            MatrixLayout::Coo { mut rows, mut columns } => {
                 if rows.total() != entries || columns.total() != entries {
-                    return Err(self.lengths(entries, "a row and a column for every value"));
+                    return Err(self.length_error(entries, "a row and a column for every value"));
                 }
                 for _ in 0..entries {
-                    let row = self.index(&mut rows, self.rows)?;
-                    let column = self.index(&mut columns, self.columns)?;
-                    if let Some(count) = self.count()? {
-                        place(row, column, count)?;
+                    let row = self.next_index(&mut rows, self.rows)?;
+                    let column = self.next_index(&mut columns, self.columns)?;
+                    if let Some(count) = self.next_count()? {
+                        emit(row, column, count)?;
                     }
                     report(1)?;
                 }
             }
-            Layout::Csr { mut starts, columns: mut minor } => {
-                let (major_size, minor_size) = (self.rows, self.columns);
-                self.lists(&mut starts, &mut minor, major_size, minor_size, &mut |row, column, count| {
+            MatrixLayout::Csr { mut starts, columns: mut minor } => {
+                let (majors, minors) = (self.rows, self.columns);
+                self.read_compressed(&mut starts, &mut minor, majors, minors, &mut |row, column, count| {
                     report(1)?;
-                    count.map_or(Ok(()), |count| place(row, column, count))
+                    count.map_or(Ok(()), |count| emit(row, column, count))
                 })?;
             }
-            Layout::Csc { mut starts, rows: mut minor } => {
-                let (major_size, minor_size) = (self.columns, self.rows);
-                self.lists(&mut starts, &mut minor, major_size, minor_size, &mut |column, row, count| {
+            MatrixLayout::Csc { mut starts, rows: mut minor } => {
+                let (majors, minors) = (self.columns, self.rows);
+                self.read_compressed(&mut starts, &mut minor, majors, minors, &mut |column, row, count| {
                     report(1)?;
-                    count.map_or(Ok(()), |count| place(row, column, count))
+                    count.map_or(Ok(()), |count| emit(row, column, count))
                 })?;
             }
         }
@@ -158,28 +161,28 @@ impl Matrix {
         Ok(words as u32)
     }
 
-    /// The entries of compressed rows or columns.
-    fn lists(
+    /// Calls `each` with the entries of compressed rows or columns.
+    fn read_compressed(
         &mut self,
-        starts: &mut Flow,
-        minor: &mut Flow,
-        major_size: u64,
-        minor_size: u64,
+        starts: &mut ArrayReader,
+        minor: &mut ArrayReader,
+        majors: u64,
+        minors: u64,
         each: &mut dyn FnMut(u64, u64, Option<u32>) -> Result<()>,
     ) -> Result<()> {
         let entries = self.values.total();
-        if major_size.checked_add(1) != Some(starts.total()) || minor.total() != entries {
-            return Err(self.lengths(entries, "a beginning for every row or column and one end"));
+        if majors.checked_add(1) != Some(starts.total()) || minor.total() != entries {
+            return Err(self.length_error(entries, "a start for every row or column, and the end"));
         }
         let most = entries.saturating_add(1);
-        let mut from = self.index(starts, most)?;
+        let mut from = self.next_index(starts, most)?;
         let mut right = from == 0;
-        for major in 0..major_size {
-            let to = self.index(starts, most)?;
+        for major in 0..majors {
+            let to = self.next_index(starts, most)?;
             right &= to >= from;
             for _ in from..to {
-                let place = self.index(minor, minor_size)?;
-                let count = self.count()?;
+                let place = self.next_index(minor, minors)?;
+                let count = self.next_count()?;
                 each(major, place, count)?;
             }
             from = to;
@@ -190,41 +193,44 @@ impl Matrix {
         if right && from == entries {
             return Ok(());
         }
-        Err(self.bad(
-            &format!("an array {:?} that does not go from 0 up to the {entries} entries", starts.name),
-            "where each row or column begins",
+        Err(self.matrix_error(
+            &format!(
+                "an array {:?} that does not ascend from 0 to {entries}, the number of entries",
+                starts.name
+            ),
+            "the start of every row or column",
             "the file is damaged or was made by hand: write it again",
         ))
     }
 
-    fn lengths(&self, entries: u64, expected: &str) -> Error {
+    fn length_error(&self, entries: u64, expected: &str) -> Error {
         let (rows, columns) = (self.rows, self.columns);
-        self.bad(
-            &format!("{rows} rows, {columns} columns and {entries} values, which do not fit each other"),
+        self.matrix_error(
+            &format!("{rows} rows, {columns} columns and {entries} values, which are inconsistent"),
             expected,
             "the file is damaged or was made by hand: write it again",
         )
     }
 
     #[inline]
-    fn index(&self, flow: &mut Flow, size: u64) -> Result<u64> {
-        let value = flow.next()?;
+    fn next_index(&self, array: &mut ArrayReader, size: u64) -> Result<u64> {
+        let value = array.next()?;
         let whole = value as u64;
         if value >= 0.0 && value.fract() == 0.0 && whole < size {
             return Ok(whole);
         }
-        Err(self.bad(
-            &format!("{value} in its array {:?}", flow.name),
+        Err(self.matrix_error(
+            &format!("{value} in its array {:?}", array.name),
             &format!("whole numbers from 0 to {}", size.saturating_sub(1)),
             "the file is damaged or was made by hand: write it again",
         ))
     }
 
-    /// The next value as a count; nothing where it is zero, which matrices may hold.
+    /// Returns the next value as a count; `None` for a zero, which matrices may store.
     #[inline]
-    fn count(&mut self) -> Result<Option<u32>> {
+    fn next_count(&mut self) -> Result<Option<u32>> {
         let value = self.values.next()?;
-        if let Some(count) = whole(value) {
+        if let Some(count) = to_count(value) {
             return Ok((count > 0).then_some(count));
         }
         let kind = if value < 0.0 {
@@ -234,15 +240,15 @@ impl Matrix {
         } else {
             "the value"
         };
-        Err(self.bad(
+        Err(self.matrix_error(
             &format!("{kind} {value}"),
             "counts: whole numbers from 0 to 4294967295",
             self.remedy.clone(),
         ))
     }
 
-    fn check_size(&self, documents: u64, words: u64, transpose: bool, expect: &Expect) -> Result<()> {
-        if let Some((path, given)) = &expect.vocabulary
+    fn check_size(&self, documents: u64, words: u64, transpose: bool, options: &ReadOptions) -> Result<()> {
+        if let Some((path, given)) = &options.vocabulary
             && *given != words
         {
             let remedy = match (*given == documents, transpose) {
@@ -251,15 +257,15 @@ impl Matrix {
                 _ => "give the vocabulary of this matrix: line i names word i",
             };
             let expected =
-                Template::default().text(format!("{words}, as many as {} has", self.path.display()));
-            return Err(bad(path, format!("{given} words"), expected, remedy));
+                Template::default().text(format!("{words}, the number of words in {}", self.path.display()));
+            return Err(file_error(path, format!("{given} words"), expected, remedy));
         }
         let entries = self.values.total();
-        let most = MANY_WORDS.saturating_add(entries.saturating_mul(1000));
+        let most = MAX_UNCHECKED_WORDS.saturating_add(entries.saturating_mul(1000));
         if words >= u64::from(u32::MAX) || words > most {
-            return Err(self.bad(
+            return Err(self.matrix_error(
                 &format!("{words} words for {entries} entries"),
-                "fewer than 4294967295 words, and not thousands for every entry",
+                "fewer than 4294967295 words, and not more than about 1000 per entry",
                 "if the words are the rows of the matrix, use {transpose}",
             ));
         }

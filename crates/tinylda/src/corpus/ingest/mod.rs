@@ -1,18 +1,20 @@
-//! Importing: any supported input -> a corpus file.
+//! Imports data in any supported format into a corpus file.
 //!
-//! | question | file |
+//! | task | module |
 //! |---|---|
-//! | what is this input? | `detect`: opens it once |
-//! | where do bytes come from? | `input`, `decompress` |
-//! | lines and numbers | `lines` |
-//! | bags of words as text | `uci`, `mtx`, `pairs` |
-//! | matrices and tables | `binary`, `npz`, `h5ad`, `parquet` |
-//! | raw text: records, two passes | `raw` |
-//! | from text to words | [`words`] |
-//! | entries in any order -> documents | `sorter` |
+//! | detects what an input contains; start reading here | `detect` |
+//! | opens files and streams, and decompresses them | `input`, `decompress` |
+//! | reads lines and parses numbers | `lines` |
+//! | reads bags of words in text formats | `uci`, `mtx`, `pairs` |
+//! | reads matrices and tables by position | `binary`, `npz`, `h5ad`, `parquet` |
+//! | reads raw text in two passes | `raw` |
+//! | turns text into words | [`words`] |
+//! | sorts entries that arrive in any order into documents | `sorter` |
+//!
+//! Nothing here depends on topics or on the training.
 
-// Without some of the readers, helpers that they share are unused, and what replaces a reader does
-// not use its parameters.
+// If some readers are disabled, the helpers that they share are unused, and the functions that
+// replace a reader do not use their parameters.
 #![cfg_attr(
     not(all(
         feature = "text",
@@ -56,14 +58,14 @@ use std::path::{Path, PathBuf};
 
 pub use detect::{DetectedInput, InputKind};
 pub use input::Compression;
-pub use options::{Parts, TableColumns, TextPipeline};
+pub use options::{RecordOptions, TableColumns, TextPipeline};
 
 use self::binary::BinaryInput;
 use self::input::Input;
-use self::lines::Lines;
+use self::lines::LineReader;
 use self::shared_file::SharedFile;
 use self::sorter::{DocumentSorter, SortLimits};
-use self::words::Dropped;
+use self::words::DroppedTokens;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result, Template};
 use crate::files::{folder_of, same_file};
@@ -71,39 +73,40 @@ use crate::progress::{ProgressCallback, Step};
 
 const ZERO_REMEDY: &str = "remove the entry, or skip zeros with {skip_zeros}";
 
-/// The formats that can be imported.
+/// Formats that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// UCI bag of words: D, W, NNZ, then `document word count`, from 1.
+    /// UCI bag of words: the header lines D, W and NNZ, then `document word count` with numbers
+    /// from 1.
     Uci,
-    /// Matrix Market, coordinate.
+    /// Matrix Market, coordinate format.
     MatrixMarket,
-    /// SVMlight and libsvm: `label id:count …`, ids from 1.
+    /// SVMlight and libsvm: `label id:count …` with ids from 1.
     SvmLight,
-    /// LDA-C: `pairs id:count …`, ids from 0.
+    /// LDA-C: `pairs id:count …` with ids from 0.
     LdaC,
-    /// A document per line.
+    /// Plain text with one document per line.
     Text,
-    /// A sparse matrix of scipy.
+    /// SciPy sparse matrix, as saved by `scipy.sparse.save_npz`.
     Npz,
-    /// AnnData: cells as documents.
+    /// AnnData: cells are documents, genes or peaks are words.
     H5ad,
-    /// A Parquet table.
+    /// Parquet table.
     Parquet,
-    /// A table of rows: CSV, TSV and the like.
+    /// Delimited table, such as CSV or TSV.
     Csv,
-    /// A JSON object per line.
+    /// JSON Lines: one JSON object per line.
     JsonLines,
-    /// MALLET's: name, label and text on a line.
+    /// MALLET: name, label and text of a document on one line.
     Mallet,
-    /// Vowpal Wabbit's: `label 'name |words word word:count`.
+    /// Vowpal Wabbit: `label 'name |words word word:count`.
     VowpalWabbit,
-    /// A folder of texts, a document each.
+    /// Folder of text files with one document each.
     Folder,
 }
 
 impl Format {
-    /// The name of the format, as in messages and metadata.
+    /// Returns the name of the format, as used in messages and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Format::Uci => "uci",
@@ -122,7 +125,7 @@ impl Format {
         }
     }
 
-    /// The cargo feature that reads it; empty where none is needed.
+    /// Returns the cargo feature that reads the format; empty if none is needed.
     pub(crate) fn feature(self) -> &'static str {
         match self {
             Format::Uci | Format::MatrixMarket | Format::SvmLight | Format::LdaC => "",
@@ -138,7 +141,7 @@ impl Format {
         }
     }
 
-    /// Every format.
+    /// All formats.
     pub const ALL: [Format; 13] = [
         Format::Uci,
         Format::MatrixMarket,
@@ -155,7 +158,7 @@ impl Format {
         Format::Folder,
     ];
 
-    /// Whether it is raw text, which must be tokenized.
+    /// Returns whether the format is raw text, which must be tokenized.
     pub fn is_raw(self) -> bool {
         matches!(
             self,
@@ -169,30 +172,30 @@ impl Format {
     }
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Import {
-    /// The format of the input; detected by default.
+    /// Format of the input; detected by default.
     pub format: Option<Format>,
-    /// A file with the words, one per line.
+    /// File with the vocabulary, one word per line.
     pub vocabulary: Option<PathBuf>,
-    /// A file with the documents' names, one per line.
+    /// File with the document names, one per line.
     pub names: Option<PathBuf>,
-    /// Matrix Market and npz: documents are the columns.
+    /// Matrix Market and npz: whether the documents are the columns.
     pub transpose: bool,
-    /// SVMlight and LDA-C: the first word id; by default 1 and 0.
+    /// SVMlight and LDA-C: the first word id; by default 1 for SVMlight and 0 for LDA-C.
     pub first_id: Option<u32>,
-    /// Leave zero counts out instead of refusing them.
+    /// Skips zero counts instead of refusing them.
     pub skip_zeros: bool,
-    /// AnnData: which matrix to read, `X` (the default), `raw` or one of its layers.
+    /// AnnData: the matrix to read: `X` (the default), `raw` or the name of a layer.
     pub layer: Option<String>,
-    /// Parquet: which columns to read.
+    /// Parquet: the columns to read.
     pub columns: TableColumns,
     /// Raw text: where texts, names and labels are.
-    pub parts: Parts,
-    /// Raw text: how it becomes words.
+    pub records: RecordOptions,
+    /// Raw text: how text is turned into words.
     pub words: TextPipeline,
-    /// Ignore `words` for bags of words instead of refusing it.
+    /// Ignores `words` for bags of words instead of refusing it.
     pub words_if_text: bool,
     /// Raw text: number of threads; 0 for all cores. The corpus does not depend on it.
     pub threads: usize,
@@ -200,36 +203,37 @@ pub struct Import {
     pub memory: Option<u64>,
 }
 
-/// What an import did.
+/// Result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The corpus's size.
+    /// Size of the corpus.
     pub shape: Shape,
-    /// The format that was read.
+    /// Format that was read.
     pub format: Format,
-    /// How it was compressed.
+    /// Compression of the input.
     pub compression: Compression,
-    /// Documents without words.
+    /// Number of documents without words.
     pub empty_documents: u64,
     /// Whether the input was out of order and had to be sorted through temporary files.
     pub sorted: bool,
-    /// Raw text: what was left out.
-    pub dropped: Option<Dropped>,
+    /// Raw text: the numbers of dropped tokens and words.
+    pub dropped: Option<DroppedTokens>,
 }
 
-/// What the readers must know of the options.
+/// Options that the readers need.
 #[derive(Debug)]
-struct Expect {
+struct ReadOptions {
     skip_zeros: bool,
-    /// The vocabulary that was given: its file and how many words it has.
+    /// File of the given vocabulary and its number of words.
     vocabulary: Option<(PathBuf, u64)>,
 }
 
-impl Expect {
-    /// Refuses a wrong number of words: one that differs from the vocabulary's, or that is too
-    /// large for the number of entries. The check is early, since every word costs 16 bytes.
-    fn check_words(&self, lines: &Lines<'_>, words: u64, entries: u64) -> Result<()> {
+impl ReadOptions {
+    /// Refuses a wrong number of words: one that differs from the size of the given vocabulary, or
+    /// one that is too large for the number of entries. The check runs before the entries are read,
+    /// since every word costs 16 bytes.
+    fn check_words(&self, lines: &LineReader<'_>, words: u64, entries: u64) -> Result<()> {
         if let Some((path, given)) = &self.vocabulary
             && *given != words
         {
@@ -243,10 +247,12 @@ impl Expect {
                 remedy: "give the vocabulary of this corpus: line i names word i".into(),
             });
         }
-        if words >= u64::from(u32::MAX) || words > MANY_WORDS.saturating_add(entries.saturating_mul(1000)) {
-            return Err(lines.bad(
+        if words >= u64::from(u32::MAX)
+            || words > MAX_UNCHECKED_WORDS.saturating_add(entries.saturating_mul(1000))
+        {
+            return Err(lines.line_error(
                 format!("{words} words for {entries} entries"),
-                "fewer than 4294967295 words, and not thousands for every entry".into(),
+                "fewer than 4294967295 words, and not more than about 1000 per entry".into(),
                 "correct the number, or number the words that occur from 1",
             ));
         }
@@ -254,18 +260,18 @@ impl Expect {
     }
 }
 
-/// Number of words that is never too large.
-const MANY_WORDS: u64 = 1 << 24;
+/// Number of words that is accepted whatever the number of entries is.
+const MAX_UNCHECKED_WORDS: u64 = 1 << 24;
 
-/// What a format says of itself.
+/// Words that the input itself declares.
 #[derive(Debug, Default)]
-struct Declared {
+struct DeclaredWords {
     words: Option<u32>,
     vocabulary: Option<Vocabulary>,
 }
 
 impl Import {
-    /// Imports `input` (`-`: standard input) into the corpus file `output`.
+    /// Imports `input` into the corpus file `output`. The path `-` stands for standard input.
     pub fn run(
         &self,
         input: impl AsRef<Path>,
@@ -277,7 +283,7 @@ impl Import {
         self.run_detected(DetectedInput::open(input)?, output, progress)
     }
 
-    /// Imports an input that is open already into the corpus file `output`.
+    /// Imports an input that is already open into the corpus file `output`.
     pub fn run_detected(
         &self,
         input: DetectedInput,
@@ -288,7 +294,7 @@ impl Import {
         self.run_with(input, output, SortLimits::default(), progress)
     }
 
-    /// Imports bytes in memory, which errors call `name`.
+    /// Imports bytes from memory. Errors refer to them by `name`.
     pub fn run_on_bytes(&self, bytes: Vec<u8>, name: &str, output: impl AsRef<Path>) -> Result<Imported> {
         let output = output.as_ref();
         let total = bytes.len() as u64;
@@ -298,8 +304,8 @@ impl Import {
         })
     }
 
-    /// The corpus must not be written over what it is made of.
-    fn not_over_inputs(&self, input: &Path, output: &Path) -> Result<()> {
+    /// Refuses to write the corpus over one of its inputs.
+    fn check_output_is_no_input(&self, input: &Path, output: &Path) -> Result<()> {
         let mut inputs =
             [Some(input), self.vocabulary.as_deref(), self.names.as_deref()].into_iter().flatten();
         if inputs.any(|other| same_file(other, output)) {
@@ -324,14 +330,15 @@ impl Import {
                 .with_remedy("choose another {format}, or name a folder"));
         }
         let path = detected.path().to_path_buf();
-        self.not_over_inputs(&path, output)?;
-        // Read before the documents: a wrong vocabulary should not cost the time of the whole
-        // import.
+        self.check_output_is_no_input(&path, output)?;
+        // The vocabulary is read before the documents, so that an error in it is reported before a
+        // long import.
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         let kind = detected.kind();
-        // A delimiter that was detected counts only where the format was detected, too.
-        let chosen = self.format.is_some() || self.parts.of_json().or(self.parts.of_table()).is_some();
-        let delimiter = if chosen { self.parts.delimiter } else { detected.delimiter };
+        // A detected delimiter is used only if the format was detected, too.
+        let chosen =
+            self.format.is_some() || self.records.json_option().or(self.records.table_option()).is_some();
+        let delimiter = if chosen { self.records.delimiter } else { detected.delimiter };
         let mut input = detected.into_input()?;
         let compression = input.compression;
         let start = input.peek(detect::START_BYTES)?;
@@ -340,7 +347,7 @@ impl Import {
             let file = SharedFile::new(file).map_err(Error::io("read", &path))?;
             self.run_binary(BinaryInput { format, file, path: &path, given }, output, limits, progress)?
         } else {
-            let format = self.check_start(start, kind, &path)?;
+            let format = self.resolve_format(start, kind, &path)?;
             if format.is_raw() {
                 self.run_on_text(input, format, delimiter, output, progress)?
             } else {
@@ -360,7 +367,7 @@ impl Import {
         _output: &Path,
         _progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
-        Err(crate::features::missing("text", "read", &input.path))
+        Err(crate::features::missing_feature("text", "read", &input.path))
     }
 
     #[cfg(not(feature = "text"))]
@@ -370,10 +377,10 @@ impl Import {
         _output: &Path,
         _progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
-        Err(crate::features::missing("text", "read", input))
+        Err(crate::features::missing_feature("text", "read", input))
     }
 
-    /// Imports lines of counts.
+    /// Imports a bag of words in a text format.
     fn run_counts(
         &self,
         input: Input,
@@ -386,27 +393,31 @@ impl Import {
         let mut reading = |bytes, total| progress(Step::Reading.at(bytes, total));
         let mut sorter = DocumentSorter::new(output, &input.path, self.names.as_deref(), limits)?;
         let compression = input.compression;
-        let mut lines = Lines::with_progress(input, &mut reading);
+        let mut lines = LineReader::with_progress(input, &mut reading);
         let out = &mut sorter;
-        let expect = Expect {
+        let options = ReadOptions {
             skip_zeros: self.skip_zeros,
             vocabulary: self.vocabulary.clone().zip(given.as_ref().map(|v| v.len() as u64)),
         };
         let declared = match format {
-            Format::Uci => uci::read(&mut lines, &expect, out)?,
-            Format::MatrixMarket => mtx::read(&mut lines, self.transpose, &expect, out)?,
-            Format::SvmLight => {
-                pairs::read(&mut lines, pairs::Flavour::SvmLight, self.first_id.unwrap_or(1), &expect, out)?
-            }
+            Format::Uci => uci::read(&mut lines, &options, out)?,
+            Format::MatrixMarket => mtx::read(&mut lines, self.transpose, &options, out)?,
+            Format::SvmLight => pairs::read(
+                &mut lines,
+                pairs::PairFormat::SvmLight,
+                self.first_id.unwrap_or(1),
+                &options,
+                out,
+            )?,
             Format::LdaC => {
-                pairs::read(&mut lines, pairs::Flavour::LdaC, self.first_id.unwrap_or(0), &expect, out)?
+                pairs::read(&mut lines, pairs::PairFormat::LdaC, self.first_id.unwrap_or(0), &options, out)?
             }
-            // All others are text or binary.
-            _ => Declared::default(),
+            // All other formats are raw text or binary.
+            _ => DeclaredWords::default(),
         };
         if sorter.entries() == 0 {
-            return Err(lines.bad_file(
-                format!("not a single word (read as {})", format.name()),
+            return Err(lines.file_error(
+                format!("no words (read as {})", format.name()),
                 "at least one document with a word".into(),
                 "check that this is the right file, and its {format}",
             ));
@@ -416,7 +427,7 @@ impl Import {
         let words = declared
             .words
             .unwrap_or_else(|| vocabulary.as_ref().map_or(seen, |v| (v.len() as u32).max(seen)));
-        expect.check_words(&lines, u64::from(words), sorter.entries())?;
+        options.check_words(&lines, u64::from(words), sorter.entries())?;
         drop(lines);
         let sorted = sorter.sorted();
         let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
@@ -424,13 +435,13 @@ impl Import {
         Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
     }
 
-    /// Decides on the format of an input that begins with `start`, and refuses what cannot be
+    /// Determines the format of an input that begins with `start`, and refuses what cannot be
     /// imported.
-    fn check_start(&self, start: &[u8], kind: InputKind, path: &Path) -> Result<Format> {
+    fn resolve_format(&self, start: &[u8], kind: InputKind, path: &Path) -> Result<Format> {
         let refusal = if start.trim_ascii().is_empty() {
             Some(("an empty file", "give a file with documents"))
         } else if kind == InputKind::Corpus {
-            Some(("a corpus file", "it is imported already: use it as it is"))
+            Some(("a corpus file", "it is already imported: use it directly"))
         } else if kind == InputKind::Model {
             Some(("a model file", "give the documents instead of the model"))
         } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
@@ -438,24 +449,24 @@ impl Import {
         } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
             Some((
                 "a binary file",
-                "supported are text, CSV, JSON lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad and Parquet, also compressed",
+                "supported formats: text, CSV, JSON Lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad and Parquet, optionally compressed",
             ))
         } else {
             None
         };
         if let Some((found, remedy)) = refusal {
-            return Err(bad(path, found.into(), "documents to import", remedy));
+            return Err(file_error(path, found.into(), "documents to import", remedy));
         }
         Ok(match (self.format, kind) {
             (Some(format), _) => format,
-            _ if self.parts.of_json().is_some() => Format::JsonLines,
-            _ if self.parts.of_table().is_some() => Format::Csv,
+            _ if self.records.json_option().is_some() => Format::JsonLines,
+            _ if self.records.table_option().is_some() => Format::Csv,
             (None, InputKind::Data(format)) => format,
             (None, _) => Format::Text,
         })
     }
 
-    /// Whether the options fit the format.
+    /// Refuses options that do not apply to the format.
     fn check_options(&self, format: Format) -> Result<()> {
         let fits = |given: Option<&'static str>, fitting: &[Format], remedy: &str| match given {
             Some(name) if !fitting.contains(&format) => {
@@ -469,13 +480,13 @@ impl Import {
         fits(self.transpose.then_some("transpose"), &[Format::MatrixMarket], another)?;
         let first_id = self.first_id.is_some().then_some("first_id");
         fits(first_id, &[Format::SvmLight, Format::LdaC], another)?;
-        fits(self.parts.glob.is_some().then_some("glob"), &[Format::Folder], another)?;
-        fits(self.parts.of_table(), &[Format::Csv], another)?;
-        fits(self.parts.of_json(), &[Format::JsonLines], another)?;
+        fits(self.records.glob.is_some().then_some("glob"), &[Format::Folder], another)?;
+        fits(self.records.table_option(), &[Format::Csv], another)?;
+        fits(self.records.json_option(), &[Format::JsonLines], another)?;
         let words = self.words.given().filter(|_| !self.words_if_text);
-        if let Some(name) = words.or(self.parts.strict.then_some("strict")).filter(|_| !format.is_raw()) {
+        if let Some(name) = words.or(self.records.strict.then_some("strict")).filter(|_| !format.is_raw()) {
             return Err(Error::only_with(name, ["text"])
-                .with_remedy(format!("{} input consists of words already", format.name())));
+                .with_remedy(format!("{} input already consists of words", format.name())));
         }
         fits(
             self.vocabulary.is_some().then_some("vocab"),
@@ -485,7 +496,8 @@ impl Import {
     }
 }
 
-/// Returns the input as a file that can be read by position: as it is, or a decompressed copy.
+/// Returns the input as a file that can be read by position: the file itself, or a decompressed
+/// copy.
 fn random_access(input: Input, output: &Path, progress: ProgressCallback<'_>) -> Result<File> {
     if input.reopenable && input.compression == Compression::None {
         return File::open(&input.path).map_err(Error::io("open", &input.path));
@@ -493,13 +505,13 @@ fn random_access(input: Input, output: &Path, progress: ProgressCallback<'_>) ->
     spool(input, output, progress)
 }
 
-/// Copies an input to a temporary file beside the output.
+/// Copies an input to a temporary file in the folder of the output.
 fn spool(input: Input, output: &Path, progress: ProgressCallback<'_>) -> Result<File> {
     input.spool(&folder_of(output), &mut |bytes, total| progress(Step::Reading.at(bytes, total)))
 }
 
-/// An error about a file as a whole.
-fn bad(path: &Path, found: String, expected: impl Into<Template>, remedy: impl Into<Remedy>) -> Error {
+/// Creates an error about a whole file.
+fn file_error(path: &Path, found: String, expected: impl Into<Template>, remedy: impl Into<Remedy>) -> Error {
     Error::Input {
         path: path.to_path_buf(),
         position: Position::Whole,

@@ -1,55 +1,59 @@
-//! Sparse matrices of scipy (`scipy.sparse.save_npz`): a zip file of numpy arrays. Each array is
-//! unpacked as it is read.
+//! Reader of SciPy sparse matrices (`scipy.sparse.save_npz`): a zip file of NumPy arrays. Each
+//! array is decompressed while it is read.
+//!
+//! Start with [`open`]. The entries are read by `matrix`.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
-use super::bad;
 use super::dtype::Dtype;
-use super::matrix::{Flow, Layout, Matrix, Numbers};
+use super::file_error;
+use super::matrix::{ArrayReader, CountMatrix, MatrixLayout, NumberSource};
 use super::shared_file::{FileReader, SharedFile};
 use crate::error::{Error, Result};
 
-/// The head of an array is a line of text; numpy's own reader refuses longer ones too.
-const LONGEST_HEAD: u64 = 1 << 16;
-const AGAIN: &str = "copy the file again, or write it again with scipy.sparse.save_npz";
-const COUNTS: &str = "save raw counts instead of weights such as tf-idf or logarithms, or round them first";
+/// Maximum length of an array header in bytes. The header is one line of text, and NumPy's own
+/// reader refuses longer ones, too.
+const MAX_HEADER_BYTES: u64 = 1 << 16;
+const REWRITE_REMEDY: &str = "copy the file again, or write it again with scipy.sparse.save_npz";
+const COUNTS_REMEDY: &str =
+    "save raw counts instead of weights such as tf-idf or logarithms, or round them first";
 
-/// The head of an array file.
+/// Header of an array file.
 #[derive(Debug, PartialEq, Eq)]
-struct Head {
+struct NpyHeader {
     dtype: Dtype,
     shape: Vec<u64>,
 }
 
-/// Reads the head of an array file; says what is wrong with it.
-fn head(input: &mut dyn Read) -> Result<Head, String> {
+/// Reads the header of an array file. The error describes what was found instead.
+fn read_header(input: &mut dyn Read) -> Result<NpyHeader, String> {
     let mut start = [0u8; 8];
-    input.read_exact(&mut start).map_err(|_| "no whole head".to_owned())?;
+    input.read_exact(&mut start).map_err(|_| "an incomplete header".to_owned())?;
     if !start.starts_with(b"\x93NUMPY") {
-        return Err("no array".into());
+        return Err("something other than an array".into());
     }
     let mut length = [0u8; 4];
     let bytes = if start[6] == 1 { 2 } else { 4 };
-    input.read_exact(&mut length[..bytes]).map_err(|_| "no whole head".to_owned())?;
+    input.read_exact(&mut length[..bytes]).map_err(|_| "an incomplete header".to_owned())?;
     let length = u64::from(u32::from_le_bytes(length));
-    if length > LONGEST_HEAD {
-        return Err(format!("a head of {length} bytes"));
+    if length > MAX_HEADER_BYTES {
+        return Err(format!("a header of {length} bytes"));
     }
     let mut text = Vec::new();
     input.take(length).read_to_end(&mut text).map_err(|e| e.to_string())?;
     if text.len() as u64 != length {
-        return Err("no whole head".into());
+        return Err("an incomplete header".into());
     }
     let text = String::from_utf8_lossy(&text);
-    parse_head(&text)
-        .ok_or_else(|| format!("the head {:?}", text.trim().chars().take(80).collect::<String>()))
+    parse_header(&text)
+        .ok_or_else(|| format!("the header {:?}", text.trim().chars().take(80).collect::<String>()))
 }
 
-/// `{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }`
-fn parse_head(text: &str) -> Option<Head> {
+/// Parses a header such as `{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }`.
+fn parse_header(text: &str) -> Option<NpyHeader> {
     let after = |key: &str| {
         let at = text.find(&format!("'{key}'"))? + key.len() + 2;
         text.get(at..)?.trim_start().strip_prefix(':').map(str::trim_start)
@@ -59,11 +63,11 @@ fn parse_head(text: &str) -> Option<Head> {
     let shape = after("shape")?.strip_prefix('(')?;
     let shape = shape[..shape.find(')')?].split(',').map(str::trim).filter(|part| !part.is_empty());
     let shape = shape.map(|part| part.trim_end_matches('L').parse().ok()).collect::<Option<Vec<u64>>>()?;
-    Some(Head { dtype, shape })
+    Some(NpyHeader { dtype, shape })
 }
 
-/// The numbers of an array, from its bytes.
-struct Array {
+/// Reader of the numbers of an array.
+struct NpyArray {
     input: Box<dyn Read>,
     path: PathBuf,
     name: String,
@@ -72,14 +76,14 @@ struct Array {
     bytes: Vec<u8>,
 }
 
-impl Numbers for Array {
+impl NumberSource for NpyArray {
     fn total(&self) -> u64 {
         self.total
     }
 
     fn take(&mut self, count: usize, out: &mut Vec<f64>) -> Result<()> {
         self.bytes.resize(count * self.dtype.size, 0);
-        self.input.read_exact(&mut self.bytes).map_err(|e| cut(&self.path, &self.name, e))?;
+        self.input.read_exact(&mut self.bytes).map_err(|e| array_error(&self.path, &self.name, e))?;
         out.clear();
         let dtype = self.dtype;
         out.extend(self.bytes.chunks_exact(dtype.size).map(|bytes| dtype.number(bytes)));
@@ -87,48 +91,59 @@ impl Numbers for Array {
     }
 }
 
-/// An array that cannot be read to its end.
-fn cut(path: &Path, name: &str, error: io::Error) -> Error {
+/// Creates an error about an array that cannot be read to its end.
+fn array_error(path: &Path, name: &str, error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     if matches!(error.kind(), Kind::UnexpectedEof | Kind::InvalidData | Kind::InvalidInput | Kind::Other) {
-        return bad(path, format!("the array {name:?}, damaged or truncated"), "a complete file", AGAIN);
+        return file_error(
+            path,
+            format!("the array {name:?}, damaged or truncated"),
+            "a complete file",
+            REWRITE_REMEDY,
+        );
     }
     Error::io("read", path)(error)
 }
 
-/// An opened zip file, which is small to keep: its list of members.
-struct Zip {
+/// Open zip file. Only the list of its members is held in memory.
+struct NpzArchive {
     path: PathBuf,
     file: SharedFile,
     archive: ZipArchive<BufReader<FileReader>>,
 }
 
-impl Zip {
-    fn open(path: &Path, file: SharedFile) -> Result<Zip> {
+impl NpzArchive {
+    fn open(path: &Path, file: SharedFile) -> Result<NpzArchive> {
         let archive = ZipArchive::new(BufReader::new(file.reader_at(0))).map_err(|e| match e {
             zip::result::ZipError::Io(e) if e.kind() != io::ErrorKind::UnexpectedEof => {
                 Error::io("read", path)(e)
             }
-            _ => bad(path, "a zip file that is damaged or truncated".into(), "a complete file", AGAIN),
+            _ => file_error(
+                path,
+                "a zip file that is damaged or truncated".into(),
+                "a complete file",
+                REWRITE_REMEDY,
+            ),
         })?;
-        Ok(Zip { path: path.to_path_buf(), file, archive })
+        Ok(NpzArchive { path: path.to_path_buf(), file, archive })
     }
 
-    fn members(&self) -> String {
+    fn member_names(&self) -> String {
         let names = self.archive.file_names().take(12).filter_map(std::result::Result::ok);
         let names: Vec<String> = names.map(|n| n.trim_end_matches(".npy").to_owned()).collect();
         names.join(", ")
     }
 
-    /// A member's bytes, from a reader of its own so that several flow side by side.
-    fn member(&mut self, name: &str) -> Result<Box<dyn Read>> {
-        let wrong = |path: &Path, found: String| bad(path, found, "an array of numbers", AGAIN);
-        let member = format!("{name}.npy");
-        let members = self.members();
-        let Ok(file) = self.archive.by_name(&member) else {
-            return Err(bad(
+    /// Opens a member with its own reader, so that several members can be read side by side.
+    fn open_member(&mut self, name: &str) -> Result<Box<dyn Read>> {
+        let wrong =
+            |path: &Path, found: String| file_error(path, found, "an array of numbers", REWRITE_REMEDY);
+        let file_name = format!("{name}.npy");
+        let member_names = self.member_names();
+        let Ok(file) = self.archive.by_name(&file_name) else {
+            return Err(file_error(
                 &self.path,
-                format!("no array {name:?} (there are: {members})"),
+                format!("no array {name:?} (available: {member_names})"),
                 "a sparse matrix of scipy",
                 "write the matrix with scipy.sparse.save_npz, a dense one after scipy.sparse.csr_matrix(X)",
             ));
@@ -137,7 +152,7 @@ impl Zip {
         let encrypted = file.encrypted();
         drop(file);
         let Some(start) = start.filter(|_| !encrypted) else {
-            return Err(wrong(&self.path, format!("the member {member:?}, encrypted")));
+            return Err(wrong(&self.path, format!("the member {file_name:?}, encrypted")));
         };
         let bytes = BufReader::with_capacity(1 << 17, self.file.reader_at(start).take(packed));
         match method {
@@ -145,63 +160,79 @@ impl Zip {
             zip::CompressionMethod::Deflated => {
                 Ok(Box::new(BufReader::with_capacity(1 << 17, flate2::bufread::DeflateDecoder::new(bytes))))
             }
-            other => Err(wrong(&self.path, format!("the member {member:?}, packed as {other}"))),
+            other => Err(wrong(&self.path, format!("the member {file_name:?}, compressed with {other}"))),
         }
     }
 
-    fn array(&mut self, name: &str) -> Result<(Head, Box<dyn Read>)> {
-        let mut input = self.member(name)?;
-        let head = head(&mut input).map_err(|found| {
-            bad(&self.path, format!("{found} in the array {name:?}"), "a numpy array of numbers", AGAIN)
+    fn open_array(&mut self, name: &str) -> Result<(NpyHeader, Box<dyn Read>)> {
+        let mut input = self.open_member(name)?;
+        let header = read_header(&mut input).map_err(|found| {
+            file_error(
+                &self.path,
+                format!("{found} in the array {name:?}"),
+                "a numpy array of numbers",
+                REWRITE_REMEDY,
+            )
         })?;
-        Ok((head, input))
+        Ok((header, input))
     }
 
-    /// A short array, whole.
-    fn short(&mut self, name: &str, most: usize) -> Result<(Head, Vec<u8>)> {
-        let (head, input) = self.array(name)?;
+    /// Reads a short array as a whole.
+    fn read_short_array(&mut self, name: &str, max_bytes: usize) -> Result<(NpyHeader, Vec<u8>)> {
+        let (header, input) = self.open_array(name)?;
         let mut bytes = Vec::new();
-        input.take(most as u64).read_to_end(&mut bytes).map_err(|e| cut(&self.path, name, e))?;
-        Ok((head, bytes))
+        input.take(max_bytes as u64).read_to_end(&mut bytes).map_err(|e| array_error(&self.path, name, e))?;
+        Ok((header, bytes))
     }
 
-    fn flow(&mut self, name: &str) -> Result<Flow> {
-        let (head, input) = self.array(name)?;
-        let [total] = head.shape[..] else {
-            let found = format!("{} dimensions in the array {name:?}", head.shape.len());
-            return Err(bad(&self.path, found, "one", AGAIN));
+    fn array_reader(&mut self, name: &str) -> Result<ArrayReader> {
+        let (header, input) = self.open_array(name)?;
+        let [total] = header.shape[..] else {
+            let found = format!("{} dimensions in the array {name:?}", header.shape.len());
+            return Err(file_error(&self.path, found, "one", REWRITE_REMEDY));
         };
-        if matches!(head.dtype.kind, b'S' | b'U') {
-            return Err(bad(&self.path, format!("texts in the array {name:?}"), "numbers", AGAIN));
+        if matches!(header.dtype.kind, b'S' | b'U') {
+            return Err(file_error(
+                &self.path,
+                format!("texts in the array {name:?}"),
+                "numbers",
+                REWRITE_REMEDY,
+            ));
         }
         let path = self.path.clone();
-        let array = Array { input, path, name: name.into(), dtype: head.dtype, total, bytes: Vec::new() };
-        Ok(Flow::new(name, Box::new(array)))
+        let open_array =
+            NpyArray { input, path, name: name.into(), dtype: header.dtype, total, bytes: Vec::new() };
+        Ok(ArrayReader::new(name, Box::new(open_array)))
     }
 }
 
-/// Opens the sparse matrix in a file, which errors call `path`.
-pub(super) fn open(path: &Path, file: SharedFile) -> Result<Matrix> {
-    let mut zip = Zip::open(path, file)?;
-    let (head, bytes) = zip.short("format", 64)?;
-    // Text of one byte a letter, or of four.
-    let step = if head.dtype.kind == b'U' { 4 } else { 1 };
+/// Opens the sparse matrix in a file. Errors refer to the file by `path`.
+pub(super) fn open(path: &Path, file: SharedFile) -> Result<CountMatrix> {
+    let mut zip = NpzArchive::open(path, file)?;
+    let (header, bytes) = zip.read_short_array("format", 64)?;
+    // NumPy stores text with one byte (`S`) or four bytes (`U`) per character.
+    let step = if header.dtype.kind == b'U' { 4 } else { 1 };
     let letters = bytes.chunks(step).filter_map(|c| c.first()).filter(|&&b| b != 0);
     let format: String = letters.map(|&b| char::from(b)).collect();
-    let (head, bytes) = zip.short("shape", 16)?;
-    let sizes: Vec<f64> = bytes.chunks_exact(head.dtype.size.max(1)).map(|b| head.dtype.number(b)).collect();
+    let (header, bytes) = zip.read_short_array("shape", 16)?;
+    let sizes: Vec<f64> =
+        bytes.chunks_exact(header.dtype.size.max(1)).map(|b| header.dtype.number(b)).collect();
     let size = |v: f64| (v >= 0.0 && v < (1u64 << 53) as f64 && v.fract() == 0.0).then_some(v as u64);
     let (Some(rows), Some(columns), [2]) =
-        (sizes.first().copied().and_then(size), sizes.get(1).copied().and_then(size), &head.shape[..])
+        (sizes.first().copied().and_then(size), sizes.get(1).copied().and_then(size), &header.shape[..])
     else {
-        return Err(bad(path, format!("the shape {sizes:?}"), "rows and columns", AGAIN));
+        return Err(file_error(path, format!("the shape {sizes:?}"), "rows and columns", REWRITE_REMEDY));
     };
     let layout = match format.as_str() {
-        "csr" => Layout::Csr { starts: zip.flow("indptr")?, columns: zip.flow("indices")? },
-        "csc" => Layout::Csc { starts: zip.flow("indptr")?, rows: zip.flow("indices")? },
-        "coo" => Layout::Coo { rows: zip.flow("row")?, columns: zip.flow("col")? },
+        "csr" => {
+            MatrixLayout::Csr { starts: zip.array_reader("indptr")?, columns: zip.array_reader("indices")? }
+        }
+        "csc" => {
+            MatrixLayout::Csc { starts: zip.array_reader("indptr")?, rows: zip.array_reader("indices")? }
+        }
+        "coo" => MatrixLayout::Coo { rows: zip.array_reader("row")?, columns: zip.array_reader("col")? },
         other => {
-            return Err(bad(
+            return Err(file_error(
                 path,
                 format!("a sparse matrix of the format {other:?}"),
                 "csr, csc or coo",
@@ -209,9 +240,9 @@ pub(super) fn open(path: &Path, file: SharedFile) -> Result<Matrix> {
             ));
         }
     };
-    let values = zip.flow("data")?;
-    let (path, name, remedy) = (path.to_path_buf(), format!("a {format} matrix"), COUNTS.into());
-    Ok(Matrix { path, name, rows, columns, layout, values, remedy })
+    let values = zip.array_reader("data")?;
+    let (path, name, remedy) = (path.to_path_buf(), format!("a {format} matrix"), COUNTS_REMEDY.into());
+    Ok(CountMatrix { path, name, rows, columns, layout, values, remedy })
 }
 
 #[cfg(test)]
@@ -240,14 +271,17 @@ mod tests {
     }
 
     #[test]
-    fn heads() {
-        let parsed = parse_head("{'descr': '<i4', 'fortran_order': False, 'shape': (3, 4L), }  \n").unwrap();
+    fn headers() {
+        let parsed =
+            parse_header("{'descr': '<i4', 'fortran_order': False, 'shape': (3, 4L), }  \n").unwrap();
         assert_eq!(parsed.shape, vec![3, 4]);
-        assert!(parse_head("{'shape': (), 'descr':'|S3', 'fortran_order': True}").unwrap().shape.is_empty());
+        assert!(
+            parse_header("{'shape': (), 'descr':'|S3', 'fortran_order': True}").unwrap().shape.is_empty()
+        );
         for wrong in
             ["", "{}", "{'descr': '<i4'", "{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (3,)}"]
         {
-            assert_eq!(parse_head(wrong), None);
+            assert_eq!(parse_header(wrong), None);
         }
     }
 }

@@ -1,38 +1,38 @@
-//! Options of an import, as data.
+//! Options of an import as plain data. Nothing here reads an input.
 
-use super::words::{Choice, Pipeline, StopWords};
+use super::words::{Pipeline, StopWords, WordSelection};
 use crate::corpus::Vocabulary;
 
-/// Where the texts, names and labels are in a raw input.
+/// Options for reading the records of raw text: where texts, names and labels are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// CSV, Parquet: the columns with text, by name or number from 1.
+pub struct RecordOptions {
+    /// CSV, Parquet: the columns with text, by name or by number from 1.
     pub text_columns: Vec<String>,
-    /// CSV, Parquet: the column with the documents' names.
+    /// CSV, Parquet: the column with the document names.
     pub id_column: Option<String>,
-    /// CSV, Parquet: the column with their labels.
+    /// CSV, Parquet: the column with the document labels.
     pub label_column: Option<String>,
-    /// CSV: the delimiter of columns; detected by default.
+    /// CSV: the delimiter between columns; detected by default.
     pub delimiter: Option<u8>,
     /// CSV: whether the first row contains the column names; detected by default.
     pub header: Option<bool>,
-    /// CSV: quotes have no meaning.
+    /// CSV: whether quotes are ordinary characters.
     pub no_quotes: bool,
-    /// JSON lines: the fields with text, with dots into objects.
+    /// JSON Lines: the fields with text. A dot in a path leads into an object.
     pub text_fields: Vec<String>,
-    /// JSON lines: the field with the documents' names.
+    /// JSON Lines: the field with the document names.
     pub id_field: Option<String>,
-    /// JSON lines: the field with their labels.
+    /// JSON Lines: the field with the document labels.
     pub label_field: Option<String>,
-    /// Folders: a pattern that the name of a file, or its path in the folder, must match.
+    /// Folders: a glob pattern that the name of a file, or its path in the folder, must match.
     pub glob: Option<String>,
-    /// Bytes that are not UTF-8 are an error.
+    /// Whether bytes that are not UTF-8 are an error instead of being replaced.
     pub strict: bool,
 }
 
-impl Parts {
-    /// The first option that is given and applies to tables only.
-    pub(crate) fn of_table(&self) -> Option<&'static str> {
+impl RecordOptions {
+    /// Returns the name of the first given option that applies to tables only.
+    pub(crate) fn table_option(&self) -> Option<&'static str> {
         first_given(&[
             ("text_column", !self.text_columns.is_empty()),
             ("id_column", self.id_column.is_some()),
@@ -43,8 +43,8 @@ impl Parts {
         ])
     }
 
-    /// The first option that is given and applies to JSON lines only.
-    pub(crate) fn of_json(&self) -> Option<&'static str> {
+    /// Returns the name of the first given option that applies to JSON Lines only.
+    pub(crate) fn json_option(&self) -> Option<&'static str> {
         first_given(&[
             ("text_field", !self.text_fields.is_empty()),
             ("id_field", self.id_field.is_some()),
@@ -53,64 +53,65 @@ impl Parts {
     }
 }
 
-/// The name of the first parameter that is given.
+/// Returns the name of the first given parameter.
 fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
     all.iter().find(|&&(_, given)| given).map(|&(name, _)| name)
 }
 
-/// How text becomes words.
+/// Options for turning text into words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextPipeline {
     /// Tokenization and normalization. The import determines stop words and phrases, unless `stop`
     /// is [`StopWords::Given`].
     pub pipeline: Pipeline,
-    /// Which words are left out.
+    /// Stop words to remove.
     pub stop: StopWords,
-    /// Which words are kept.
-    pub choice: Choice,
-    /// A fixed vocabulary: all other words are counted and dropped.
+    /// Which words are kept in the vocabulary.
+    pub selection: WordSelection,
+    /// Fixed vocabulary: all other words are counted and dropped.
     pub vocabulary: Option<Vocabulary>,
 }
 
 impl TextPipeline {
-    /// The first parameter that differs from its default.
+    /// Returns the name of the first parameter that differs from its default.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let usual = TextPipeline::default();
-        let (own, choice, plain) = (&self.pipeline, &self.choice, &usual.pipeline);
+        let defaults = TextPipeline::default();
+        let (given, selection, plain) = (&self.pipeline, &self.selection, &defaults.pipeline);
         first_given(&[
-            ("token_pattern", own.tokens != plain.tokens),
-            ("keep_case", own.keep_case),
-            ("fold_accents", own.fold_accents),
-            ("min_length", own.min_length != plain.min_length),
-            ("max_length", own.max_length != plain.max_length),
-            ("numbers", own.keep_numbers),
-            ("stem", own.stem.is_some()),
-            ("min_docs", choice.min_docs.is_some()),
-            ("max_docs", choice.max_docs.is_some()),
-            ("max_words", choice.max_words.is_some()),
-            ("phrases", choice.phrases.is_some()),
+            ("token_pattern", given.tokens != plain.tokens),
+            ("keep_case", given.keep_case),
+            ("fold_accents", given.fold_accents),
+            ("min_length", given.min_length != plain.min_length),
+            ("max_length", given.max_length != plain.max_length),
+            ("numbers", given.keep_numbers),
+            ("stem", given.stem.is_some()),
+            ("min_docs", selection.min_docs.is_some()),
+            ("max_docs", selection.max_docs.is_some()),
+            ("max_words", selection.max_words.is_some()),
+            ("phrases", selection.phrases.is_some()),
             ("vocabulary", self.vocabulary.is_some()),
-            ("stop_words", *self != usual),
+            ("stop_words", *self != defaults),
         ])
     }
 }
 
-/// Which columns of a Parquet file hold what.
+/// Columns of a Parquet file that contain words.
 #[derive(Debug, Clone, Default)]
 pub struct TableColumns {
-    /// Lists of words, a document per row.
+    /// Column with lists of words, one document per row.
     pub tokens: Option<String>,
-    /// With lists of words: the documents' names.
+    /// Column with the document names, for a table with lists of words.
     pub id: Option<String>,
-    /// A row per document and word: the document,
+    /// Column with the document, for a table with one row per document and word.
     pub document: Option<String>,
-    /// the word,
+    /// Column with the word, for a table with one row per document and word.
     pub word: Option<String>,
-    /// and how often it occurs there; once where there is no such column.
+    /// Column with the count, for a table with one row per document and word. Without it every row
+    /// counts as one occurrence.
     pub count: Option<String>,
 }
 
-/// Whether a column of this name usually holds the text.
+/// Returns whether a column of this name usually contains the text.
 pub(super) fn is_text_name(name: &str) -> bool {
     const NAMES: [&str; 7] = ["text", "body", "content", "abstract", "document", "message", "description"];
     NAMES.contains(&name.trim_matches('"').to_lowercase().as_str())

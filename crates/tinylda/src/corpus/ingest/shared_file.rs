@@ -1,4 +1,6 @@
-//! A file that several readers read by position.
+//! File that is read at several positions at once.
+//!
+//! Used by the formats that are read by position: npz, h5ad and Parquet.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,7 +8,7 @@ use std::sync::Arc;
 
 use crate::files::read_at;
 
-/// A file that is read at several positions at once. It may have no name.
+/// Open file whose readers have independent positions. The file may have no name.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedFile {
     file: Arc<File>,
@@ -23,7 +25,7 @@ impl SharedFile {
         &self.file
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -34,7 +36,7 @@ impl SharedFile {
     }
 }
 
-/// Reads a [`SharedFile`] from front to back.
+/// Sequential reader of a [`SharedFile`] with its own position.
 #[derive(Debug)]
 pub(crate) struct FileReader {
     file: SharedFile,

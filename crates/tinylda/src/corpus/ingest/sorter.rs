@@ -1,10 +1,12 @@
-//! External sort: entries in any order -> documents in order, with ascending and unique words, in
-//! bounded memory.
+//! External sort: writes entries that arrive in any order as documents in order, with ascending and
+//! unique words, in bounded memory.
 //!
-//! Documents that arrive in order go straight to the corpus file. At the first one that is out of
-//! order, the blocks written so far become the first sorted run; from there on entries are sorted
+//! Documents that arrive in order go straight to the corpus file. At the first document that is out
+//! of order, the blocks written so far become the first sorted run. From then on entries are sorted
 //! in memory, spilled to temporary files and merged at the end. Sorted input, the usual case, costs
-//! nothing, and a word-major matrix of any size works.
+//! nothing, and a word-major matrix of any size can be imported.
+//!
+//! Start with [`DocumentSorter`]. The module does not depend on the format of the input.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::input::Input;
-use super::lines::Lines;
+use super::lines::LineReader;
 use crate::corpus::reader::BlockReader;
 use crate::corpus::source::CorpusOutput;
 use crate::corpus::writer::CorpusWriter;
@@ -22,16 +24,16 @@ use crate::corpus::{Block, Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::folder_of;
 
-/// One non-zero: document (from 0), word (from 0), count.
-pub(super) type Entry = (u64, u32, u32);
+/// Non-zero count: document (from 0), word (from 0), count.
+pub(super) type CountEntry = (u64, u32, u32);
 const ENTRY_BYTES: usize = 16;
 
-/// How the sorting is done; small values make the tests take every path.
+/// Limits of the sort. Small values make the tests cover all code paths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SortLimits {
-    /// Entries sorted in memory at a time: 32 MiB of them.
+    /// Number of entries that are sorted in memory at a time; the default takes 32 MiB.
     pub(crate) entries: usize,
-    /// Runs merged at a time.
+    /// Number of runs that are merged at a time.
     pub(crate) fan_in: usize,
 }
 
@@ -41,42 +43,43 @@ impl Default for SortLimits {
     }
 }
 
-/// Number of entries of a document from which duplicates are added up: 8 MiB.
-const MERGE_AT: usize = 1 << 20;
+/// Number of entries of a document at which duplicates are added up; this many take 8 MiB.
+const MERGE_ENTRIES: usize = 1 << 20;
 
-/// Number of documents without entries in a row from which the input is taken to be out of order.
-const GAP: u64 = 1 << 20;
+/// Number of consecutive documents without entries at which the input is considered out of order.
+const MAX_EMPTY_RUN: u64 = 1 << 20;
 
 /// Writes documents that arrive in order to the corpus file.
 struct DocumentWriter {
     writer: CorpusWriter,
     source: PathBuf,
-    names: Option<Names>,
+    names: Option<NameLines>,
     document: u64,
     entries: Vec<(u32, u32)>,
     ascending: bool,
     words: Vec<u32>,
     counts: Vec<u32>,
     empty: u64,
-    /// Entries of the present document at which duplicates are added up.
+    /// Number of entries of the current document at which duplicates are added up.
     merge_at: usize,
 }
 
-/// The document names, a line each, read along with the documents.
-struct Names {
+/// Document names, one per line, read along with the documents.
+struct NameLines {
     path: PathBuf,
-    lines: Lines<'static>,
+    lines: LineReader<'static>,
 }
 
-/// Where the names come from. They are read a second time if the documents turn out to be unsorted.
+/// Source of the document names. They are read a second time if the documents turn out to be
+/// unsorted.
 struct NamesSource {
     path: PathBuf,
-    /// A copy of the names, where they arrive in a stream.
+    /// Copy of the names, if they arrive in a stream.
     spool: Option<File>,
 }
 
 impl NamesSource {
-    /// Takes a file as it is and copies a stream to a temporary file in `folder`.
+    /// Uses a regular file directly and copies a stream to a temporary file in `folder`.
     fn new(path: &Path, folder: &Path) -> Result<NamesSource> {
         let regular = path.metadata().is_ok_and(|metadata| metadata.is_file());
         let spool = if regular {
@@ -87,12 +90,12 @@ impl NamesSource {
         Ok(NamesSource { path: path.to_path_buf(), spool })
     }
 
-    fn open(&self) -> Result<Names> {
+    fn open(&self) -> Result<NameLines> {
         let input = match &self.spool {
             Some(file) => Input::spooled(file, &self.path)?,
             None => Input::open(&self.path)?,
         };
-        Ok(Names { path: self.path.clone(), lines: Lines::new(input) })
+        Ok(NameLines { path: self.path.clone(), lines: LineReader::new(input) })
     }
 }
 
@@ -108,13 +111,13 @@ impl DocumentWriter {
             words: Vec::new(),
             counts: Vec::new(),
             empty: 0,
-            merge_at: MERGE_AT,
+            merge_at: MERGE_ENTRIES,
         })
     }
 
-    /// Adds an entry of the present document or a later one.
+    /// Adds an entry of the current document or a later one.
     #[inline]
-    fn push(&mut self, (document, word, count): Entry) -> Result<()> {
+    fn push(&mut self, (document, word, count): CountEntry) -> Result<()> {
         if document != self.document {
             self.flush_to(document)?;
         }
@@ -123,7 +126,7 @@ impl DocumentWriter {
         if self.entries.len() >= self.merge_at { self.merge_entries() } else { Ok(()) }
     }
 
-    /// Adds up entries of the same word in the current document, which limits their memory.
+    /// Adds up the entries of the same word in the current document, which limits their memory.
     fn merge_entries(&mut self) -> Result<()> {
         if !self.ascending {
             self.entries.sort_unstable_by_key(|&(word, _)| word);
@@ -151,11 +154,11 @@ impl DocumentWriter {
         }
         self.entries.truncate(kept + 1);
         self.ascending = true;
-        self.merge_at = (2 * self.entries.len()).max(MERGE_AT);
+        self.merge_at = (2 * self.entries.len()).max(MERGE_ENTRIES);
         Ok(())
     }
 
-    /// Writes the present document and the empty ones before `document`.
+    /// Writes the current document and the empty ones before `document`.
     fn flush_to(&mut self, document: u64) -> Result<()> {
         self.merge_entries()?;
         self.words.clear();
@@ -163,8 +166,8 @@ impl DocumentWriter {
         self.counts.clear();
         self.counts.extend(self.entries.iter().map(|&(_, count)| count));
         self.entries.clear();
-        self.merge_at = MERGE_AT;
-        self.write_one()?;
+        self.merge_at = MERGE_ENTRIES;
+        self.write_document()?;
         self.words.clear();
         self.counts.clear();
         while self.document < document {
@@ -178,12 +181,12 @@ impl DocumentWriter {
                     remedy: "check the number of documents in the header and the document numbers, or renumber them from 1".into(),
                 });
             }
-            self.write_one()?;
+            self.write_document()?;
         }
         Ok(())
     }
 
-    fn write_one(&mut self) -> Result<()> {
+    fn write_document(&mut self) -> Result<()> {
         let name = match &mut self.names {
             None => None,
             Some(names) => {
@@ -214,7 +217,7 @@ impl DocumentWriter {
             return Err(Error::Input {
                 path: names.path.clone(),
                 position: Position::Line(names.lines.number()),
-                found: "a name too many".into(),
+                found: "an extra name".into(),
                 expected: format!("{documents} names, one for each document").into(),
                 remedy: "give one name per line, in the order of the documents".into(),
             });
@@ -223,22 +226,22 @@ impl DocumentWriter {
     }
 }
 
-/// Whether the documents have come in order so far.
-enum State {
+/// State of the sort: whether all documents have arrived in order so far.
+enum SortState {
     InOrder(Box<DocumentWriter>),
-    Sorting(Sorter),
+    Sorting(EntrySorter),
 }
 
-/// Takes entries in any order.
+/// Collects entries in any order and writes them as a corpus file.
 pub(crate) struct DocumentSorter {
     output: PathBuf,
     names: Option<NamesSource>,
     source: PathBuf,
-    state: State,
+    state: SortState,
     limits: SortLimits,
-    /// The largest document number so far, plus one.
+    /// Largest document number so far, plus one.
     documents: u64,
-    /// The largest word id so far, plus one.
+    /// Largest word id so far, plus one.
     words: u64,
     entries: u64,
 }
@@ -252,7 +255,7 @@ impl DocumentSorter {
     ) -> Result<DocumentSorter> {
         let names = names.map(|path| NamesSource::new(path, &folder_of(output))).transpose()?;
         Ok(DocumentSorter {
-            state: State::InOrder(Box::new(DocumentWriter::new(output, source, names.as_ref())?)),
+            state: SortState::InOrder(Box::new(DocumentWriter::new(output, source, names.as_ref())?)),
             output: output.to_path_buf(),
             names,
             source: source.to_path_buf(),
@@ -263,49 +266,49 @@ impl DocumentSorter {
         })
     }
 
-    /// How many words have been seen: the largest id plus one.
+    /// Returns the number of words: the largest id so far plus one.
     pub(crate) fn words(&self) -> u64 {
         self.words
     }
 
-    /// How many entries have been pushed.
+    /// Returns the number of entries that were pushed.
     pub(crate) fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Whether the input had to be sorted.
+    /// Returns whether the input had to be sorted.
     pub(crate) fn sorted(&self) -> bool {
-        matches!(self.state, State::Sorting(_))
+        matches!(self.state, SortState::Sorting(_))
     }
 
-    /// Adds one non-zero.
+    /// Adds a non-zero count.
     #[inline]
     pub(crate) fn push(&mut self, document: u64, word: u32, count: u32) -> Result<()> {
         self.documents = self.documents.max(document + 1);
         self.words = self.words.max(u64::from(word) + 1);
         self.entries += 1;
-        if let State::InOrder(in_order) = &mut self.state {
-            if document >= in_order.document && document - in_order.document < GAP {
+        if let SortState::InOrder(in_order) = &mut self.state {
+            if document >= in_order.document && document - in_order.document < MAX_EMPTY_RUN {
                 return in_order.push((document, word, count));
             }
             self.start_sorting()?;
         }
         match &mut self.state {
-            State::InOrder(in_order) => in_order.push((document, word, count)),
-            State::Sorting(sorter) => sorter.push((document, word, count)),
+            SortState::InOrder(in_order) => in_order.push((document, word, count)),
+            SortState::Sorting(sorter) => sorter.push((document, word, count)),
         }
     }
 
-    /// Declares the number of documents, which includes those without words.
+    /// Declares the number of documents, including those without words.
     pub(crate) fn declare_documents(&mut self, documents: u64) {
         self.documents = self.documents.max(documents);
     }
 
-    /// Turns the documents written so far into the first runs.
+    /// Switches to sorting and turns the documents written so far into the first runs.
     fn start_sorting(&mut self) -> Result<()> {
-        let sorter = Sorter::new(&folder_of(&self.output), self.limits);
-        let before = std::mem::replace(&mut self.state, State::Sorting(sorter));
-        if let (State::InOrder(mut in_order), State::Sorting(sorter)) = (before, &mut self.state) {
+        let sorter = EntrySorter::new(&folder_of(&self.output), self.limits);
+        let before = std::mem::replace(&mut self.state, SortState::Sorting(sorter));
+        if let (SortState::InOrder(mut in_order), SortState::Sorting(sorter)) = (before, &mut self.state) {
             let document = in_order.document;
             for (word, count) in std::mem::take(&mut in_order.entries) {
                 sorter.push((document, word, count))?;
@@ -314,7 +317,7 @@ impl DocumentSorter {
             let blocks = in_order.writer.blocks;
             let mut file = blocks.out;
             file.flush()?;
-            sorter.add(Run::Blocks { file, entries: blocks.entries }, 0)?;
+            sorter.add_run(SortedRun::Blocks { file, entries: blocks.entries }, 0)?;
         }
         Ok(())
     }
@@ -327,8 +330,8 @@ impl DocumentSorter {
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<(Shape, u64)> {
         let in_order = match self.state {
-            State::InOrder(in_order) => *in_order,
-            State::Sorting(sorter) => {
+            SortState::InOrder(in_order) => *in_order,
+            SortState::Sorting(sorter) => {
                 let mut in_order = DocumentWriter::new(&self.output, &self.source, self.names.as_ref())?;
                 let (total, mut done) = (self.entries, 0u64);
                 sorter.finish(&mut |entry| {
@@ -345,47 +348,46 @@ impl DocumentSorter {
     }
 }
 
-/// A sorted sequence of entries on disk.
-enum Run {
-    /// Entries of 16 bytes each in a temporary file without a name.
+/// Sorted sequence of entries on disk.
+enum SortedRun {
+    /// Entries of 16 bytes each in an unnamed temporary file.
     Entries(File),
-    /// The blocks of a corpus file that was begun.
-    Blocks { file: CorpusOutput, entries: Vec<crate::corpus::format::Entry> },
+    /// Blocks of an unfinished corpus file.
+    Blocks { file: CorpusOutput, entries: Vec<crate::corpus::format::BlockEntry> },
 }
 
-/// Sorts more entries than fit in memory.
-pub(super) struct Sorter {
+/// Sorter for more entries than fit in memory.
+pub(super) struct EntrySorter {
     folder: PathBuf,
     limits: SortLimits,
-    buffer: Vec<Entry>,
-    /// Runs of like size together: those of level i + 1 are `fan_in` times those of level i, and
-    /// there are never more than `fan_in` of one level, so few files are open however long the
-    /// input is.
-    levels: Vec<Vec<Run>>,
+    buffer: Vec<CountEntry>,
+    /// Runs grouped by size: a run of level i + 1 is `fan_in` times as long as a run of level i. No
+    /// level has more than `fan_in` runs, so few files are open however long the input is.
+    levels: Vec<Vec<SortedRun>>,
 }
 
-impl Sorter {
-    pub(super) fn new(folder: &Path, limits: SortLimits) -> Sorter {
-        Sorter { folder: folder.to_path_buf(), limits, buffer: Vec::new(), levels: Vec::new() }
+impl EntrySorter {
+    pub(super) fn new(folder: &Path, limits: SortLimits) -> EntrySorter {
+        EntrySorter { folder: folder.to_path_buf(), limits, buffer: Vec::new(), levels: Vec::new() }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) -> Result<()> {
+    pub(super) fn push(&mut self, entry: CountEntry) -> Result<()> {
         self.buffer.push(entry);
         if self.buffer.len() >= self.limits.entries { self.spill() } else { Ok(()) }
     }
 
     fn spill(&mut self) -> Result<()> {
         self.buffer.sort_unstable();
-        let mut run = RunWriter::new(&self.folder)?;
+        let mut run = EntryRunWriter::new(&self.folder)?;
         for &entry in &self.buffer {
             run.push(entry)?;
         }
         self.buffer.clear();
-        self.add(run.finish()?, 0)
+        self.add_run(run.finish()?, 0)
     }
 
-    fn add(&mut self, run: Run, level: usize) -> Result<()> {
+    fn add_run(&mut self, run: SortedRun, level: usize) -> Result<()> {
         if self.levels.len() <= level {
             self.levels.push(Vec::new());
         }
@@ -394,72 +396,72 @@ impl Sorter {
             return Ok(());
         }
         let group = std::mem::take(&mut self.levels[level]);
-        let mut merged = RunWriter::new(&self.folder)?;
-        merge(&group, &self.folder, &mut |entry| merged.push(entry))?;
+        let mut merged = EntryRunWriter::new(&self.folder)?;
+        merge_runs(&group, &self.folder, &mut |entry| merged.push(entry))?;
         drop(group);
-        self.add(merged.finish()?, level + 1)
+        self.add_run(merged.finish()?, level + 1)
     }
 
-    /// Hands all entries over in order of (document, word).
-    pub(super) fn finish(mut self, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+    /// Calls `each` with all entries in the order of (document, word).
+    pub(super) fn finish(mut self, each: &mut dyn FnMut(CountEntry) -> Result<()>) -> Result<()> {
         if !self.buffer.is_empty() {
             self.spill()?;
         }
         self.buffer = Vec::new();
-        let runs: Vec<Run> = self.levels.into_iter().flatten().collect();
-        merge(&runs, &self.folder, each)
+        let runs: Vec<SortedRun> = self.levels.into_iter().flatten().collect();
+        merge_runs(&runs, &self.folder, each)
     }
 }
 
-struct RunWriter {
+struct EntryRunWriter {
     folder: PathBuf,
     out: BufWriter<File>,
 }
 
-impl RunWriter {
-    fn new(folder: &Path) -> Result<RunWriter> {
+impl EntryRunWriter {
+    fn new(folder: &Path) -> Result<EntryRunWriter> {
         let file = tempfile::tempfile_in(folder).map_err(Error::io("create a temporary file in", folder))?;
-        Ok(RunWriter { folder: folder.to_path_buf(), out: BufWriter::with_capacity(1 << 17, file) })
+        Ok(EntryRunWriter { folder: folder.to_path_buf(), out: BufWriter::with_capacity(1 << 17, file) })
     }
 
-    fn push(&mut self, (document, word, count): Entry) -> Result<()> {
+    fn push(&mut self, (document, word, count): CountEntry) -> Result<()> {
         let packed = u128::from(document) | u128::from(word) << 64 | u128::from(count) << 96;
         let bytes: [u8; ENTRY_BYTES] = packed.to_le_bytes();
         self.out.write_all(&bytes).map_err(Error::io("write a temporary file in", &self.folder))
     }
 
-    fn finish(self) -> Result<Run> {
+    fn finish(self) -> Result<SortedRun> {
         let mut file = self
             .out
             .into_inner()
             .map_err(|e| Error::io("write a temporary file in", &self.folder)(e.into_error()))?;
         file.seek(SeekFrom::Start(0)).map_err(Error::io("read a temporary file in", &self.folder))?;
-        Ok(Run::Entries(file))
+        Ok(SortedRun::Entries(file))
     }
 }
 
-/// Reads a run from its beginning.
-enum RunReader<'a> {
+/// Reader of a sorted run from its beginning.
+enum SortedRunReader<'a> {
     Entries { reader: BufReader<&'a File>, folder: &'a Path },
     Blocks { reader: BlockReader<'a>, block: Block, next_block: usize, document: usize, entry: usize },
 }
 
-impl RunReader<'_> {
-    fn next(&mut self) -> Result<Option<Entry>> {
+impl SortedRunReader<'_> {
+    fn next(&mut self) -> Result<Option<CountEntry>> {
         match self {
-            RunReader::Entries { reader, folder } => {
+            SortedRunReader::Entries { reader, folder } => {
                 let mut bytes = [0; ENTRY_BYTES];
                 match reader.read_exact(&mut bytes) {
                     Ok(()) => {}
                     Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
                     Err(e) => return Err(Error::io("read a temporary file in", folder)(e)),
                 }
-                // As `RunWriter::push` wrote them: the document in eight bytes, word and count in
-                // four each.
+                // The layout is that of `EntryRunWriter::push`: the document in eight bytes, word
+                // and count in four bytes each.
                 let packed = u128::from_le_bytes(bytes);
                 Ok(Some((packed as u64, (packed >> 64) as u32, (packed >> 96) as u32)))
             }
-            RunReader::Blocks { reader, block, next_block, document, entry } => loop {
+            SortedRunReader::Blocks { reader, block, next_block, document, entry } => loop {
                 if *document < block.documents() {
                     let d = block.document(*document);
                     if let (Some(&word), Some(&count)) = (d.words.get(*entry), d.counts.get(*entry)) {
@@ -480,15 +482,19 @@ impl RunReader<'_> {
     }
 }
 
-/// Merges sorted runs.
-fn merge(runs: &[Run], folder: &Path, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
-    let mut readers: Vec<RunReader<'_>> = runs
+/// Merges sorted runs and calls `each` with every entry in order.
+fn merge_runs(
+    runs: &[SortedRun],
+    folder: &Path,
+    each: &mut dyn FnMut(CountEntry) -> Result<()>,
+) -> Result<()> {
+    let mut readers: Vec<SortedRunReader<'_>> = runs
         .iter()
         .map(|run| match run {
-            Run::Entries(file) => {
-                RunReader::Entries { reader: BufReader::with_capacity(1 << 16, file), folder }
+            SortedRun::Entries(file) => {
+                SortedRunReader::Entries { reader: BufReader::with_capacity(1 << 16, file), folder }
             }
-            Run::Blocks { file, entries } => RunReader::Blocks {
+            SortedRun::Blocks { file, entries } => SortedRunReader::Blocks {
                 reader: BlockReader::new(file.bytes(), entries, u32::MAX),
                 block: Block::default(),
                 next_block: 0,

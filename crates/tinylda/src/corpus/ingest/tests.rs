@@ -1,4 +1,4 @@
-//! Every reader on good, odd and bad input.
+//! Tests of every reader with valid, unusual and invalid input.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -11,11 +11,11 @@ use super::sorter::SortLimits;
 use super::*;
 use crate::corpus::{Block, Corpus};
 
-/// (document, word, count).
-type Entries = Vec<(u64, u32, u32)>;
+/// Entries of a corpus as (document, word, count).
+type EntryList = Vec<(u64, u32, u32)>;
 
-/// Everything in a corpus.
-fn entries(path: &Path) -> Entries {
+/// Reads all entries of a corpus.
+fn entries(path: &Path) -> EntryList {
     let corpus = Corpus::open(path).unwrap();
     let (mut reader, mut block, mut all) = (corpus.reader(), Block::default(), Vec::new());
     for i in 0..corpus.blocks() {
@@ -28,17 +28,17 @@ fn entries(path: &Path) -> Entries {
     all
 }
 
-struct Imports {
+struct TestImport {
     import: Import,
     limits: SortLimits,
 }
 
-impl Imports {
-    fn new(import: Import) -> Imports {
-        Imports { import, limits: SortLimits::default() }
+impl TestImport {
+    fn new(import: Import) -> TestImport {
+        TestImport { import, limits: SortLimits::default() }
     }
 
-    fn run(&self, bytes: &[u8]) -> Result<(Imported, Entries)> {
+    fn run(&self, bytes: &[u8]) -> Result<(Imported, EntryList)> {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.tlc");
         let input = Input::new(
@@ -60,17 +60,17 @@ impl Imports {
     }
 }
 
-fn import(bytes: &[u8]) -> (Imported, Entries) {
-    Imports::new(Import::default()).run(bytes).unwrap()
+fn import(bytes: &[u8]) -> (Imported, EntryList) {
+    TestImport::new(Import::default()).run(bytes).unwrap()
 }
 
-fn import_as(format: Format, bytes: &[u8]) -> Result<(Imported, Entries)> {
-    Imports::new(Import { format: Some(format), ..Import::default() }).run(bytes)
+fn import_as(format: Format, bytes: &[u8]) -> Result<(Imported, EntryList)> {
+    TestImport::new(Import { format: Some(format), ..Import::default() }).run(bytes)
 }
 
-/// The message must hold all of these.
+/// Asserts that the input is refused with a message that contains all `parts`.
 fn refuses(format: Option<Format>, bytes: &[u8], parts: &[&str]) {
-    let text = match Imports::new(Import { format, ..Import::default() }).run(bytes) {
+    let text = match TestImport::new(Import { format, ..Import::default() }).run(bytes) {
         Ok(_) => panic!("accepted {:?}", String::from_utf8_lossy(bytes)),
         Err(e) => e.to_string(),
     };
@@ -88,12 +88,13 @@ fn uci() {
     assert_eq!(imported.format, Format::Uci);
     assert_eq!(imported.shape, Shape { documents: 3, words: 5, nonzeros: 4, tokens: 15 });
     assert_eq!((imported.empty_documents, imported.sorted), (1, false));
-    // Zero-padded header, blanks, tabs, carriage returns, blank lines, no line end at the end.
+    // Zero-padded header, blanks, tabs, carriage returns, blank lines, and no line end at the end
+    // of the file.
     assert_eq!(
         import(b"3\r\n5\r\n000000000000000004\r\n1\t1  2\r\n 1 5 1 \r\n\r\n3 2 3\r\n3 5 9").1,
         EXPECTED
     );
-    // Trailing documents without words count, as the header says.
+    // Trailing documents without words count, as declared by the header.
     assert_eq!(import(b"9\n5\n4\n1 1 2\n1 5 1\n3 2 3\n3 5 9\n").0.shape.documents, 9);
 }
 
@@ -103,7 +104,7 @@ fn uci_out_of_order_and_twice() {
     assert_eq!(got, EXPECTED);
     assert!(imported.sorted);
     assert_eq!(imported.shape, Shape { documents: 3, words: 5, nonzeros: 4, tokens: 15 });
-    // Out of order within a document is no reason to sort on disk.
+    // Disorder within a document does not require sorting on disk.
     let (imported, got) = import(b"3\n5\n5\n1 5 1\n1 1 2\n3 5 4\n3 2 3\n3 5 5\n");
     assert_eq!((got, imported.sorted), (EXPECTED.to_vec(), false));
 }
@@ -132,12 +133,12 @@ fn uci_refuses() {
         ("3\n5\n1\n1 1\n".into(), vec!["line 4", "three numbers"]),
         ("3\n5\n1\n1 1 1 1\n".into(), vec!["line 4", "three numbers"]),
         ("3\n5\n2\n1 1 4294967295\n1 1 1\n".into(), vec!["add up to more than 4294967295"]),
-        ("3\n5\n0\n".into(), vec!["not a single word"]),
+        ("3\n5\n0\n".into(), vec!["no words"]),
         ("3\n5".into(), vec!["NNZ"]),
     ] {
         refuses(Some(Format::Uci), bytes.as_bytes(), &parts);
     }
-    // Recognised all the same when one header line is wrong.
+    // The format is detected even if one header line is wrong.
     refuses(None, header("3\nabc\n4").as_bytes(), &["line 2", "\"abc\""]);
     refuses(None, header("3\n-5\n4").as_bytes(), &["line 2", "\"-5\""]);
     refuses(None, b"3\n5\n3\n1 1 1\n1 x 3\n2 2 2\n", &["line 5", "word number x"]);
@@ -153,13 +154,14 @@ fn uci_refuses() {
 fn empty_and_foreign_files() {
     refuses(None, b"", &["an empty file"]);
     refuses(None, b" \n\n ", &["an empty file"]);
-    refuses(None, b"\x89TLC\r\n\x1a\nabc", &["imported already"]);
+    refuses(None, b"\x89TLC\r\n\x1a\nabc", &["already imported"]);
     refuses(None, b"abc\0def", &["binary file"]);
 }
 
 #[test]
 fn zeros_can_be_skipped() {
-    let skip = |format| Imports::new(Import { format: Some(format), skip_zeros: true, ..Import::default() });
+    let skip =
+        |format| TestImport::new(Import { format: Some(format), skip_zeros: true, ..Import::default() });
     assert_eq!(skip(Format::Uci).run(b"3\n5\n2\n1 1 0\n1 5 1\n").unwrap().1, [(0, 4, 1)]);
     assert_eq!(skip(Format::LdaC).run(b"2 0:0 4:1\n").unwrap().1, [(0, 4, 1)]);
     let mtx = b"%%MatrixMarket matrix coordinate integer general\n3 5 2\n1 1 0\n1 5 1\n";
@@ -180,8 +182,8 @@ fn matrix_market() {
     );
     let pattern = import(b"%%MatrixMarket matrix coordinate pattern general\n3 5 2\n1 5\n3 2\n").1;
     assert_eq!(pattern, [(0, 4, 1), (2, 1, 1)]);
-    // Word-major, as single-cell matrices are: documents are the columns.
-    let columns = Imports::new(Import { transpose: true, ..Import::default() });
+    // A word-major matrix, as in single-cell data: the documents are the columns.
+    let columns = TestImport::new(Import { transpose: true, ..Import::default() });
     let (imported, got) = columns
         .run(b"%%MatrixMarket matrix coordinate integer general\n5 3 4\n1 1 2\n2 3 3\n5 1 1\n5 3 9\n")
         .unwrap();
@@ -222,7 +224,7 @@ fn pairs() {
     let (imported, got) = import(b"2 0:2 4:1\n0\n2 1:3 4:9\n");
     assert_eq!((got.as_slice(), imported.format), (&EXPECTED[..], Format::LdaC));
     assert_eq!(imported.shape.documents, 3);
-    let zero = Imports::new(Import { first_id: Some(0), ..Import::default() });
+    let zero = TestImport::new(Import { first_id: Some(0), ..Import::default() });
     assert_eq!(zero.run(b"1 0:2 4:1\n1\n1 1:3 4:9\n").unwrap().1, EXPECTED);
 }
 
@@ -244,14 +246,14 @@ fn pairs_refuse() {
 #[test]
 fn text() {
     let words = TextPipeline { stop: words::StopWords::None, ..TextPipeline::default() };
-    let all = Imports::new(Import { words, ..Import::default() });
+    let all = TestImport::new(Import { words, ..Import::default() });
     let (imported, got) =
         all.run("The cat's cat, the DOG 42!\n\nÉcole école 3D — naïve\n".as_bytes()).unwrap();
     assert_eq!(imported.format, Format::Text);
     assert_eq!(imported.shape, Shape { documents: 3, words: 7, nonzeros: 7, tokens: 9 });
-    // Ids in the order of the words' bytes: 3d, cat, cat's, dog, naïve, the, école.
+    // Ids are in the order of the bytes of the words: 3d, cat, cat's, dog, naïve, the, école.
     assert_eq!(got, [(0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 5, 2), (2, 0, 1), (2, 4, 1), (2, 6, 2)]);
-    refuses(Some(Format::Text), b"12 34\n", &["no word that is kept"]);
+    refuses(Some(Format::Text), b"12 34\n", &["words were all dropped"]);
 }
 
 #[test]
@@ -260,7 +262,7 @@ fn options_that_do_not_fit_are_refused() {
         (Import { transpose: true, ..Import::default() }, "`transpose`"),
         (Import { first_id: Some(0), ..Import::default() }, "`first_id`"),
     ] {
-        let text = Imports::new(import).run(b"1\n1\n1\n1 1 1\n").unwrap_err().to_string();
+        let text = TestImport::new(import).run(b"1\n1\n1\n1 1 1\n").unwrap_err().to_string();
         assert!(text.starts_with(option), "{text}");
     }
 }
@@ -287,7 +289,7 @@ fn vocabulary_and_names() {
     let vocabulary = corpus.vocabulary().unwrap().unwrap();
     assert_eq!(vocabulary.iter().collect::<Vec<_>>(), ["cat", "dog", "mouse"]);
     assert_eq!(corpus.reader().read_names(0).unwrap().iter().collect::<Vec<_>>(), ["first", "second"]);
-    // Names go with their documents when these come out of order.
+    // Names stay with their documents if these arrive out of order.
     let corpus = with(None, Some(b"first\nsecond\n"), b"2\n3\n2\n2 3 1\n1 1 2\n").unwrap();
     assert_eq!(corpus.reader().read_names(0).unwrap().iter().collect::<Vec<_>>(), ["first", "second"]);
 
@@ -304,7 +306,7 @@ fn vocabulary_and_names() {
     refused(Some(b"cat\n\nmouse\n"), None, &["line 2", "empty line"]);
     refused(Some(b""), None, &["an empty file"]);
     refused(None, Some(b"first\n"), &["names", "1 names", "a name for every document"]);
-    refused(None, Some(b"first\nsecond\nthird\n"), &["line 3", "a name too many"]);
+    refused(None, Some(b"first\nsecond\nthird\n"), &["line 3", "an extra name"]);
 }
 
 #[cfg(feature = "compression")]
@@ -323,7 +325,7 @@ fn compressed_by_content() {
     };
     let zstd =
         |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
-    // Made by the xz program: the decoder's crate is used without its encoder.
+    // The file was made by the xz program, since the decoder's crate is used without its encoder.
     let xz = include_bytes!("../../../tests/fixtures/small.xz").to_vec();
     let (first, second) = plain.split_at(11);
     for (whole, halves, compression) in [
@@ -340,7 +342,7 @@ fn compressed_by_content() {
             let (imported, got) = import(bytes);
             assert_eq!((got.as_slice(), imported.compression), (&EXPECTED[..], compression));
         }
-        // Cut anywhere it is refused, and never taken for the whole.
+        // Truncated data is refused and never taken for complete data.
         for cut in 1..whole.len() {
             assert!(import_as(Format::Uci, &whole[..cut]).is_err(), "{compression:?} cut at {cut}");
         }
@@ -354,7 +356,7 @@ fn compressed_by_content() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the order, however little memory: the same corpus.
+    /// The corpus does not depend on the order of entries or on the memory limit.
     #[test]
     fn any_order_gives_the_same_corpus(
         mut entries in prop::collection::vec((0u64..30, 0u32..20, 1u32..5), 1..200),
@@ -368,7 +370,7 @@ proptest! {
             }
             text
         };
-        let limited = Imports { import: Import::default(), limits: SortLimits { entries: memory, fan_in } };
+        let limited = TestImport { import: Import::default(), limits: SortLimits { entries: memory, fan_in } };
         let shuffled = limited.run(&text(&entries)).unwrap();
         entries.sort_unstable();
         let sorted = import(&text(&entries));
@@ -381,18 +383,19 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop_oneof![Just(b' '), Just(b'\n'), Just(b':'), b'0'..=b'9', any::<u8>()], 0..200)) {
         for format in Format::ALL.map(Some).into_iter().chain([None]) {
-            let _ = Imports::new(Import { format, ..Import::default() }).run(&bytes);
+            let _ = TestImport::new(Import { format, ..Import::default() }).run(&bytes);
         }
         for banner in ["%%MatrixMarket matrix coordinate integer general\n", "3\n3\n3\n"] {
             let _ = import_as(if banner.len() > 9 { Format::MatrixMarket } else { Format::Uci }, &[banner.as_bytes(), &bytes].concat());
         }
         for magic in [&b"\x1f\x8b\x08"[..], b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh9"] {
-            let _ = Imports::new(Import::default()).run(&[magic, &bytes].concat());
+            let _ = TestImport::new(Import::default()).run(&[magic, &bytes].concat());
         }
     }
 }
 
-/// A matrix whose first word is in the first and the last of very many documents is in order, and yet word-major.
+/// A word-major matrix whose first word is in the first and the last of very many documents begins
+/// in order and must still be sorted.
 #[test]
 fn a_gap_is_no_reason_to_refuse() {
     let mut text = String::from(

@@ -10,7 +10,7 @@ fn equal_ranks_are_shared() {
 proptest! {
     #[test]
     fn the_best_are_those_of_sorting(scores in prop::collection::vec(0u8..20, 0..300), wanted in 0usize..40) {
-        let mut best = Best::new(wanted);
+        let mut best = TopWordList::new(wanted);
         let all: Vec<(f64, u32)> = scores.iter().map(|&s| f64::from(s)).zip(0..).collect();
         for &(score, word) in &all {
             best.offer(score, word);

@@ -1,4 +1,5 @@
-//! Rows in a file: read one by one as documents want them, renewed in the order of the words.
+//! Rows of phi in a file: read one by one as documents need them, and updated in the order of the
+//! words. This module does not know which word a row belongs to.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,36 +10,37 @@ use crate::error::{Error, Result};
 use crate::files::{read_at, write_at};
 use crate::numbers::{self, Number};
 
-/// Room for a row that comes from a file.
+/// Buffer for a row that is read from a file.
 #[derive(Debug, Default, Clone)]
 pub(super) struct FileRow {
     bytes: Vec<u8>,
     pub(super) cells: Vec<u32>,
 }
 
-/// Rows of each form, one form behind the other. Of all but [`WIDE`] numbers have 16 bits.
+/// The rows of each form, one form after the other. Numbers have 32 bits in the form [`WIDE`], and
+/// 16 bits in the others.
 #[derive(Debug)]
 pub(super) struct OnDisk {
-    /// What it is called in errors.
+    /// Path of the file as it appears in errors. The file itself is unnamed.
     path: PathBuf,
     file: File,
-    /// Numbers in a row.
+    /// Number of columns of a row.
     width: usize,
-    /// Where each form begins.
+    /// Offset of the rows of each form.
     starts: [u64; FORMS],
 }
 
-/// Bytes of a number.
+/// Returns the bytes of a number in rows of a form.
 fn number_bytes(form: usize) -> usize {
     if form == WIDE { 4 } else { 2 }
 }
 
 impl OnDisk {
-    /// Rows of zeros, so many of each form.
+    /// Creates a file with `rows` rows of zeros of each form.
     pub(super) fn new(folder: &Path, rows: [usize; FORMS], width: usize) -> Result<OnDisk> {
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         let path = folder.join("phi");
-        // It has no name that others see, and goes with the process.
+        // The file is unnamed, and the system deletes it when the process ends.
         let file = tempfile::tempfile_in(folder).map_err(Error::io("create", &path))?;
         let mut end = 0;
         let starts = std::array::from_fn(|form| {
@@ -50,7 +52,7 @@ impl OnDisk {
         Ok(OnDisk { path, file, width, starts })
     }
 
-    /// Zeros again: cut off and made as long as it was, a file has them.
+    /// Sets all rows to zero. A file that is truncated and extended again consists of zeros.
     pub(super) fn clear(&self) -> Result<()> {
         let again = || {
             let length = self.file.metadata()?.len();
@@ -60,14 +62,15 @@ impl OnDisk {
         again().map_err(Error::io("write", &self.path))
     }
 
-    /// Where a row is, and its bytes.
-    fn place(&self, form: usize, number: usize) -> (u64, usize) {
+    /// Returns the offset of a row and its number of bytes.
+    fn location(&self, form: usize, number: usize) -> (u64, usize) {
         let bytes = self.width * number_bytes(form);
         (self.starts[form] + (number * bytes) as u64, bytes)
     }
 
+    /// Reads a row into the buffer.
     pub(super) fn read<'a>(&self, form: usize, number: usize, buffer: &'a mut FileRow) -> Result<&'a [u32]> {
-        let (at, bytes) = self.place(form, number);
+        let (at, bytes) = self.location(form, number);
         buffer.bytes.resize(bytes, 0);
         read_at(&self.file, &mut buffer.bytes, at).map_err(Error::io("read", &self.path))?;
         buffer.cells.clear();
@@ -79,7 +82,7 @@ impl OnDisk {
         Ok(&buffer.cells)
     }
 
-    /// Writes the numbers of the buffer.
+    /// Writes the numbers in the buffer to a row.
     pub(super) fn write(&self, form: usize, number: usize, buffer: &mut FileRow) -> Result<()> {
         buffer.bytes.clear();
         if form == WIDE {
@@ -87,11 +90,12 @@ impl OnDisk {
         } else {
             buffer.bytes.extend(buffer.cells.iter().flat_map(|&n| (n as u16).to_le_bytes()));
         }
-        let (at, _) = self.place(form, number);
+        let (at, _) = self.location(form, number);
         write_at(&self.file, &buffer.bytes, at).map_err(Error::io("write", &self.path))
     }
 
-    /// Applies deltas of rows of one form, row by row; `first` is the number of the row whose cells start at 0.
+    /// Applies deltas to rows of one form, row by row. `first` is the number of the row whose cells
+    /// start at 0.
     pub(super) fn apply(&self, form: usize, first: usize, mut deltas: Vec<Delta>) -> Result<()> {
         let width = self.width;
         deltas.sort_unstable_by_key(|delta| delta.cell);

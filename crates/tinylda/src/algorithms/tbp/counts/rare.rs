@@ -1,205 +1,216 @@
-//! Rows of rare words: the topics that they have, and no others.
+//! Rows of rare words: lists of the topics that the word has.
 //!
-//! A word with few tokens is in few topics, whatever K is. Its row is a list of its topics, and behind them what was added
-//! since, until the list is tidied; a short one is in the row's own cache line. One that has grown as large as a row of all topics becomes one. What is
-//! computed of a rare word goes along its topics in their order, wherever the row is, and so does not depend on how it is kept.
+//! A word with few tokens is in few topics, whatever K is. Its row is a list of (topic, units)
+//! entries. Deltas are appended to the list, in any order, until it is full; then entries of the
+//! same topic are merged. A short list is stored in the row's own cache line. A list that has grown
+//! as large as a row of all topics becomes one. Computations go over the topics of a rare word in
+//! ascending order, wherever the row is, so the result does not depend on how it is stored.
 //!
 //! Legend: K topics; n the units of a topic; factor = alpha/(lambda + W*beta).
 
 use crate::algorithms::tbp::delta::DeltaList;
-use crate::simd::{Lanes, flat, prefetch_line, prefetch_to_change};
+use crate::simd::{Lanes, flat, prefetch_for_write, prefetch_line};
 
-/// A word is rare if it has at most one token for so many topics,
+/// A word is rare if it has at most one token per this number of topics, and at most
+/// [`MAX_TOKENS`].
 const TOPICS_PER_TOKEN: u64 = 12;
-/// and no more than these: longer lists would take longer than rows of all topics.
-const MOST_TOKENS: u64 = 40;
+/// Largest number of tokens of a rare word. Longer lists would be slower than rows of all topics.
+const MAX_TOKENS: u64 = 40;
 
-/// Whether a word with so many tokens is rare.
+/// Returns whether a word with this number of tokens is rare.
 pub(super) fn is_rare(tokens: u64, topics: u32) -> bool {
-    tokens <= (u64::from(topics) / TOPICS_PER_TOKEN).min(MOST_TOKENS)
+    tokens <= (u64::from(topics) / TOPICS_PER_TOKEN).min(MAX_TOKENS)
 }
 
-/// Bytes besides the numbers of a row: the list's own, and what the allocator adds.
-const OF_LIST: u64 = size_of::<RareRow>() as u64 + 24;
+/// Bytes of a row other than its numbers: the row itself, and what the allocator adds.
+const LIST_OVERHEAD: u64 = size_of::<RareRow>() as u64 + 24;
 
-/// The most bytes that the row of a rare word takes, with rows of all topics of `width` numbers, and `units` for a token. (While
-/// changes are made a list may have old topics beside new ones; messages of `units` topics each do not come.)
-pub(super) fn most_bytes(tokens: u64, units: u32, width: u64) -> u64 {
+/// Returns the largest number of bytes of the row of a rare word, with rows of all topics of
+/// `width` numbers and `units` units per token.
+///
+/// While deltas are applied, a list may have old topics and new ones. Messages of `units` topics
+/// each, which could exceed the bound, do not occur.
+pub(super) fn max_bytes(tokens: u64, units: u32, width: u64) -> u64 {
     let entries = tokens.saturating_mul(u64::from(units));
-    room(entries).saturating_mul(4).min(width.saturating_mul(2)).saturating_add(OF_LIST)
+    capacity_for(entries).saturating_mul(4).min(width.saturating_mul(2)).saturating_add(LIST_OVERHEAD)
 }
 
-/// Room for so many topics, and for what may be added to them.
-fn room(entries: u64) -> u64 {
-    entries.saturating_add(entries / 4).saturating_add(MORE as u64)
+/// Returns the capacity of a list with this number of topics, including space for deltas.
+fn capacity_for(entries: u64) -> u64 {
+    entries.saturating_add(entries / 4).saturating_add(MIN_SPARE as u64)
 }
 
-/// What can be added to a list that was made or left as it is, at least.
-const MORE: usize = 6;
+/// Smallest number of entries that can be appended to a list after it was merged or reallocated.
+const MIN_SPARE: usize = 6;
 
-/// Entries that have room in the row itself, with which it is a cache line,
-const TINY: usize = 15;
-/// of which so many are free at least when its topics were put together; else it becomes a list.
-const SPARE: usize = 3;
+/// Number of entries that are stored in the row itself, which makes it a cache line.
+const INLINE_ENTRIES: usize = 15;
+/// Smallest number of free entries in a row after merging. With fewer, it becomes a list on the
+/// heap.
+const INLINE_SPARE: usize = 3;
 
-/// A row.
+/// The row of a rare word.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub(super) enum RareRow {
-    /// The first of them count. A topic in the upper half, its units in the lower; a topic's units may be in several parts.
-    Tiny(u8, [u32; TINY]),
-    /// The same, more of them.
-    Few(Vec<u32>),
-    /// Of all topics.
-    All(Vec<u16>),
+    /// Number of entries, and entries. An entry has the topic in the upper half and the units in
+    /// the lower half. Several entries may belong to the same topic.
+    Inline(u8, [u32; INLINE_ENTRIES]),
+    /// Entries as in [`RareRow::Inline`], on the heap.
+    List(Vec<u32>),
+    /// Units of all topics.
+    Dense(Vec<u16>),
 }
 
 impl Default for RareRow {
     fn default() -> RareRow {
-        RareRow::Tiny(0, [0; TINY])
+        RareRow::Inline(0, [0; INLINE_ENTRIES])
     }
 }
 
+/// Returns the topic and the units of an entry.
 fn split(entry: u32) -> (usize, u16) {
     ((entry >> 16) as usize, entry as u16)
 }
 
 impl RareRow {
-    /// Takes the numbers of all topics.
-    pub(super) fn set(&mut self, row: &[u16], sorter: &mut Sorter) {
+    /// Sets the row from the numbers of all topics.
+    pub(super) fn set(&mut self, row: &[u16], sorter: &mut TopicEntrySorter) {
         *self = RareRow::default();
         for (topic, &n) in row.iter().enumerate().filter(|&(_, &n)| n > 0) {
-            self.change(topic as u32, n, sorter);
+            self.add(topic as u32, n, sorter);
         }
     }
 
-    /// Adds to a topic. Numbers may leave the range on the way: see [`super::Counts::apply`].
+    /// Adds units to a topic. Numbers may temporarily leave their range; see
+    /// [`super::PhiCounts::apply`].
     #[inline]
-    fn change(&mut self, topic: u32, units: u16, sorter: &mut Sorter) {
+    fn add(&mut self, topic: u32, units: u16, sorter: &mut TopicEntrySorter) {
         let entry = topic << 16 | u32::from(units);
         match self {
-            RareRow::Tiny(length, entries) if usize::from(*length) < TINY => {
+            RareRow::Inline(length, entries) if usize::from(*length) < INLINE_ENTRIES => {
                 entries[usize::from(*length)] = entry;
                 *length += 1;
             }
-            RareRow::Few(entries) if entries.len() < entries.capacity() => entries.push(entry),
-            RareRow::All(row) => {
+            RareRow::List(entries) if entries.len() < entries.capacity() => entries.push(entry),
+            RareRow::Dense(row) => {
                 let n = &mut row[topic as usize];
                 *n = n.wrapping_add(units);
             }
             _ => {
-                self.make_room(sorter);
-                self.change(topic, units, sorter);
+                self.grow(sorter);
+                self.add(topic, units, sorter);
             }
         }
     }
 
-    /// Makes room for one more entry at least.
+    /// Frees or allocates space for at least one more entry.
     #[cold]
-    fn make_room(&mut self, sorter: &mut Sorter) {
+    fn grow(&mut self, sorter: &mut TopicEntrySorter) {
         let length = match self {
-            RareRow::Tiny(length, entries) => {
+            RareRow::Inline(length, entries) => {
                 *length = sorter.merge(&mut entries[..usize::from(*length)]) as u8;
-                if usize::from(*length) + SPARE <= TINY {
+                if usize::from(*length) + INLINE_SPARE <= INLINE_ENTRIES {
                     return;
                 }
                 usize::from(*length)
             }
-            RareRow::Few(entries) => {
+            RareRow::List(entries) => {
                 let length = sorter.merge(entries);
                 entries.truncate(length);
-                if length + MORE <= entries.capacity() {
+                if length + MIN_SPARE <= entries.capacity() {
                     return;
                 }
                 length
             }
-            RareRow::All(_) => return,
+            RareRow::Dense(_) => return,
         };
         let most = sorter.width() / 2;
-        if length + MORE > most {
+        if length + MIN_SPARE > most {
             let mut row = vec![0; sorter.width()];
             self.entries().iter().map(|&entry| split(entry)).for_each(|(k, n)| row[k] = n);
-            *self = RareRow::All(row);
+            *self = RareRow::Dense(row);
             return;
         }
-        let wanted = (room(length as u64) as usize).min(most);
-        if let RareRow::Few(entries) = self {
+        let wanted = (capacity_for(length as u64) as usize).min(most);
+        if let RareRow::List(entries) = self {
             entries.reserve_exact(wanted - length);
         } else {
             let mut list = Vec::with_capacity(wanted);
             list.extend_from_slice(self.entries());
-            *self = RareRow::Few(list);
+            *self = RareRow::List(list);
         }
     }
 
-    /// What is in the list, if it is one.
+    /// Returns the entries of a list; none for a row of all topics.
     #[inline]
     fn entries(&self) -> &[u32] {
         match self {
-            RareRow::Tiny(length, entries) => &entries[..usize::from(*length)],
-            RareRow::Few(entries) => entries,
-            RareRow::All(_) => &[],
+            RareRow::Inline(length, entries) => &entries[..usize::from(*length)],
+            RareRow::List(entries) => entries,
+            RareRow::Dense(_) => &[],
         }
     }
 
-    /// Brings the topics into their order, each once.
-    pub(super) fn tidy(&mut self, sorter: &mut Sorter) {
+    /// Sorts the entries by topic and merges those of the same topic.
+    pub(super) fn sort(&mut self, sorter: &mut TopicEntrySorter) {
         match self {
-            RareRow::Tiny(length, entries) => {
-                *length = sorter.tidy(&mut entries[..usize::from(*length)]) as u8;
+            RareRow::Inline(length, entries) => {
+                *length = sorter.sort(&mut entries[..usize::from(*length)]) as u8;
             }
-            RareRow::Few(entries) => {
-                let length = sorter.tidy(entries);
+            RareRow::List(entries) => {
+                let length = sorter.sort(entries);
                 entries.truncate(length);
-                if length + MORE <= TINY {
-                    let mut tiny = [0; TINY];
-                    tiny[..length].copy_from_slice(entries);
-                    *self = RareRow::Tiny(length as u8, tiny);
+                if length + MIN_SPARE <= INLINE_ENTRIES {
+                    let mut inline = [0; INLINE_ENTRIES];
+                    inline[..length].copy_from_slice(entries);
+                    *self = RareRow::Inline(length as u8, inline);
                 }
             }
-            RareRow::All(_) => {}
+            RareRow::Dense(_) => {}
         }
     }
 
-    /// Asks for where the next change will be entered.
+    /// Prefetches the location at which the next entry will be appended.
     #[inline]
     fn prefetch_end(&self) {
-        if let RareRow::Few(entries) = self {
-            prefetch_to_change(entries.as_ptr().wrapping_add(entries.len()).cast());
+        if let RareRow::List(entries) = self {
+            prefetch_for_write(entries.as_ptr().wrapping_add(entries.len()).cast());
         }
     }
 
-    /// Asks for it to be brought to the cache, ahead of its use. The row's own place is read for that.
+    /// Prefetches the row. This reads the row's own cache line.
     #[inline]
     pub(super) fn prefetch(&self) {
-        /// More than most have.
+        /// More cache lines than most rows have.
         const LINES: usize = 4;
         match self {
-            RareRow::Tiny(..) => {}
-            RareRow::Few(entries) => entries.iter().step_by(16).take(LINES).for_each(prefetch_line),
-            RareRow::All(row) => row.iter().step_by(32).take(LINES).for_each(prefetch_line),
+            RareRow::Inline(..) => {}
+            RareRow::List(entries) => entries.iter().step_by(16).take(LINES).for_each(prefetch_line),
+            RareRow::Dense(row) => row.iter().step_by(32).take(LINES).for_each(prefetch_line),
         }
     }
 }
 
-/// Puts lists in order. Zeros between uses.
+/// Scratch for merging and sorting lists. All numbers are zero between uses.
 #[derive(Debug)]
-pub(super) struct Sorter {
+pub(super) struct TopicEntrySorter {
     cells: Vec<u16>,
-    /// A bit for each topic.
-    has: Vec<u64>,
+    /// One bit per topic.
+    topic_bits: Vec<u64>,
 }
 
-impl Sorter {
-    pub(super) fn new(width: usize) -> Sorter {
-        Sorter { cells: vec![0; width], has: vec![0; width.div_ceil(64)] }
+impl TopicEntrySorter {
+    pub(super) fn new(width: usize) -> TopicEntrySorter {
+        TopicEntrySorter { cells: vec![0; width], topic_bits: vec![0; width.div_ceil(64)] }
     }
 
     fn width(&self) -> usize {
         self.cells.len()
     }
 
-    /// Every topic once, and none without units; in any order, which takes less time. Returns how many there are.
+    /// Merges entries of the same topic and removes those without units. The order is arbitrary,
+    /// which takes less time than sorting. Returns the number of entries.
     fn merge(&mut self, entries: &mut [u32]) -> usize {
         let cells = &mut self.cells;
         for (k, n) in entries.iter().map(|&entry| split(entry)) {
@@ -215,15 +226,16 @@ impl Sorter {
         length
     }
 
-    /// The same, in their order.
-    fn tidy(&mut self, entries: &mut [u32]) -> usize {
-        let Sorter { cells, has } = self;
+    /// Merges entries of the same topic, removes those without units, and sorts the others by
+    /// topic. Returns the number of entries.
+    fn sort(&mut self, entries: &mut [u32]) -> usize {
+        let TopicEntrySorter { cells, topic_bits } = self;
         for (k, n) in entries.iter().map(|&entry| split(entry)) {
             cells[k] = cells[k].wrapping_add(n);
-            has[k / 64] |= 1 << (k % 64);
+            topic_bits[k / 64] |= 1 << (k % 64);
         }
         let mut length = 0;
-        for (i, bits) in has.iter_mut().enumerate() {
+        for (i, bits) in topic_bits.iter_mut().enumerate() {
             let mut left = std::mem::take(bits);
             while left != 0 {
                 let k = i * 64 + left.trailing_zeros() as usize;
@@ -239,63 +251,65 @@ impl Sorter {
     }
 }
 
-/// Makes changes of rows that are one behind the other: see [`super::Counts::apply`].
-pub(super) fn change<'a>(
+/// Applies deltas to consecutive rows; see [`super::PhiCounts::apply`].
+pub(super) fn apply<'a>(
     rows: &mut [RareRow],
-    changes: impl Iterator<Item = &'a DeltaList>,
-    sorter: &mut Sorter,
+    deltas: impl Iterator<Item = &'a DeltaList>,
+    sorter: &mut TopicEntrySorter,
 ) {
-    /// Rows are asked for so many numbers of a bucket ahead, and where they are twice as many.
+    /// Number of 32-bit numbers of a list by which the ends of rows are prefetched ahead. Rows
+    /// themselves are prefetched twice as far ahead.
     const AHEAD: usize = 24;
     let width = sorter.width();
     let row_of = |cell: u32| (cell / width as u32) as usize;
-    let mut buckets = changes.peekable();
-    while let Some(changes) = buckets.next() {
-        if let Some(next) = buckets.peek() {
+    let mut lists = deltas.peekable();
+    while let Some(deltas) = lists.next() {
+        if let Some(next) = lists.peek() {
             next.prefetch();
         }
-        // Those of a message come together.
+        // Deltas of the same message are adjacent.
         let (mut at, mut first) = (0, 0);
-        let mut changes = changes.iter();
-        for cell in changes.first(2 * AHEAD) {
-            prefetch_to_change(rows.as_ptr().wrapping_add(row_of(cell)).cast());
+        let mut deltas = deltas.iter();
+        for cell in deltas.peek_cells(2 * AHEAD) {
+            prefetch_for_write(rows.as_ptr().wrapping_add(row_of(cell)).cast());
         }
-        for row in changes.first(AHEAD).filter_map(|cell| rows.get(row_of(cell))) {
+        for row in deltas.peek_cells(AHEAD).filter_map(|cell| rows.get(row_of(cell))) {
             row.prefetch_end();
         }
-        while let Some(change) = changes.next() {
-            if let Some(cell) = changes.ahead(2 * AHEAD) {
-                prefetch_to_change(rows.as_ptr().wrapping_add(row_of(cell)).cast());
+        while let Some(delta) = deltas.next() {
+            if let Some(cell) = deltas.peek_cell(2 * AHEAD) {
+                prefetch_for_write(rows.as_ptr().wrapping_add(row_of(cell)).cast());
             }
-            if let Some(row) = changes.ahead(AHEAD).and_then(|cell| rows.get(row_of(cell))) {
+            if let Some(row) = deltas.peek_cell(AHEAD).and_then(|cell| rows.get(row_of(cell))) {
                 row.prefetch_end();
             }
-            let mut topic = change.cell.wrapping_sub(first);
+            let mut topic = delta.cell.wrapping_sub(first);
             if topic >= width as u32 {
-                at = row_of(change.cell);
+                at = row_of(delta.cell);
                 first = (at * width) as u32;
-                topic = change.cell - first;
+                topic = delta.cell - first;
             }
-            rows[at].change(topic, change.units as u16, sorter);
+            rows[at].add(topic, delta.units as u16, sorter);
         }
     }
 }
 
-/// Room for a row of a few topics, spread out. Zeros, but for the last one that was.
+/// Buffer for a list that is expanded to all topics. All numbers are zero, except those of the last
+/// row.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Spread {
+pub(super) struct ExpandedRow {
     cells: Vec<u16>,
     filled: Vec<u32>,
 }
 
-impl Spread {
-    /// The numbers of all topics.
-    pub(super) fn out<'a>(&'a mut self, row: &'a RareRow, width: usize) -> &'a [u16] {
-        if let RareRow::All(row) = row {
+impl ExpandedRow {
+    /// Returns the numbers of all topics of a row.
+    pub(super) fn expand<'a>(&'a mut self, row: &'a RareRow, width: usize) -> &'a [u16] {
+        if let RareRow::Dense(row) = row {
             return row;
         }
         let entries = row.entries();
-        let Spread { cells, filled } = self;
+        let ExpandedRow { cells, filled } = self;
         cells.resize(width, 0);
         for &entry in filled.iter() {
             cells[split(entry).0] = 0;
@@ -307,22 +321,22 @@ impl Spread {
     }
 }
 
-/// Weighs rare words and samples topics for them.
+/// Computes the prior mass of rare words and samples topics in proportion to it.
 #[derive(Debug)]
-pub(super) struct Scales<'a> {
+pub(super) struct RarePriorMass<'a> {
     factors: &'a [f32],
-    /// Running sums of beta * factor: what every word has in every topic.
+    /// Running sums of beta * factor: the prior mass of a word without tokens.
     base: Vec<f32>,
-    /// The last topic that has any of it.
+    /// Last topic with a factor.
     last: usize,
 }
 
-/// What belongs to a word's topics, of which there are few.
+/// Weights of the topics that a rare word has.
 #[derive(Debug, Default)]
-pub(super) struct Weights(Vec<(u16, f32)>);
+pub(super) struct TopicWeights(Vec<(u16, f32)>);
 
-impl<'a> Scales<'a> {
-    pub(super) fn new(factors: &'a [Lanes], beta: f32) -> Scales<'a> {
+impl<'a> RarePriorMass<'a> {
+    pub(super) fn new(factors: &'a [Lanes], beta: f32) -> RarePriorMass<'a> {
         let (factors, mut sum) = (flat(factors), 0f64);
         let base = factors.iter().map(|&factor| {
             sum += f64::from(beta) * f64::from(factor);
@@ -330,135 +344,151 @@ impl<'a> Scales<'a> {
         });
         let base: Vec<f32> = base.collect();
         let last = base.partition_point(|&sum| Some(&sum) < base.last());
-        Scales { factors, base, last }
+        RarePriorMass { factors, base, last }
     }
 
-    /// What all topics have without a token.
+    /// Returns the prior mass of a word without tokens.
     fn base(&self) -> f32 {
         self.base.last().copied().unwrap_or(0.0)
     }
 
-    /// Notes what belongs to the topics of a tidy row. Returns the word's weight.
-    pub(super) fn weigh(&self, row: &RareRow, weights: &mut Weights) -> f32 {
+    /// Computes the weights of the topics of a sorted row. Returns the prior mass of the word.
+    pub(super) fn prior_mass(&self, row: &RareRow, weights: &mut TopicWeights) -> f32 {
         match row {
-            RareRow::All(row) => self.weigh_all(row, weights),
-            _ => self.along(row.entries().iter().map(|&entry| split(entry)), weights),
+            RareRow::Dense(row) => self.prior_mass_of_dense(row, weights),
+            _ => self.prior_mass_of_entries(row.entries().iter().map(|&entry| split(entry)), weights),
         }
     }
 
-    /// The same of a row of all topics.
-    pub(super) fn weigh_all<N: Copy + Into<u32>>(&self, row: &[N], weights: &mut Weights) -> f32 {
-        // None has more than 16 bits.
-        self.along(row.iter().map(|&n| n.into() as u16).enumerate(), weights)
+    /// Computes the weights of a row of all topics. Returns the prior mass of the word.
+    pub(super) fn prior_mass_of_dense<N: Copy + Into<u32>>(
+        &self,
+        row: &[N],
+        weights: &mut TopicWeights,
+    ) -> f32 {
+        // No number has more than 16 bits.
+        self.prior_mass_of_entries(row.iter().map(|&n| n.into() as u16).enumerate(), weights)
     }
 
-    fn along(&self, entries: impl Iterator<Item = (usize, u16)>, Weights(weights): &mut Weights) -> f32 {
+    fn prior_mass_of_entries(
+        &self,
+        entries: impl Iterator<Item = (usize, u16)>,
+        TopicWeights(weights): &mut TopicWeights,
+    ) -> f32 {
         weights.clear();
         weights
             .extend(entries.filter(|&(_, n)| n > 0).map(|(k, n)| (k as u16, f32::from(n) * self.factors[k])));
         weights.iter().fold(self.base(), |sum, &(_, weight)| sum + weight)
     }
 
-    /// Draws topics in proportion, at equal distances along the running sum of base and weights, from u on.
-    pub(super) fn draw(&self, Weights(weights): &Weights, total: f32, u: f32, samples: &mut [u16]) {
+    /// Samples topics in proportion, at equal distances along the running sum of base and weights,
+    /// starting at u.
+    pub(super) fn sample(
+        &self,
+        TopicWeights(weights): &TopicWeights,
+        total: f32,
+        u: f32,
+        samples: &mut [u16],
+    ) {
         let step = total / samples.len().max(1) as f32;
         let (mut at, mut sum) = (0, self.base());
-        for (i, draw) in samples.iter_mut().enumerate() {
+        for (i, sample) in samples.iter_mut().enumerate() {
             let target = (i as f32 + u) * step;
             if target < self.base() || weights.is_empty() {
-                // Padding has no factor, so the first sum above the target belongs to a topic.
-                *draw = self.base.partition_point(|&sum| sum <= target).min(self.last) as u16;
+                // Padding has factor 0, so the first sum above the target belongs to a topic.
+                *sample = self.base.partition_point(|&sum| sum <= target).min(self.last) as u16;
                 continue;
             }
             while at + 1 < weights.len() && sum + weights[at].1 <= target {
                 sum += weights[at].1;
                 at += 1;
             }
-            *draw = weights[at].0;
+            *sample = weights[at].0;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RareRow, Scales, Sorter, Spread, Weights, is_rare, most_bytes};
+    use super::{ExpandedRow, RarePriorMass, RareRow, TopicEntrySorter, TopicWeights, is_rare, max_bytes};
     use crate::simd::Lanes;
     use proptest::prelude::*;
 
     fn bytes(row: &RareRow) -> u64 {
         match row {
-            RareRow::Tiny(..) => 0,
-            RareRow::Few(entries) => 4 * entries.capacity() as u64,
-            RareRow::All(row) => 2 * row.capacity() as u64,
+            RareRow::Inline(..) => 0,
+            RareRow::List(entries) => 4 * entries.capacity() as u64,
+            RareRow::Dense(row) => 2 * row.capacity() as u64,
         }
     }
 
     proptest! {
-        /// A row is what a plain array would be, in any order of changes, and never takes more than it may.
+        /// A row equals a plain array after any sequence of deltas, and stays within its memory
+        /// bound.
         #[test]
-        fn a_row_is_an_array(changes in prop::collection::vec((0u32..48, 0u16..200), 0..300)) {
-            let (mut plain, mut row, mut sorter) = (vec![0u16; 48], RareRow::default(), Sorter::new(48));
-            for &(k, n) in &changes {
-                // Out before in: numbers leave the range on the way.
-                row.change(k, n.wrapping_neg(), &mut sorter);
+        fn a_row_is_an_array(deltas in prop::collection::vec((0u32..48, 0u16..200), 0..300)) {
+            let (mut plain, mut row, mut sorter) = (vec![0u16; 48], RareRow::default(), TopicEntrySorter::new(48));
+            for &(k, n) in &deltas {
+                // Subtract before adding, so that numbers temporarily leave their range.
+                row.add(k, n.wrapping_neg(), &mut sorter);
                 prop_assert!(bytes(&row) <= 2 * 48);
             }
-            for &(k, n) in changes.iter().rev() {
-                row.change(k, n.wrapping_mul(2), &mut sorter);
+            for &(k, n) in deltas.iter().rev() {
+                row.add(k, n.wrapping_mul(2), &mut sorter);
                 plain[k as usize] = plain[k as usize].wrapping_add(n);
             }
-            let mut spread = Spread::default();
-            prop_assert_eq!(spread.out(&row, 48), &plain[..]);
+            let mut spread = ExpandedRow::default();
+            prop_assert_eq!(spread.expand(&row, 48), &plain[..]);
             let mut again = RareRow::default();
             again.set(&plain, &mut sorter);
-            prop_assert_eq!(spread.out(&again, 48), &plain[..]);
+            prop_assert_eq!(spread.expand(&again, 48), &plain[..]);
             let empty = RareRow::default();
-            prop_assert_eq!(spread.out(&empty, 48), &[0u16; 48][..]);
-            // Few or all, and all from a file: the same to the bit.
+            prop_assert_eq!(spread.expand(&empty, 48), &[0u16; 48][..]);
+            // A list, a row of all topics, and a row from a file give the same bits.
             let factors = [0.1f32, 1.7, 16.3].map(|first| Lanes(std::array::from_fn(|lane| first + lane as f32)));
-            let scales = Scales::new(&factors, 0.01);
-            row.tidy(&mut sorter);
-            let (mut one, mut two) = (Weights::default(), Weights::default());
-            let weight = scales.weigh(&row, &mut one);
-            prop_assert_eq!(weight.to_bits(), scales.weigh_all(&plain, &mut two).to_bits());
+            let rare_mass = RarePriorMass::new(&factors, 0.01);
+            row.sort(&mut sorter);
+            let (mut one, mut two) = (TopicWeights::default(), TopicWeights::default());
+            let weight = rare_mass.prior_mass(&row, &mut one);
+            prop_assert_eq!(weight.to_bits(), rare_mass.prior_mass_of_dense(&plain, &mut two).to_bits());
             prop_assert_eq!(one.0, two.0);
         }
     }
 
-    /// A list that has become short goes back into the row.
+    /// A list that has become short is stored in the row again.
     #[test]
     fn rows_grow_and_shrink() {
-        let (mut row, mut sorter) = (RareRow::default(), Sorter::new(512));
-        (0..40).for_each(|k| row.change(k * 11, 7, &mut sorter));
-        assert!(matches!(row, RareRow::Few(_)));
-        (5..40).for_each(|k| row.change(k * 11, 7u16.wrapping_neg(), &mut sorter));
-        row.tidy(&mut sorter);
-        assert!(matches!(row, RareRow::Tiny(5, _)));
+        let (mut row, mut sorter) = (RareRow::default(), TopicEntrySorter::new(512));
+        (0..40).for_each(|k| row.add(k * 11, 7, &mut sorter));
+        assert!(matches!(row, RareRow::List(_)));
+        (5..40).for_each(|k| row.add(k * 11, 7u16.wrapping_neg(), &mut sorter));
+        row.sort(&mut sorter);
+        assert!(matches!(row, RareRow::Inline(5, _)));
         let mut plain = [0; 512];
         (0..5).for_each(|k| plain[k * 11] = 7);
-        assert_eq!(Spread::default().out(&row, 512), &plain[..]);
-        (0..512).for_each(|k| row.change(k, 1, &mut sorter));
-        assert!(matches!(row, RareRow::All(_)));
+        assert_eq!(ExpandedRow::default().expand(&row, 512), &plain[..]);
+        (0..512).for_each(|k| row.add(k, 1, &mut sorter));
+        assert!(matches!(row, RareRow::Dense(_)));
     }
 
     #[test]
-    fn draws_are_in_proportion() {
+    fn samples_are_in_proportion() {
         // Two topics with factors, and padding.
         let mut factors = [Lanes::ZERO];
         (factors[0].0[0], factors[0].0[1]) = (1.0, 3.0);
-        let scales = Scales::new(&factors, 1.0);
-        let (mut row, mut weights) = (RareRow::default(), Weights::default());
+        let rare_mass = RarePriorMass::new(&factors, 1.0);
+        let (mut row, mut weights) = (RareRow::default(), TopicWeights::default());
         let mut samples = [0; 4];
-        let weight = scales.weigh(&row, &mut weights);
-        scales.draw(&weights, weight, 0.5, &mut samples);
+        let weight = rare_mass.prior_mass(&row, &mut weights);
+        rare_mass.sample(&weights, weight, 0.5, &mut samples);
         assert_eq!((weight, samples), (4.0, [0, 1, 1, 1]));
-        scales.draw(&weights, weight, 1.0, &mut samples);
+        rare_mass.sample(&weights, weight, 1.0, &mut samples);
         assert_eq!(samples, [1, 1, 1, 1]);
-        row.change(0, 12, &mut Sorter::new(16));
-        let weight = scales.weigh(&row, &mut weights);
-        scales.draw(&weights, weight, 0.25, &mut samples);
+        row.add(0, 12, &mut TopicEntrySorter::new(16));
+        let weight = rare_mass.prior_mass(&row, &mut weights);
+        rare_mass.sample(&weights, weight, 0.25, &mut samples);
         assert_eq!((weight, samples), (16.0, [1, 0, 0, 0]));
-        scales.draw(&weights, weight, 1.0, &mut samples);
+        rare_mass.sample(&weights, weight, 1.0, &mut samples);
         assert_eq!(samples, [0, 0, 0, 0]);
     }
 
@@ -467,8 +497,8 @@ mod tests {
         assert!(
             is_rare(0, 10) && !is_rare(1, 11) && is_rare(1, 12) && is_rare(40, 500) && !is_rare(41, 2000)
         );
-        assert_eq!(most_bytes(1, 64, 10_000), 4 * 86 + 64 + 24);
-        assert_eq!(most_bytes(40, 64, 512), 2 * 512 + 64 + 24);
-        assert_eq!(most_bytes(u64::MAX, 64, u64::MAX), u64::MAX);
+        assert_eq!(max_bytes(1, 64, 10_000), 4 * 86 + 64 + 24);
+        assert_eq!(max_bytes(40, 64, 512), 2 * 512 + 64 + 24);
+        assert_eq!(max_bytes(u64::MAX, 64, u64::MAX), u64::MAX);
     }
 }

@@ -1,44 +1,50 @@
-//! A document's topics in use, laid out for the kernels, and the message of a word to it: the heart of `tbp`.
+//! The topics that a document uses, laid out for the kernels, and the update of a word's message:
+//! the innermost loops of `tbp`.
 //!
-//! Legend: K topics; for the n topics in use of a document `t[n]` its units, `inverse[n]` = 1/(lambda + W*beta) and
-//! `own[n]` what the word at work has in them; `row[K]` the word's units. For a word at work:
+//! Legend: K topics; for the n topics in use of a document, `t[n]` are its units, `inverse[n]` =
+//! 1/(lambda + W*beta), and `own[n]` the units of the word's current message; `row[K]` are the
+//! word's units in phi. For every word of a batch:
 //! ```text
 //! z = (row - own + beta)*inverse*(t - own)              full = sum (row + beta)*inverse*t
 //! ```
-//! It goes on over_relaxation z, from the old message: `max(0, own + (1 + over_relaxation)*(z - own))` with the sum of z as large as that of own.
-//! The message is that made whole: cut at u, u+1, u+2, … along its running sum, so that it is right on average over u and
-//! adds up exactly.
+//! With over-relaxation c the message moves beyond z, from the old message: `max(0, own + (1 +
+//! c)*(z - own))`, with z scaled to the sum of own. The result is quantized: its running sum is cut
+//! at u, u+1, u+2, …, so that it is right on average over u and adds up exactly.
+//!
+//! Start reading with `weigh_of` (z and its cuts) and [`ActiveTopics::commit_message`] (the new
+//! message). This module knows nothing about files, threads or the schedule.
 
-#![allow(unsafe_code)] // kernels, each with its proof
-#![allow(clippy::inline_always)] // a definition must become part of each instruction set's own function
+#![allow(unsafe_code)] // kernels; each has its proof
+#![allow(clippy::inline_always)] // definitions must be inlined into the function that enables the instructions
 
 use crate::algorithms::tbp::delta::DeltaList;
 use crate::algorithms::tbp::messages::{MAX_DOCUMENT_TOPICS, MessageEntry, UNITS_PER_TOKEN};
-use crate::simd::{Count, Kernel, LANES, Lanes, Places, Vector, kernel, prefetch_address, prefetch_line};
+use crate::simd::{Count, Indices, Kernel, LANES, Lanes, Vector, kernel, prefetch_address, prefetch_line};
 
 /// A word's row of phi, in units.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PhiRow<'a> {
-    /// Of a word with few tokens.
+    /// Row of a word with few tokens.
     Narrow(&'a [u16]),
-    /// Of any other; no number reaches 2^31.
+    /// Row of any other word. No number reaches 2^31.
     Wide(&'a [u32]),
 }
 
 impl PhiRow<'_> {
-    /// Asks for the row to be brought to the cache, ahead of its use.
+    /// Prefetches the row.
     #[inline]
     pub(crate) fn prefetch(self) {
-        /// Longer rows are not read whole, and would push others out.
-        const MOST: usize = 32;
+        /// Largest number of cache lines to prefetch. Longer rows are not read as a whole and would
+        /// displace others.
+        const MAX_ENTRIES: usize = 32;
         const LINE: usize = 64;
         match self {
-            PhiRow::Narrow(row) => row.iter().step_by(LINE / 2).take(MOST).for_each(prefetch_line),
-            PhiRow::Wide(row) => row.iter().step_by(LINE / 4).take(MOST).for_each(prefetch_line),
+            PhiRow::Narrow(row) => row.iter().step_by(LINE / 2).take(MAX_ENTRIES).for_each(prefetch_line),
+            PhiRow::Wide(row) => row.iter().step_by(LINE / 4).take(MAX_ENTRIES).for_each(prefetch_line),
         }
     }
 
-    /// Where it starts, and how many bytes sixteen of its numbers have.
+    /// Returns the address of the row, and the number of bytes of sixteen of its numbers.
     #[inline(always)]
     fn bytes(self) -> (*const u8, usize) {
         match self {
@@ -47,6 +53,7 @@ impl PhiRow<'_> {
         }
     }
 
+    /// Returns the number of topics in the row, padding included.
     #[inline(always)]
     fn len(self) -> usize {
         match self {
@@ -56,32 +63,33 @@ impl PhiRow<'_> {
     }
 }
 
-const MOST_LANES: usize = MAX_DOCUMENT_TOPICS / LANES;
+/// Largest number of columns that a document can use.
+const MAX_COLUMNS: usize = MAX_DOCUMENT_TOPICS / LANES;
 
-/// How many words of a document are at work together: they do not see each other's new messages, and so the processor
-/// need not wait for one to begin the next.
+/// Number of words of a document that are updated together. They do not see each other's new
+/// messages, so the processor does not need to wait for one word before it starts the next.
 pub(crate) const WORDS_PER_BATCH: usize = 4;
 
-/// What belongs to sixteen topics in use, one behind the other: as rows of their own these would lie at the same distance
-/// from a page's start, and push each other out of the cache.
+/// The numbers of sixteen topics in use, next to each other. In separate rows they would have the
+/// same offset from the start of a page and would displace each other from the cache.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy)]
-struct Column {
-    places: Places,
+struct TopicColumn {
+    topics: Indices,
     t: Lanes,
     inverse: Lanes,
     /// alpha * inverse.
     factors: Lanes,
-    /// Units of the message so far of every word at work.
+    /// Units of the current message of every word of the batch.
     own: [[u32; LANES]; WORDS_PER_BATCH],
     pub(super) z: [Lanes; WORDS_PER_BATCH],
-    /// The running sum of z in quanta, without fractions.
+    /// Running sum of z in quanta, truncated to integers.
     steps: [[i32; LANES]; WORDS_PER_BATCH],
 }
 
-impl Column {
-    const ZERO: Column = Column {
-        places: Places([0; LANES]),
+impl TopicColumn {
+    const ZERO: TopicColumn = TopicColumn {
+        topics: Indices([0; LANES]),
         t: Lanes::ZERO,
         inverse: Lanes::ZERO,
         factors: Lanes::ZERO,
@@ -91,37 +99,39 @@ impl Column {
     };
 }
 
-/// See the top. Lanes past the topics in use have inverse 0, and so no weight.
+/// The topics that a document uses. Lanes past them have inverse 0 and therefore weight 0.
 #[derive(Debug, Clone)]
 pub(crate) struct ActiveTopics {
-    /// Every place is below this.
+    /// Upper bound of the topic numbers.
     end: usize,
+    /// Number of topics in use.
     length: usize,
-    columns: Box<[Column; MOST_LANES]>,
-    /// So many topics have a z: others may have come since.
+    columns: Box<[TopicColumn; MAX_COLUMNS]>,
+    /// Number of topics that have a z. Topics may have been added since.
     weighed: usize,
-    /// In which lanes of each column the steps rise, for every word at work.
-    risen: Box<[[u16; MOST_LANES]; WORDS_PER_BATCH]>,
-    /// Which places are in a message.
+    /// Lanes of each column in which the steps rise, for every word of the batch.
+    risen: Box<[[u16; MAX_COLUMNS]; WORDS_PER_BATCH]>,
+    /// Slots that occur in a message.
     used: Box<[bool; MAX_DOCUMENT_TOPICS]>,
-    /// The messages made so far.
+    /// New messages of the document so far.
     messages: Vec<MessageEntry>,
-    /// Where the last of them begins.
+    /// Index of the first entry of the last message.
     last: usize,
 }
 
-/// A word at work.
+/// A word whose message is updated.
 #[derive(Debug)]
 pub(crate) struct WordUpdate<'a> {
     pub(crate) x: u32,
-    /// Its message so far.
+    /// Its current message.
     pub(crate) old: &'a [MessageEntry],
-    /// The cell of phi that its row starts with, and the deltas of such cells.
+    /// First cell of the word's row of phi.
     pub(crate) cell: u32,
+    /// List of deltas to which the cells of the word belong.
     pub(crate) deltas: &'a mut DeltaList,
 }
 
-/// How messages are made.
+/// Parameters of a message update.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UpdateParams {
     pub(crate) beta: f32,
@@ -129,127 +139,129 @@ pub(crate) struct UpdateParams {
     pub(crate) quantum: u16,
     /// Whether quanta can go to topics that the document does not use.
     pub(crate) open: bool,
-    /// How far a message goes over_relaxation z, as a share of the way from the old message to z; above -1.
+    /// How far a message moves beyond z, as a multiple of the distance from the old message to z;
+    /// greater than -1.
     pub(crate) over_relaxation: f32,
 }
 
-/// A message, weighed.
+/// The sums of an updated message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WeighedMessage {
-    /// See the top; with the topics that are not in use.
+    /// Sum of (row + beta)*inverse*t over all topics, including those that are not in use.
     pub(crate) full: f32,
-    /// What is cut: the sum of z and of what lies elsewhere.
+    /// Sum to be quantized: z over the topics in use, and the prior mass of the others.
     pub(crate) total: f32,
 }
 
 impl WeighedMessage {
-    /// Whether there is enough to tell where the word belongs.
-    fn usable(self) -> bool {
-        /// Below this the factor that makes it whole leaves the range of 32-bit floats.
+    /// Returns whether the total is large enough to say where the word belongs.
+    fn is_usable(self) -> bool {
+        /// Below this, the factor that scales to quanta exceeds the range of 32-bit floats.
         const LEAST: f32 = 1e-30;
         self.total > LEAST && self.total.is_finite()
     }
 }
 
 impl ActiveTopics {
-    /// A active for rows of `topics` numbers.
+    /// Creates an empty set of topics for rows of `topics` numbers.
     pub(crate) fn new(topics: u32) -> ActiveTopics {
-        // On the heap from the start: it is large for a stack.
-        let Ok(columns) = vec![Column::ZERO; MOST_LANES].into_boxed_slice().try_into() else {
-            unreachable!("so many were made")
+        // Allocated on the heap from the start: it is too large for the stack.
+        let Ok(columns) = vec![TopicColumn::ZERO; MAX_COLUMNS].into_boxed_slice().try_into() else {
+            unreachable!("the length is MAX_COLUMNS")
         };
         ActiveTopics {
             end: topics as usize,
             length: 0,
             columns,
             weighed: 0,
-            risen: Box::new([[0; MOST_LANES]; WORDS_PER_BATCH]),
+            risen: Box::new([[0; MAX_COLUMNS]; WORDS_PER_BATCH]),
             used: Box::new([false; MAX_DOCUMENT_TOPICS]),
             messages: Vec::new(),
             last: 0,
         }
     }
 
+    /// Returns the number of columns in use.
     #[inline(always)]
     fn lanes(&self) -> usize {
         self.length.div_ceil(LANES)
     }
 
-    /// How many topics are in use.
+    /// Returns the number of topics in use.
     #[inline]
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// No topics in use.
+    /// Removes all topics and messages.
     pub(crate) fn clear(&mut self) {
         let lanes = self.lanes();
-        self.columns[..lanes].fill(Column::ZERO);
+        self.columns[..lanes].fill(TopicColumn::ZERO);
         self.used[..self.length].fill(false);
         self.messages.clear();
         self.length = 0;
     }
 
-    /// One more topic in use, without units yet. Returns its place on the active.
-    /// Frees the memory of messages, which a long document has made large.
+    /// Frees the memory of messages, which a long document has enlarged.
     pub(crate) fn free(&mut self) {
         self.messages = Vec::new();
     }
 
+    /// Adds a topic without units. Returns its slot.
     pub(crate) fn push(&mut self, topic: u32, inverse: f32, factor: f32) -> usize {
-        assert!((topic as usize) < self.end && self.length < MAX_DOCUMENT_TOPICS, "a topic too many");
+        assert!((topic as usize) < self.end && self.length < MAX_DOCUMENT_TOPICS, "too many topics");
         let at = self.length;
         let column = &mut self.columns[at / LANES];
-        column.places.0[at % LANES] = topic;
+        column.topics.0[at % LANES] = topic;
         column.inverse.0[at % LANES] = inverse;
         column.factors.0[at % LANES] = factor;
         self.length += 1;
         at
     }
 
-    /// The topics in use and their units.
+    /// Iterates over the topics in use and their units.
     pub(crate) fn topics(&self) -> impl Iterator<Item = (u32, f32)> {
         let all = self.columns[..self.lanes()]
             .iter()
-            .flat_map(|column| column.places.0.into_iter().zip(column.t.0));
+            .flat_map(|column| column.topics.0.into_iter().zip(column.t.0));
         all.take(self.length)
     }
 
-    /// The topic at a place.
+    /// Returns the topic in a slot.
     #[inline(always)]
-    pub(crate) fn topic(&self, place: usize) -> u32 {
-        self.columns[place / LANES].places.0[place % LANES]
+    pub(crate) fn topic(&self, slot: usize) -> u32 {
+        self.columns[slot / LANES].topics.0[slot % LANES]
     }
 
-    /// The units of the topic at a place.
+    /// Returns the units of the topic in a slot.
     #[inline(always)]
-    pub(crate) fn t(&mut self, place: usize) -> &mut f32 {
-        &mut self.columns[place / LANES].t.0[place % LANES]
+    pub(crate) fn t(&mut self, slot: usize) -> &mut f32 {
+        &mut self.columns[slot / LANES].t.0[slot % LANES]
     }
 
-    /// Which of them are in a message.
+    /// Returns for every slot whether it occurs in a message.
     pub(crate) fn used(&self) -> &[bool] {
         &self.used[..self.length]
     }
 
-    /// The messages made so far, and where the last of them begins.
+    /// Returns the new messages so far, and the index at which the last one starts.
     #[inline(always)]
     pub(crate) fn messages(&self) -> (&[MessageEntry], usize) {
         (&self.messages, self.last)
     }
 
-    /// Adds units at a place to the message that was made last.
-    pub(crate) fn add(&mut self, place: u16, units: u16, x: u32) {
-        *self.t(place as usize) += x as f32 * f32::from(units);
-        self.used[place as usize] = true;
-        match self.messages[self.last..].iter_mut().find(|part| part.place() == place as usize) {
-            Some(part) => *part = MessageEntry::new(place, part.units() + units),
-            None => self.messages.push(MessageEntry::new(place, units)),
+    /// Adds units in a slot to the last message.
+    pub(crate) fn add(&mut self, slot: u16, units: u16, x: u32) {
+        *self.t(slot as usize) += x as f32 * f32::from(units);
+        self.used[slot as usize] = true;
+        match self.messages[self.last..].iter_mut().find(|entry| entry.slot() == slot as usize) {
+            Some(entry) => *entry = MessageEntry::new(slot, entry.units() + units),
+            None => self.messages.push(MessageEntry::new(slot, units)),
         }
     }
 
-    /// Takes `factor` times z of a word at work out of t, not below 0.
-    pub(crate) fn take_out(&mut self, at: usize, factor: f32) {
+    /// Subtracts `factor` times z of a word of the batch from t, not below 0.
+    pub(crate) fn subtract(&mut self, at: usize, factor: f32) {
         for column in &mut self.columns[..self.weighed.div_ceil(LANES)] {
             for (t, z) in column.t.0.iter_mut().zip(column.z[at].0) {
                 let left = *t - z * factor;
@@ -258,18 +270,19 @@ impl ActiveTopics {
         }
     }
 
-    /// Notes an old message as the own of a word at work.
+    /// Sets the current message of word `at` of the batch.
     #[inline(always)]
-    pub(crate) fn note(&mut self, at: usize, old: &[MessageEntry]) {
-        for part in old {
-            let place = part.place();
-            self.columns[place / LANES].own[at][place % LANES] = u32::from(part.units());
+    pub(crate) fn set_own(&mut self, at: usize, old: &[MessageEntry]) {
+        for entry in old {
+            let slot = entry.slot();
+            self.columns[slot / LANES].own[at][slot % LANES] = u32::from(entry.units());
         }
     }
 }
 
-/// Weighs the topics in use for the word at work number `at`, and cuts what comes out along its running sum, from u on.
-/// `taken` is how often its own units are taken out: as often as it occurs, or not at all.
+/// Computes z of word `at` of the batch over the topics in use, and quantizes it along its running
+/// sum, starting at u. `taken` is how often its own units are subtracted: as often as the word
+/// occurs, or not at all.
 ///
 /// # Safety
 /// The processor has V's instructions.
@@ -281,8 +294,9 @@ unsafe fn weigh_of<V: Vector>(
     params: UpdateParams,
     u: f32,
 ) -> WeighedMessage {
-    assert!(row.len() >= active.end && at < WORDS_PER_BATCH, "a topic outside the row");
-    // SAFETY: promised by the caller; and every place is below `end` (see `push`), so inside the row.
+    assert!(row.len() >= active.end && at < WORDS_PER_BATCH, "the row is too short");
+    // SAFETY: promised by the caller. Every topic is below `end` (see `push`), hence inside the
+    // row.
     let (sum, full, own) = unsafe {
         match row {
             PhiRow::Narrow(row) => weigh_cells::<V, u16>(row, active, at, params.beta, taken),
@@ -293,7 +307,7 @@ unsafe fn weigh_of<V: Vector>(
     let mut weighed = WeighedMessage { full: full + weight, total: sum + elsewhere };
     let n = active.lanes();
     let ActiveTopics { columns, risen, .. } = active;
-    if params.over_relaxation != 0.0 && weighed.usable() {
+    if params.over_relaxation != 0.0 && weighed.is_usable() {
         let further = (1.0 + params.over_relaxation) * UNITS_PER_TOKEN as f32 / weighed.total;
         // SAFETY: promised by the caller.
         unsafe {
@@ -308,7 +322,7 @@ unsafe fn weigh_of<V: Vector>(
             weighed.total = sum.sum() + elsewhere * further;
         }
     }
-    let factor = if weighed.usable() {
+    let factor = if weighed.is_usable() {
         f32::from(UNITS_PER_TOKEN as u16 / params.quantum) / weighed.total
     } else {
         0.0
@@ -320,13 +334,13 @@ unsafe fn weigh_of<V: Vector>(
         for (column, risen) in columns[..n].iter_mut().zip(&mut risen[at]) {
             let running = V::load(&column.z[at]).mul(factor).running_sum().add(sum);
             *risen = running.steps(sum, &mut column.steps[at]) as u16;
-            sum = running.last();
+            sum = running.splat_last();
         }
     }
     weighed
 }
 
-/// Sets z; returns the sum of z, full, and the own share of the factors' weight.
+/// Sets z. Returns the sum of z, the sum `full`, and the word's own part of the prior mass.
 #[inline(always)]
 unsafe fn weigh_cells<V: Vector, C: Count>(
     row: &[C],
@@ -337,15 +351,16 @@ unsafe fn weigh_cells<V: Vector, C: Count>(
 ) -> (f32, f32, f32) {
     let n = active.lanes();
     active.weighed = active.length;
-    // SAFETY: see `weigh`.
+    // SAFETY: see `weigh_of`.
     unsafe {
         let (beta, taken, zero) = (V::splat(beta), V::splat(taken), V::zero());
         let (mut s, mut full, mut own_weight) = (V::zero(), V::zero(), V::zero());
         for column in &mut active.columns[..n] {
             let (t, own) = (V::load(&column.t), V::widen_u32(&column.own[at]).mul(taken));
-            let row = C::gather::<V>(row.as_ptr(), &column.places);
+            let row = C::gather::<V>(row.as_ptr(), &column.topics);
             let inverse = V::load(&column.inverse);
-            // A word's own units are part of its row and of t: the differences are exact, and not below 0.
+            // A word's own units are part of its row and of t, so the differences are exact and not
+            // negative.
             let without = row.sub(own).add(beta).mul(inverse).mul(t.sub(own).max(zero));
             s = s.add(without);
             full = row.add(beta).mul(inverse).fma(t, full);
@@ -357,52 +372,55 @@ unsafe fn weigh_cells<V: Vector, C: Count>(
 }
 
 impl ActiveTopics {
-    /// Enters the new message of a word at work as it was cut, in place of the old one, and writes down where they differ.
-    /// Returns how many quanta are left: they belong to topics that are not in use, or were lost in rounding.
+    /// Replaces the old message of word `at` of the batch by the quantized one, and appends the
+    /// differences to the deltas. Returns the number of quanta that are left: they belong to topics
+    /// that are not in use, or were lost in rounding.
     #[inline(always)]
-    pub(crate) fn enter(
+    pub(crate) fn commit_message(
         &mut self,
         at: usize,
         word: &mut WordUpdate<'_>,
         quantum: u16,
         message: WeighedMessage,
     ) -> u16 {
-        const MOST: usize = UNITS_PER_TOKEN as usize;
+        const MAX_ENTRIES: usize = UNITS_PER_TOKEN as usize;
         self.last = self.messages.len();
-        if self.messages.capacity() - self.messages.len() < MOST {
-            // A quarter more at a time, for documents with very many words.
-            self.messages.reserve_exact(MOST.max(self.messages.len() / 4));
+        if self.messages.capacity() - self.messages.len() < MAX_ENTRIES {
+            // Grow by a quarter, for documents with very many words.
+            self.messages.reserve_exact(MAX_ENTRIES.max(self.messages.len() / 4));
         }
         let ActiveTopics { columns, used, messages, risen, weighed, .. } = self;
         let share = word.x as f32;
-        let mut deltas = word.deltas.reserve(word.cell, word.x, word.old.len() + MOST);
-        let parts = &mut messages.spare_capacity_mut()[..MOST];
+        let mut deltas = word.deltas.reserve(word.cell, word.x, word.old.len() + MAX_ENTRIES);
+        let entries = &mut messages.spare_capacity_mut()[..MAX_ENTRIES];
         let (mut done, mut made) = (0i32, 0usize);
         let quanta = UNITS_PER_TOKEN as u16 / quantum;
-        let mut change = |column: &mut Column, lane: usize, more: i32| {
+        let mut change = |column: &mut TopicColumn, lane: usize, more: i32| {
             let t = column.t.0[lane] + share * more as f32;
             column.t.0[lane] = if t > 0.0 { t } else { 0.0 };
-            deltas.push(column.places.0[lane], more);
+            deltas.push(column.topics.0[lane], more);
         };
-        let n = if message.usable() { weighed.div_ceil(LANES) } else { 0 };
+        let n = if message.is_usable() { weighed.div_ceil(LANES) } else { 0 };
         for (four, risen) in risen[at][..n].chunks(4).enumerate() {
-            // Sixty-four lanes at a time: their number is the only thing here that the processor must guess.
+            // Sixty-four lanes at a time: the number of rises is the only thing here that the
+            // processor must predict.
             let mut lanes = risen.iter().rev().fold(0u64, |all, &risen| all << LANES | u64::from(risen));
-            // Sums of other orders differ in the last bit: past the last topic one may seem to rise.
+            // Sums in other orders differ in the last bit, so a sum may seem to rise past the last
+            // topic.
             let last = *weighed - four * 64;
             if last < 64 {
                 lanes &= (1 << last) - 1;
             }
             while lanes != 0 {
-                let place = (four * 64 + lanes.trailing_zeros() as usize) % MAX_DOCUMENT_TOPICS;
+                let slot = (four * 64 + lanes.trailing_zeros() as usize) % MAX_DOCUMENT_TOPICS;
                 lanes &= lanes - 1;
-                let (column, lane) = (&mut columns[place / LANES], place % LANES);
+                let (column, lane) = (&mut columns[slot / LANES], slot % LANES);
                 let to = column.steps[at][lane].min(i32::from(quanta));
                 if to > done {
                     let units = (to - done) * i32::from(quantum);
-                    used[place] = true;
-                    // There are never more parts than units.
-                    parts[made % MOST].write(MessageEntry::new(place as u16, units as u16));
+                    used[slot] = true;
+                    // A message never has more entries than units.
+                    entries[made % MAX_ENTRIES].write(MessageEntry::new(slot as u16, units as u16));
                     let old = std::mem::take(&mut column.own[at][lane]).cast_signed();
                     change(column, lane, units - old);
                     made += 1;
@@ -410,27 +428,29 @@ impl ActiveTopics {
                 }
             }
         }
-        for part in word.old {
-            let (column, lane) = (&mut columns[part.place() / LANES], part.place() % LANES);
+        for entry in word.old {
+            let (column, lane) = (&mut columns[entry.slot() / LANES], entry.slot() % LANES);
             let gone = std::mem::take(&mut column.own[at][lane]).cast_signed();
             change(column, lane, -gone);
         }
         let (length, filled) = (messages.len() + made, deltas.filled);
-        // SAFETY: so many were written above, behind those there were, and room was made for them.
+        // SAFETY: this many entries were written above, after the existing ones, within the
+        // capacity that was reserved.
         unsafe {
             messages.set_len(length);
-            word.deltas.take(filled);
+            word.deltas.commit(filled);
         }
         quanta - done as u16
     }
 }
 
-/// `weights[K]` = (row + beta) * `factors[K]`. Returns the sum of every [`Lanes`] in `sums`, and theirs.
+/// Sets `weights[K]` = (row + beta) * `factors[K]`. Appends the sum of every [`Lanes`] to `sums`
+/// and returns their total.
 ///
 /// # Safety
 /// The processor has V's instructions.
 #[inline(always)]
-unsafe fn weights_of<V: Vector>(
+unsafe fn prior_weights_of<V: Vector>(
     row: PhiRow<'_>,
     factors: &[Lanes],
     beta: f32,
@@ -440,14 +460,14 @@ unsafe fn weights_of<V: Vector>(
     // SAFETY: promised by the caller.
     unsafe {
         match row {
-            PhiRow::Narrow(row) => weights_cells::<V, u16>(row, factors, beta, weights, sums),
-            PhiRow::Wide(row) => weights_cells::<V, u32>(row, factors, beta, weights, sums),
+            PhiRow::Narrow(row) => prior_weights_cells::<V, u16>(row, factors, beta, weights, sums),
+            PhiRow::Wide(row) => prior_weights_cells::<V, u32>(row, factors, beta, weights, sums),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn weights_cells<V: Vector, C: Count>(
+unsafe fn prior_weights_cells<V: Vector, C: Count>(
     row: &[C],
     factors: &[Lanes],
     beta: f32,
@@ -457,7 +477,7 @@ unsafe fn weights_cells<V: Vector, C: Count>(
     sums.clear();
     let (chunks, _) = row.as_chunks::<LANES>();
     let mut total = 0f32;
-    // SAFETY: see `weights`.
+    // SAFETY: see `prior_weights_of`.
     unsafe {
         let beta = V::splat(beta);
         for ((chunk, factor), weight) in chunks.iter().zip(factors).zip(weights) {
@@ -471,8 +491,8 @@ unsafe fn weights_cells<V: Vector, C: Count>(
     total
 }
 
-/// Sixteen topics of a document that goes through all of them, phi held fixed. What belongs together lies together: see
-/// [`Column`].
+/// Sixteen topics of a document that is updated over all topics, with phi held fixed. The numbers
+/// are next to each other for the reason given for [`TopicColumn`].
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AllTopicsColumn {
@@ -480,9 +500,9 @@ pub(crate) struct AllTopicsColumn {
     pub(crate) t: Lanes,
     /// 1 / (lambda + W*beta).
     pub(crate) inverse: Lanes,
-    /// The new theta, as far as it has come.
+    /// The new theta so far.
     pub(crate) sums: Lanes,
-    /// p, then the message, of every word at work.
+    /// p, then the message, of every word of the batch.
     pub(super) z: [Lanes; WORDS_PER_BATCH],
 }
 
@@ -495,36 +515,39 @@ impl AllTopicsColumn {
     };
 }
 
-/// Adds the messages of [`WORDS_PER_BATCH`] words (x units each; 0 where there are fewer) over all topics to `sums[K]`, half of each
-/// word's own share in theta taken out:
+/// Adds the messages of [`WORDS_PER_BATCH`] words over all topics to `sums[K]`, with half of each
+/// word's own share in theta excluded. Each word has x units, 0 if there are fewer words:
 /// ```text
-/// p = (row + beta)*inverse     z = p*t     s = sum z     f = max(1 - x/2/s * p, 1/50)     sums += x * z*f / sum(z*f)
+/// p = (row + beta)*inverse     z = p*t     s = sum z
+/// f = max(1 - x/2/s * p, 1/50)     sums += x * z*f / sum(z*f)
 /// ```
-/// Returns s of every word. `ahead` are the rows that come next: they are asked for line by line, among the work.
+/// Returns s of every word. `ahead` are the rows of the next batch, which are prefetched line by
+/// line during the work.
 ///
 /// # Safety
 /// The processor has V's instructions.
 #[inline(always)]
-unsafe fn whole_of<V: Vector>(
+unsafe fn all_topics_of<V: Vector>(
     columns: &mut [AllTopicsColumn],
     words: &[(PhiRow<'_>, f32); WORDS_PER_BATCH],
     ahead: &[PhiRow<'_>; WORDS_PER_BATCH],
     beta: f32,
 ) -> [f32; WORDS_PER_BATCH] {
     for (row, _) in words {
-        assert!(row.len() >= columns.len() * LANES, "a topic outside the row");
+        assert!(row.len() >= columns.len() * LANES, "the row is too short");
     }
     let mut all = [0f32; WORDS_PER_BATCH];
-    // SAFETY: promised by the caller; and every column has its sixteen numbers in each row.
+    // SAFETY: promised by the caller. Every row has sixteen numbers for each column, as asserted
+    // above.
     unsafe {
         let narrow = words.iter().all(|(row, _)| matches!(row, PhiRow::Narrow(_)));
-        // Half of the rows that come next are asked for here and half below: all at once are more than the processor can have
-        // under way.
+        // Half of the next rows are prefetched here and half below: all at once would be more than
+        // the processor can have in flight.
         let [a, b, c, d] = ahead.map(PhiRow::bytes);
         let s = if narrow {
-            whole_weights::<V, true>(columns, words, [a, b], beta)
+            all_topics_weights::<V, true>(columns, words, [a, b], beta)
         } else {
-            whole_weights::<V, false>(columns, words, [a, b], beta)
+            all_topics_weights::<V, false>(columns, words, [a, b], beta)
         };
         for (all, s) in all.iter_mut().zip(s) {
             *all = s.sum();
@@ -562,12 +585,14 @@ unsafe fn whole_of<V: Vector>(
     all
 }
 
-/// Sets p of the words at work; returns their sums of p*t. `NARROW`: all rows are, which is faster to know before.
+/// Sets p of the words of the batch. Returns their sums of p*t. `NARROW` says that all rows are
+/// narrow, which is faster if known in advance.
 ///
 /// # Safety
-/// As of [`whole_of`]; every column has its sixteen numbers in each row, and what `NARROW` says is so.
+/// The processor has V's instructions, every row has sixteen numbers for each column, and `NARROW`
+/// is true only if all rows are narrow.
 #[inline(always)]
-unsafe fn whole_weights<V: Vector, const NARROW: bool>(
+unsafe fn all_topics_weights<V: Vector, const NARROW: bool>(
     columns: &mut [AllTopicsColumn],
     words: &[(PhiRow<'_>, f32); WORDS_PER_BATCH],
     ahead: [(*const u8, usize); 2],
@@ -598,7 +623,7 @@ unsafe fn whole_weights<V: Vector, const NARROW: bool>(
     }
 }
 
-/// Multiply-adds and nothing else.
+/// Executes multiply-adds and nothing else.
 ///
 /// # Safety
 /// The processor has V's instructions.
@@ -621,24 +646,28 @@ unsafe fn multiply_adds_of<V: Vector>(factors: &[Lanes], repeat: u32) -> f32 {
 /// The kernels of `tbp`.
 impl Kernel {
     kernel! {
-        /// Weighs a word's message to the document on the active, and cuts it into whole quanta, from u on.
+        /// Computes the message of word `at` of the batch over the topics in use, and quantizes it,
+        /// starting at u. `word` is its row of phi, its prior mass, and how often its own units are
+        /// subtracted.
         pub(crate) fn weigh(active: &mut ActiveTopics, at: usize, word: (PhiRow<'_>, f32, f32), params: UpdateParams, u: f32) -> WeighedMessage = weigh_of
     }
 
     kernel! {
-        /// The messages of some words over all topics, added to the new theta; `ahead` are the next rows. Returns what each word
-        /// weighs.
-        pub(crate) fn whole(columns: &mut [AllTopicsColumn], words: &[(PhiRow<'_>, f32); WORDS_PER_BATCH], ahead: &[PhiRow<'_>; WORDS_PER_BATCH], beta: f32) -> [f32; WORDS_PER_BATCH] = whole_of
+        /// Adds the messages of a batch of words over all topics to the new theta. `ahead` are the
+        /// rows of the next batch. Returns the sum s of every word.
+        pub(crate) fn all_topics(columns: &mut [AllTopicsColumn], words: &[(PhiRow<'_>, f32); WORDS_PER_BATCH], ahead: &[PhiRow<'_>; WORDS_PER_BATCH], beta: f32) -> [f32; WORDS_PER_BATCH] = all_topics_of
     }
 
     kernel! {
-        /// Multiply-adds and nothing else, to know how fast they can be: 8 sums, each `repeat` times.
+        /// Executes multiply-adds and nothing else, to measure their speed: 8 sums, `repeat` times
+        /// each.
         #[cfg(test)]
         pub(super) fn multiply_adds(factors: &[Lanes], repeat: u32) -> f32 = multiply_adds_of
     }
 
     kernel! {
-        /// `weights[K]` = (row + beta) * `factors[K]`; the sum of every 16 of them, and of all.
-        pub(crate) fn weights(row: PhiRow<'_>, factors: &[Lanes], beta: f32, weights: &mut [Lanes], sums: &mut Vec<f32>) -> f32 = weights_of
+        /// Sets `weights[K]` = (row + beta) * `factors[K]`. Returns the sum of every 16 of them in
+        /// `sums`, and their total.
+        pub(crate) fn prior_weights(row: PhiRow<'_>, factors: &[Lanes], beta: f32, weights: &mut [Lanes], sums: &mut Vec<f32>) -> f32 = prior_weights_of
     }
 }

@@ -1,8 +1,10 @@
-//! Deltas of a worker: what the documents of a step change in phi, by groups of words, and in lambda.
+//! Deltas of a worker: what the documents of a step change in phi, by groups of words, and in
+//! lambda.
 //!
-//! How many deltas a step has depends on how far messages move, and the worst case is ten times the usual one. So a worker has
-//! a limit: lists that exceed it are moved to a file without a name, and are read back block by block when deltas are applied.
-//! Deltas are whole numbers, so the order in which they are added does not show in the result.
+//! The number of deltas of a step depends on how far messages move, and the worst case is ten times
+//! the usual one. A worker therefore has a limit: lists that exceed it are moved to an unnamed
+//! temporary file and are read back block by block when deltas are applied. Deltas are integers, so
+//! the order in which they are added does not affect the result.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -15,36 +17,36 @@ use crate::error::{Error, Result};
 use crate::files::{read_at, write_at};
 use crate::numbers;
 
-/// The memory of the lists is looked at after so many words.
+/// Number of words after which the memory of the lists is checked.
 const WORDS_PER_CHECK: usize = 1024;
-/// Numbers of a block in a file.
+/// Largest number of 32-bit numbers in a block of the file.
 const BLOCK_NUMBERS: usize = 1 << 14;
 
-/// How much memory the deltas of a step may take, and where the others go.
+/// How much memory the deltas of a step may take, and where the excess is stored.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeltaStorage {
-    /// Bytes of the lists of all workers. No limit where there is none.
+    /// Bytes for the lists of all workers; `None` is no limit.
     pub(crate) memory: Option<u64>,
-    /// Where files can be created. Without it everything stays in memory.
+    /// Folder in which files can be created. Without it, everything stays in memory.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// What documents change: phi, by groups of words, and lambda.
+/// Changes that documents make: to phi, by groups of words, and to lambda.
 #[derive(Debug)]
 pub(super) struct Deltas {
     pub(super) phi: Vec<DeltaList>,
     pub(super) lambda: Vec<i64>,
-    /// Bytes of memory for the lists.
+    /// Limit in bytes on the memory of the lists.
     limit: u64,
-    /// Words since the memory of the lists was last looked at.
+    /// Number of words since the memory of the lists was last checked.
     unchecked: usize,
-    spill: Option<Spill>,
+    spill: Option<DeltaSpill>,
 }
 
 impl Deltas {
-    /// No deltas, for so many lists and topics, of one of several workers.
+    /// Creates empty lists for one of `workers` workers.
     pub(super) fn new(lists: usize, topics: usize, storage: &DeltaStorage, workers: usize) -> Deltas {
-        let spill = storage.folder.clone().filter(|_| storage.memory.is_some()).map(Spill::new);
+        let spill = storage.folder.clone().filter(|_| storage.memory.is_some()).map(DeltaSpill::new);
         let limit = match (&spill, storage.memory) {
             (Some(_), Some(memory)) => memory / workers.max(1) as u64,
             _ => u64::MAX,
@@ -52,9 +54,10 @@ impl Deltas {
         Deltas { phi: vec![DeltaList::default(); lists], lambda: vec![0; topics], limit, unchecked: 0, spill }
     }
 
-    /// Counts words whose deltas are in the lists; moves these to a file when they take too much memory.
+    /// Counts words whose deltas have been appended to the lists. Moves the lists to a file if they
+    /// take too much memory.
     #[inline]
-    pub(super) fn note(&mut self, words: usize) -> Result<()> {
+    pub(super) fn record_words(&mut self, words: usize) -> Result<()> {
         self.unchecked += words;
         if self.unchecked < WORDS_PER_CHECK {
             return Ok(());
@@ -62,6 +65,7 @@ impl Deltas {
         self.check()
     }
 
+    /// Moves the lists to a file if they exceed the limit.
     #[cold]
     fn check(&mut self) -> Result<()> {
         self.unchecked = 0;
@@ -75,7 +79,7 @@ impl Deltas {
         Ok(())
     }
 
-    /// Bytes of the lists.
+    /// Returns the bytes of the lists.
     fn bytes(&self) -> u64 {
         self.phi.iter().map(DeltaList::bytes).sum()
     }
@@ -84,37 +88,39 @@ impl Deltas {
         self.phi.fill(DeltaList::default());
     }
 
-    /// Forgets what has been applied; the memory of the lists is kept where it is within the limit.
+    /// Clears deltas that have been applied. The memory of the lists is kept if it is within the
+    /// limit.
     pub(super) fn clear(&mut self) -> Result<()> {
         if self.limit < u64::MAX && self.bytes() > self.limit {
             self.free();
         }
         self.phi.iter_mut().for_each(DeltaList::clear);
         self.lambda.fill(0);
-        self.spill.as_mut().map_or(Ok(()), Spill::clear)
+        self.spill.as_mut().map_or(Ok(()), DeltaSpill::clear)
     }
 
-    /// Adds what a document has in its topics to lambda, or subtracts it. `summed`: the active topics have exactly the sum.
+    /// Adds the units of a document's messages to lambda per topic, multiplied by `sign`. `summed`
+    /// says that the active topics contain exactly these sums.
     pub(super) fn lambda(
         &mut self,
         active: &ActiveTopics,
         document: Document<'_>,
-        (sizes, parts): (&[u8], &[MessageEntry]),
+        (sizes, entries): (&[u8], &[MessageEntry]),
         summed: bool,
         sign: i64,
     ) {
-        // Up to here 32-bit floats count exactly.
+        // 32-bit floats are exact up to 2^24.
         if summed && document.tokens() < (1 << 24) / u64::from(UNITS_PER_TOKEN) {
             for (k, units) in active.topics() {
                 self.lambda[k as usize] += sign * units as i64;
             }
             return;
         }
-        let kept = DocumentMessages { topics: &[], sizes, parts };
-        for (message, &x) in kept.iter().zip(document.counts) {
-            for part in message {
-                let units = i64::from(x) * i64::from(part.units());
-                self.lambda[active.topic(part.place()) as usize] += sign * units;
+        let messages = DocumentMessages { topics: &[], sizes, entries };
+        for (message, &x) in messages.iter().zip(document.counts) {
+            for entry in message {
+                let units = i64::from(x) * i64::from(entry.units());
+                self.lambda[active.topic(entry.slot()) as usize] += sign * units;
             }
         }
     }
@@ -142,34 +148,35 @@ impl DeltaSource for AllDeltas<'_> {
     }
 }
 
-/// A block of a list in the file.
+/// Location of a block in the file.
 #[derive(Debug, Clone, Copy)]
 struct BlockLocation {
     offset: u64,
     bytes: usize,
 }
 
-/// Lists that were moved to a file. The file has no name that others see, and goes with the process.
+/// Lists that were moved to a file. The file is unnamed, and the system deletes it when the process
+/// ends.
 #[derive(Debug)]
-struct Spill {
+struct DeltaSpill {
     folder: PathBuf,
     file: Option<File>,
     end: u64,
-    /// The blocks of every list.
+    /// Blocks of every list.
     blocks: Vec<Vec<BlockLocation>>,
 }
 
-impl Spill {
-    fn new(folder: PathBuf) -> Spill {
-        Spill { folder, file: None, end: 0, blocks: Vec::new() }
+impl DeltaSpill {
+    fn new(folder: PathBuf) -> DeltaSpill {
+        DeltaSpill { folder, file: None, end: 0, blocks: Vec::new() }
     }
 
-    /// What the file is called in errors.
+    /// Returns the path of the file as it appears in errors.
     fn path(&self) -> PathBuf {
         self.folder.join("deltas")
     }
 
-    /// Appends all lists.
+    /// Appends all lists to the file.
     fn write(&mut self, lists: &[DeltaList]) -> Result<()> {
         let path = self.path();
         let file = match &mut self.file {
@@ -193,13 +200,14 @@ impl Spill {
         Ok(())
     }
 
+    /// Reads a block into `bytes`.
     fn read(&self, at: BlockLocation, bytes: &mut Vec<u8>) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         bytes.resize(at.bytes, 0);
         read_at(file, bytes, at.offset).map_err(Error::io("read", &self.path()))
     }
 
-    /// Forgets all blocks and frees their place on the disk.
+    /// Forgets all blocks and frees their disk space.
     fn clear(&mut self) -> Result<()> {
         if self.end == 0 {
             return Ok(());
@@ -216,7 +224,8 @@ mod tests {
     use super::*;
     use crate::algorithms::tbp::delta::Delta;
 
-    /// Lists over the limit come back from the file, block by block, and are gone after they were applied.
+    /// Lists above the limit are read back from the file, block by block, and are gone after they
+    /// were applied.
     #[test]
     fn lists_over_the_limit_are_in_a_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -228,7 +237,7 @@ mod tests {
             let delta = Delta { cell: i, units: if i % 5 == 0 { 1000 } else { -3 } };
             deltas.phi[list].push(delta);
             expected[list].push((delta.cell, delta.units));
-            deltas.note(if i % 1000 == 0 { WORDS_PER_CHECK } else { 0 }).unwrap();
+            deltas.record_words(if i % 1000 == 0 { WORDS_PER_CHECK } else { 0 }).unwrap();
         }
         assert!(deltas.spill.as_ref().is_some_and(|spill| spill.end > 400_000));
         let mut all = AllDeltas(vec![&mut deltas]);

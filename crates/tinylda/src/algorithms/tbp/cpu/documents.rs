@@ -1,29 +1,36 @@
-//! The update of a document's messages by `tbp`; `algorithms/tbp/mod.rs` has the formulas of the whole.
+//! The update of a document's messages by `tbp`. The header of `algorithms/tbp/mod.rs` explains the
+//! terms.
 //!
-//! theta follows at once, phi at the end of the step. A topic that a document does not use has theta = 0, and so a part of z
-//! that does not depend on the document: `alpha*(phi[w,k]+beta)/(lambda[k]+W*beta)`. The sum of these parts, the *prior mass*,
-//! is known for every word; where a quantum falls there, one of the word's *topic samples* says to which topic. So every topic
-//! can come back to every document, and a message costs (topics in use), whatever K is.
+//! theta changes with every batch of words, phi at the end of the step. A topic that the document
+//! does not use has theta = 0, so its z does not depend on the document:
+//! `alpha*(phi[w,k]+beta)/(lambda[k]+W*beta)`. The sum of these terms, the *prior mass*, is known
+//! for every word. Quanta that fall there go to the word's *topic samples*. Every topic can thus
+//! enter every document, and an update costs (topics in use), whatever K is.
 //!
-//! Over-relaxation: a message goes c times as far again as it is from the old one to z.
+//! Over-relaxation: a message moves c times the distance from the old message to z beyond z.
 //! ```text
-//! mu[k] = max(0, mu_old[k] + (1 + c)*(z[k]/sum z - mu_old[k])), made to add up          c = 3/2, then 5/2 and 0 in turn
+//! mu[k] = max(0, mu_old[k] + (1 + c)*(z[k]/sum z - mu_old[k])), rescaled to add up
+//! c = 3/2 while topics form, then 5/2 and 0 in turn
 //! ```
-//! At a fixed point this changes nothing, and elsewhere it gets there sooner. Plain passes come in between.
+//! Fixed points do not change, and convergence elsewhere is faster. Plain passes (c = 0) come in
+//! between.
 //!
-//! A *quantum* is a few units while topics are searched for: little is stored then, and the noise leads out of poor topics. It
-//! is one unit, without topic samples, in the final refinement.
+//! A *quantum* is a few units while topics are searched for: less is stored, and the noise leads
+//! out of poor topics. It is one unit, without topic samples, in the final refinement.
 //!
-//! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]` counts, all in units here, and
-//! so alpha and beta; t = theta of the topics in use.
+//! Start reading with [`UpdateContext::update`]. This module does not know how phi is stored
+//! (`counts`) nor how the loops over topics are vectorized (`active_topics`).
+//!
+//! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]`
+//! counts, all in units here, and therefore alpha and beta as well; t = theta of the topics in use.
 
 use super::active_topics::{
     ActiveTopics, AllTopicsColumn, UpdateParams, WORDS_PER_BATCH, WeighedMessage, WordUpdate,
 };
 use super::deltas::Deltas;
-use crate::algorithms::Failed;
+use crate::algorithms::DocumentFailure;
 use crate::algorithms::dense::document::NotANumber;
-use crate::algorithms::tbp::counts::{Counts, RowBuffer};
+use crate::algorithms::tbp::counts::{PhiCounts, RowBuffer};
 use crate::algorithms::tbp::delta::Delta;
 use crate::algorithms::tbp::messages::{DocumentMessages, MessageEntry, Messages, UNITS_PER_TOKEN};
 use crate::algorithms::tbp::seed_words::SeedWord;
@@ -32,66 +39,74 @@ use crate::random::Random;
 use crate::simd::{Kernel, Lanes, flat, flat_mut};
 use crate::topics::stride;
 
-/// Units of a quantum when topics settle.
+/// Units of a quantum in the final refinement.
 pub(super) const QUANTUM_FINE: u16 = 1;
 
-/// Units of a quantum while topics are sought,
+/// Units of a quantum while topics are searched for.
 pub(super) const QUANTUM_COARSE: u16 = 2;
-/// and in the first messages of a document: they are kept in less room, and soon renewed.
+/// Units of a quantum in the first messages of a document. They take less memory, and are soon
+/// updated.
 pub(super) const QUANTUM_FIRST: u16 = 8;
 
-/// A word that is more than one part in so many of its document leads theta itself, and would swing with it for ever:
-const MUCH: u64 = 4;
-/// it goes half the way.
-const SHORT: f32 = -0.5;
+/// A word with more than one part in this many of its document's tokens is dominant: it determines
+/// theta itself, would oscillate with it forever, and is therefore damped by [`DAMPING`].
+const DOMINANT_DIVISOR: u64 = 4;
+/// Over-relaxation of a dominant word: it moves half the distance.
+const DAMPING: f32 = -0.5;
 
-/// How often a new document is gone through with all topics before its words share them out,
-pub(super) const ROUNDS: usize = 4;
-/// and how often where it is new at every visit.
+/// Number of passes over a new document with all topics before its words choose theirs.
+pub(super) const INITIAL_ROUNDS: usize = 4;
+/// Number of passes over a document with all topics in stateless training, where it is new at every
+/// visit.
 pub(super) const ROUNDS_STATELESS: usize = 8;
 
-/// Units that a topic has in a new document to be in use: two tokens,
-pub(super) const FIRST_UNITS: f32 = 2.0 * UNITS_PER_TOKEN as f32;
-/// or this share of a short document. Others come back by samples.
+/// Units that a topic must have in a new document to be in use: two tokens.
+pub(super) const MIN_FIRST_UNITS: f32 = 2.0 * UNITS_PER_TOKEN as f32;
+/// Share of a short document that is sufficient for a topic to be in use. Other topics come back by
+/// samples.
 const FIRST_SHARE: f32 = 1.0 / 32.0;
 
-/// What is the same for a whole block.
+/// Parameters of an update that are the same for all documents of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UpdateContext<'a> {
     pub(super) kernel: Kernel,
-    pub(super) counts: &'a Counts,
-    /// 1 / (lambda + W*beta).
+    pub(super) counts: &'a PhiCounts,
+    /// 1 / (lambda + W*beta), per topic.
     pub(super) inverse: &'a [Lanes],
-    /// alpha * inverse.
+    /// alpha * inverse, per topic.
     pub(super) factors: &'a [Lanes],
-    /// In tokens.
+    /// alpha per topic, in tokens.
     pub(super) alpha: &'a [Lanes],
+    /// Sum of alpha over topics, in tokens.
     pub(super) alpha_sum: f64,
     pub(super) params: UpdateParams,
-    /// Words that belong to a topic, in their order.
+    /// Seed words, in the order of the words.
     pub(super) seeds: &'a [SeedWord],
-    /// Whether a message is taken out before it is renewed.
+    /// Whether a message is subtracted before it is updated.
     pub(super) exclude: bool,
-    /// The most topics of a document.
-    pub(super) most: usize,
-    /// How often a new document is gone through with all topics before its words share them out,
+    /// Largest number of topics of a document.
+    pub(super) max_topics: usize,
+    /// Number of passes over a new document with all topics before its words choose theirs.
     pub(super) rounds: usize,
-    /// the units of it that a topic must have for that, or [`FIRST_SHARE`] of them,
-    pub(super) least: f32,
-    /// and the units of a quantum of its first messages.
+    /// Units that a topic must have in a new document to be in use, unless [`FIRST_SHARE`] of the
+    /// document is less.
+    pub(super) min_units: f32,
+    /// Units of a quantum in the first messages of a document.
     pub(super) first_quantum: u16,
 }
 
-/// The log of a product of many numbers: a logarithm per non-zero would take a tenth of the time.
+/// The logarithm of a product of many numbers. One logarithm per non-zero would take a tenth of the
+/// time.
 #[derive(Debug, Clone, Copy)]
-struct Logarithm {
+struct LogProduct {
     sum: f64,
     product: f64,
 }
 
-impl Logarithm {
-    const ZERO: Logarithm = Logarithm { sum: 0.0, product: 1.0 };
+impl LogProduct {
+    const ZERO: LogProduct = LogProduct { sum: 0.0, product: 1.0 };
 
+    /// Multiplies the product by `s` to the power of `count`.
     #[inline]
     fn times(&mut self, s: f32, count: u32) {
         let s = f64::from(s);
@@ -106,34 +121,37 @@ impl Logarithm {
         }
     }
 
+    /// Returns the logarithm of the product.
     fn value(self) -> f64 {
         self.sum + libm::log(self.product)
     }
 }
 
-/// The units of x tokens; `Counts` has made sure that they are few enough.
+/// Returns the units of x tokens. `PhiCounts` limits the tokens of a word so that this fits.
 fn units_of(x: u32, units: u16) -> i32 {
     (x * u32::from(units)).cast_signed()
 }
 
-/// No place on the active.
-const NONE: u16 = u16::MAX;
+/// Marks a topic that has no slot.
+const NO_SLOT: u16 = u16::MAX;
 
-/// What a thread needs to go through documents.
+/// Buffers with which a thread updates documents.
 #[derive(Debug)]
 pub(super) struct DocumentScratch {
     active: ActiveTopics,
-    /// Where each topic is on the active.
-    place_of: Vec<u16>,
-    /// Where places go when the unused ones are left out.
+    /// Slot of each topic, or [`NO_SLOT`].
+    slot_of: Vec<u16>,
+    /// New slots of the active topics after unused ones are removed.
     moved: Vec<u16>,
-    /// Parts of each new message.
+    /// Number of entries of each new message.
     sizes: Vec<u8>,
-    /// A new document's theta, with all topics; what it is computed with, and the topics chosen from it.
+    /// theta of a new document, over all topics.
     theta: Vec<Lanes>,
-    whole: Vec<AllTopicsColumn>,
+    /// Columns of all topics, from which theta of a new document is computed.
+    all_topics: Vec<AllTopicsColumn>,
+    /// Topics of a new document that are chosen from theta.
     chosen: Vec<u32>,
-    /// Rows of the words at work that come from a file.
+    /// Rows of the words in the current batch that come from a file.
     rows: [RowBuffer; WORDS_PER_BATCH],
 }
 
@@ -141,65 +159,66 @@ impl DocumentScratch {
     pub(super) fn new(topics: u32) -> DocumentScratch {
         DocumentScratch {
             active: ActiveTopics::new(topics),
-            place_of: vec![NONE; topics as usize],
+            slot_of: vec![NO_SLOT; topics as usize],
             moved: Vec::new(),
             sizes: Vec::new(),
             theta: vec![Lanes::ZERO; stride(topics)],
-            whole: vec![AllTopicsColumn::ZERO; stride(topics)],
+            all_topics: vec![AllTopicsColumn::ZERO; stride(topics)],
             chosen: Vec::new(),
             rows: Default::default(),
         }
     }
 
-    /// Frees what a document with very many words has made large.
+    /// Frees buffers that a document with very many words has enlarged.
     pub(super) fn free(&mut self) {
         self.active.free();
         self.sizes = Vec::new();
     }
 
-    /// Lays a document out: its topics, and what its messages have in them.
-    fn lay_out(&mut self, work: UpdateContext<'_>, document: Document<'_>, kept: DocumentMessages<'_>) {
-        for &k in kept.topics {
-            self.lay(work, u32::from(k));
+    /// Loads a document: its topics, and the units of its messages in them.
+    fn load(&mut self, context: UpdateContext<'_>, document: Document<'_>, messages: DocumentMessages<'_>) {
+        for &k in messages.topics {
+            self.add_topic(context, u32::from(k));
         }
-        for (message, &x) in kept.iter().zip(document.counts) {
-            for part in message {
-                *self.active.t(part.place()) += x as f32 * f32::from(part.units());
+        for (message, &x) in messages.iter().zip(document.counts) {
+            for entry in message {
+                *self.active.t(entry.slot()) += x as f32 * f32::from(entry.units());
             }
         }
     }
 
-    /// One more topic on the active.
-    fn lay(&mut self, work: UpdateContext<'_>, topic: u32) -> u16 {
+    /// Adds a topic to the active ones. Returns its slot.
+    fn add_topic(&mut self, context: UpdateContext<'_>, topic: u32) -> u16 {
         let k = topic as usize;
-        let place = self.active.push(topic, flat(work.inverse)[k], flat(work.factors)[k]) as u16;
-        self.place_of[k] = place;
-        place
+        let slot = self.active.push(topic, flat(context.inverse)[k], flat(context.factors)[k]) as u16;
+        self.slot_of[k] = slot;
+        slot
     }
 
-    /// The place of a topic on the active, where there is one or room for it.
-    fn place(&mut self, work: UpdateContext<'_>, topic: u32) -> u16 {
-        let place = self.place_of[topic as usize];
-        if place != NONE {
-            return place;
+    /// Returns the slot of a topic; adds the topic if there is none and the limit permits it.
+    fn slot(&mut self, context: UpdateContext<'_>, topic: u32) -> u16 {
+        let slot = self.slot_of[topic as usize];
+        if slot != NO_SLOT {
+            return slot;
         }
-        if self.active.length() >= work.most {
+        if self.active.length() >= context.max_topics {
             // The topics that came first are as good as any.
             return (topic as usize % self.active.length()) as u16;
         }
-        self.lay(work, topic)
+        self.add_topic(context, topic)
     }
 
-    /// Clears the active.
+    /// Removes all active topics.
     fn clear(&mut self) {
         for (k, _) in self.active.topics() {
-            self.place_of[k as usize] = NONE;
+            self.slot_of[k as usize] = NO_SLOT;
         }
         self.active.clear();
     }
 
-    /// Puts the new messages down, without the topics that are in none, and clears the active.
-    fn put_down(&mut self, out: &mut Messages) {
+    /// Stores the new messages without the topics that occur in none, and removes all active
+    /// topics.
+    fn store(&mut self, out: &mut Messages) {
         self.moved.clear();
         let mut next = 0;
         for &used in self.active.used() {
@@ -212,64 +231,65 @@ impl DocumentScratch {
             .zip(self.active.used())
             .filter(|&(_, &used)| used)
             .map(|((k, _), _)| k as u16);
-        let (parts, _) = self.active.messages();
-        out.push(topics, &self.sizes, parts.iter().map(|part| part.at(self.moved[part.place()])));
+        let (entries, _) = self.active.messages();
+        out.push(topics, &self.sizes, entries.iter().map(|entry| entry.with_slot(self.moved[entry.slot()])));
         self.clear();
     }
 }
 
 impl UpdateContext<'_> {
-    /// Renews the messages of a document. Returns its log-likelihood as it came.
-    pub(super) fn renew(
+    /// Updates the messages of a document. Returns its log-likelihood before the update.
+    pub(super) fn update(
         self,
         document: Document<'_>,
-        kept: DocumentMessages<'_>,
+        messages: DocumentMessages<'_>,
         random: &mut Random,
         (scratch, deltas): (&mut DocumentScratch, &mut Deltas),
         out: &mut Messages,
-    ) -> Result<f64, Failed> {
-        scratch.lay_out(self, document, kept);
-        deltas.lambda(&scratch.active, document, (kept.sizes, kept.parts), true, -1);
-        let log = self.sweep(document, kept, true, random, (scratch, deltas));
-        let (parts, _) = scratch.active.messages();
-        deltas.lambda(&scratch.active, document, (&scratch.sizes, parts), true, 1);
-        scratch.put_down(out);
+    ) -> Result<f64, DocumentFailure> {
+        scratch.load(self, document, messages);
+        deltas.lambda(&scratch.active, document, (messages.sizes, messages.entries), true, -1);
+        let log = self.update_words(document, messages, true, random, (scratch, deltas));
+        let (entries, _) = scratch.active.messages();
+        deltas.lambda(&scratch.active, document, (&scratch.sizes, entries), true, 1);
+        scratch.store(out);
         log
     }
 
-    /// The first messages of a document, from the topics there are so far: theta is gone through a few times with all
-    /// topics, and then its words share them out. Returns its log-likelihood on the way.
-    pub(super) fn grow(
+    /// Creates the first messages of a document from the current topics: theta is computed in a few
+    /// passes over all topics, and then every word chooses its topics. Returns the log-likelihood
+    /// on the way.
+    pub(super) fn initialize(
         self,
         document: Document<'_>,
         random: Option<&mut Random>,
         cut: &mut Random,
         (scratch, deltas): (&mut DocumentScratch, &mut Deltas),
         out: &mut Messages,
-    ) -> Result<f64, Failed> {
+    ) -> Result<f64, DocumentFailure> {
         let log = self.first_theta(document, random, scratch)?;
-        self.first_list(scratch);
+        self.choose_topics(scratch);
         let first =
             UpdateContext { params: UpdateParams { quantum: self.first_quantum, ..self.params }, ..self };
         let sizes = vec![0; document.words.len()];
-        let none = DocumentMessages { topics: &[], sizes: &sizes, parts: &[] };
-        let done = first.sweep(document, none, false, cut, (scratch, deltas));
-        let (parts, _) = scratch.active.messages();
-        deltas.lambda(&scratch.active, document, (&scratch.sizes, parts), false, 1);
-        scratch.put_down(out);
+        let none = DocumentMessages { topics: &[], sizes: &sizes, entries: &[] };
+        let done = first.update_words(document, none, false, cut, (scratch, deltas));
+        let (entries, _) = scratch.active.messages();
+        deltas.lambda(&scratch.active, document, (&scratch.sizes, entries), false, 1);
+        scratch.store(out);
         done.map(|_| log)
     }
 
-    /// theta of a new document, in units, from an even start or a topic at random for each word. Returns the log-likelihood that
-    /// the last but one had.
+    /// Computes theta of a new document, in units, starting from the uniform distribution or from a
+    /// random topic for each word. Returns the log-likelihood of theta before the last pass.
     pub(super) fn first_theta(
         self,
         document: Document<'_>,
         random: Option<&mut Random>,
         scratch: &mut DocumentScratch,
-    ) -> Result<f64, Failed> {
-        let count = scratch.place_of.len();
-        let DocumentScratch { whole, theta, rows, .. } = scratch;
+    ) -> Result<f64, DocumentFailure> {
+        let count = scratch.slot_of.len();
+        let DocumentScratch { all_topics, theta, rows, .. } = scratch;
         let each = flat_mut(theta);
         each.fill(0.0);
         match random {
@@ -282,42 +302,41 @@ impl UpdateContext<'_> {
                 }
             }
         }
-        for (whole, &inverse) in whole.iter_mut().zip(self.inverse) {
-            whole.inverse = inverse;
+        for (all_topics, &inverse) in all_topics.iter_mut().zip(self.inverse) {
+            all_topics.inverse = inverse;
         }
-        let mut log = Logarithm::ZERO;
+        let mut log = LogProduct::ZERO;
         for round in 1..=self.rounds {
-            for ((whole, theta), alpha) in whole.iter_mut().zip(&*theta).zip(self.alpha) {
+            for ((all_topics, theta), alpha) in all_topics.iter_mut().zip(&*theta).zip(self.alpha) {
                 let sums = theta.0.into_iter().zip(alpha.0);
-                whole
+                all_topics
                     .t
                     .0
                     .iter_mut()
                     .zip(sums)
                     .for_each(|(t, (theta, alpha))| *t = theta + alpha * UNITS_PER_TOKEN as f32);
-                whole.sums = Lanes::ZERO;
+                all_topics.sums = Lanes::ZERO;
             }
             let mut words = document.words.chunks(WORDS_PER_BATCH).peekable();
             let mut counts = document.counts.chunks(WORDS_PER_BATCH);
             while let (Some(own), Some(counts)) = (words.next(), counts.next()) {
-                let mut slots = rows.iter_mut();
-                let mut row = |w: u32| match slots.next() {
-                    Some(slot) => self.counts.row(w, slot),
-                    None => unreachable!("as many as words at work"),
+                let mut buffers = rows.iter_mut();
+                let mut row = |w: u32| match buffers.next() {
+                    Some(buffer) => self.counts.row(w, buffer),
+                    None => unreachable!("one buffer per word of the batch"),
                 };
-                let mut at_work =
-                    [(row(own[0])?, counts[0] as f32 * UNITS_PER_TOKEN as f32); WORDS_PER_BATCH];
-                for word in &mut at_work[1..] {
+                let mut batch = [(row(own[0])?, counts[0] as f32 * UNITS_PER_TOKEN as f32); WORDS_PER_BATCH];
+                for word in &mut batch[1..] {
                     word.1 = 0.0;
                 }
-                for ((word, &w), &x) in at_work.iter_mut().zip(own).zip(counts).skip(1) {
+                for ((word, &w), &x) in batch.iter_mut().zip(own).zip(counts).skip(1) {
                     *word = (row(w)?, x as f32 * UNITS_PER_TOKEN as f32);
                 }
-                let mut ahead = [at_work[0].0; WORDS_PER_BATCH];
+                let mut ahead = [batch[0].0; WORDS_PER_BATCH];
                 for (row, &w) in ahead.iter_mut().zip(words.peek().copied().unwrap_or_default()) {
-                    *row = self.counts.at_hand(w).unwrap_or(*row);
+                    *row = self.counts.row_in_memory(w).unwrap_or(*row);
                 }
-                let all = self.kernel.whole(whole, &at_work, &ahead, self.params.beta);
+                let all = self.kernel.all_topics(all_topics, &batch, &ahead, self.params.beta);
                 if let Some(&bad) = all.iter().find(|&&s| !(s > 0.0 && s.is_finite())) {
                     return Err(NotANumber(bad).into());
                 }
@@ -325,15 +344,16 @@ impl UpdateContext<'_> {
                     all.iter().zip(counts).for_each(|(&s, &x)| log.times(s, x));
                 }
             }
-            for (theta, whole) in theta.iter_mut().zip(&*whole) {
-                *theta = whole.sums;
+            for (theta, all_topics) in theta.iter_mut().zip(&*all_topics) {
+                *theta = all_topics.sums;
             }
         }
-        Ok(log.value() - self.norm(document))
+        Ok(log.value() - self.log_normalizer(document))
     }
 
-    /// The start of a document at random, where there are seeds: they begin in their topics, and so does half of what stands beside
-    /// them. In a topic of seeds alone no other word would ever join.
+    /// Starts a document at random if there are seed words: they start in their topics, and so does
+    /// half of the other words of the document. In a topic of seed words alone, no other word would
+    /// ever join.
     fn seeded_start(self, document: Document<'_>, random: &mut Random, each: &mut [f32], count: usize) {
         let of = |w: u32| {
             let from = self.seeds.partition_point(|seed| seed.word < w);
@@ -351,59 +371,60 @@ impl UpdateContext<'_> {
         }
     }
 
-    /// Puts the topics of a new document on the active, those with enough of it; the strongest where it may not use them all.
-    fn first_list(self, scratch: &mut DocumentScratch) {
+    /// Makes the topics of a new document active: those with enough units, or the strongest if
+    /// there are more than the limit.
+    fn choose_topics(self, scratch: &mut DocumentScratch) {
         let theta = flat(&scratch.theta);
         let chosen = &mut scratch.chosen;
         chosen.clear();
-        let all = 0..scratch.place_of.len() as u32;
-        let least = self.least.min(FIRST_SHARE * theta.iter().sum::<f32>());
-        chosen.extend(all.clone().filter(|&k| theta[k as usize] >= least));
+        let all = 0..scratch.slot_of.len() as u32;
+        let min_units = self.min_units.min(FIRST_SHARE * theta.iter().sum::<f32>());
+        chosen.extend(all.clone().filter(|&k| theta[k as usize] >= min_units));
         if chosen.is_empty() {
             chosen.extend(all);
         }
-        if chosen.len() > self.most {
-            // The largest first; of equals that with the lower number.
+        if chosen.len() > self.max_topics {
+            // The largest first; among equals, the topic with the lower number.
             let order = |a: &u32, b: &u32| theta[*b as usize].total_cmp(&theta[*a as usize]).then(a.cmp(b));
-            chosen.select_nth_unstable_by(self.most - 1, order);
-            chosen.truncate(self.most);
+            chosen.select_nth_unstable_by(self.max_topics - 1, order);
+            chosen.truncate(self.max_topics);
             chosen.sort_unstable();
         }
         for i in 0..scratch.chosen.len() {
             let k = scratch.chosen[i];
-            let place = scratch.lay(self, k);
-            *scratch.active.t(place as usize) = flat(&scratch.theta)[k as usize];
+            let slot = scratch.add_topic(self, k);
+            *scratch.active.t(slot as usize) = flat(&scratch.theta)[k as usize];
         }
     }
 
-    /// Enters all messages of a document into phi and lambda.
-    pub(super) fn enter(
+    /// Adds all messages of a document to phi and lambda.
+    pub(super) fn add_to_phi(
         self,
         document: Document<'_>,
-        kept: DocumentMessages<'_>,
+        messages: DocumentMessages<'_>,
         deltas: &mut Deltas,
-    ) -> Result<(), Failed> {
-        for ((message, &w), &x) in kept.iter().zip(document.words).zip(document.counts) {
+    ) -> Result<(), DocumentFailure> {
+        for ((message, &w), &x) in messages.iter().zip(document.words).zip(document.counts) {
             let address = self.counts.address(w);
-            for part in message {
-                let (topic, units) = (u32::from(kept.topics[part.place()]), units_of(x, part.units()));
+            for entry in message {
+                let (topic, units) = (u32::from(messages.topics[entry.slot()]), units_of(x, entry.units()));
                 deltas.phi[address.list as usize].push(Delta { cell: address.cell + topic, units });
                 deltas.lambda[topic as usize] += i64::from(units);
             }
-            deltas.note(1)?;
+            deltas.record_words(1)?;
         }
         Ok(())
     }
 
-    /// The log-likelihood of a document.
+    /// Returns the log-likelihood of a document.
     pub(super) fn measure(
         self,
         document: Document<'_>,
-        kept: DocumentMessages<'_>,
+        messages: DocumentMessages<'_>,
         scratch: &mut DocumentScratch,
-    ) -> Result<f64, Failed> {
-        scratch.lay_out(self, document, kept);
-        let mut log = Logarithm::ZERO;
+    ) -> Result<f64, DocumentFailure> {
+        scratch.load(self, document, messages);
+        let mut log = LogProduct::ZERO;
         let mut bad = None;
         for (&w, &x) in document.words.iter().zip(document.counts) {
             let row = self.counts.row(w, &mut scratch.rows[0])?;
@@ -415,31 +436,32 @@ impl UpdateContext<'_> {
             log.times(s, x);
         }
         scratch.clear();
-        bad.map_or(Ok(log.value() - self.norm(document)), |bad| Err(bad.into()))
+        bad.map_or(Ok(log.value() - self.log_normalizer(document)), |bad| Err(bad.into()))
     }
 
-    /// What the products of [`Logarithm`] lack.
-    fn norm(self, document: Document<'_>) -> f64 {
+    /// Returns the logarithm of the normalizer that the factors of [`LogProduct`] lack.
+    fn log_normalizer(self, document: Document<'_>) -> f64 {
         let tokens = document.tokens() as f64;
         tokens * libm::log(f64::from(UNITS_PER_TOKEN) * (tokens + self.alpha_sum))
     }
 
-    /// Renews every message of the document on the active once; or makes them, where they are not in phi yet.
-    fn sweep(
+    /// Updates every message of the loaded document once, or creates them if `in_phi` is false.
+    /// Returns the log-likelihood before the update.
+    fn update_words(
         self,
         document: Document<'_>,
-        kept: DocumentMessages<'_>,
+        messages: DocumentMessages<'_>,
         in_phi: bool,
         random: &mut Random,
         (scratch, deltas): (&mut DocumentScratch, &mut Deltas),
-    ) -> Result<f64, Failed> {
-        let mut log = Logarithm::ZERO;
+    ) -> Result<f64, DocumentFailure> {
+        let mut log = LogProduct::ZERO;
         scratch.sizes.clear();
-        let mut messages = kept.iter();
+        let mut messages = messages.iter();
         let words = document.words.chunks(WORDS_PER_BATCH).zip(document.counts.chunks(WORDS_PER_BATCH));
         let mut ahead = document.words.iter().skip(WORDS_PER_BATCH);
         let mut far_ahead = document.words.iter().skip(3 * WORDS_PER_BATCH);
-        let much = document.tokens() / MUCH;
+        let dominant = document.tokens() / DOMINANT_DIVISOR;
         let mut params = self.params;
         for (words, counts) in words {
             far_ahead.by_ref().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch_address(w));
@@ -447,7 +469,7 @@ impl UpdateContext<'_> {
             let mut olds: [&[MessageEntry]; WORDS_PER_BATCH] = [&[]; WORDS_PER_BATCH];
             for (at, (old, message)) in olds.iter_mut().zip(messages.by_ref().take(words.len())).enumerate() {
                 *old = message;
-                scratch.active.note(at, message);
+                scratch.active.set_own(at, message);
             }
             let mut weighed = [(WeighedMessage::default(), 0); WORDS_PER_BATCH];
             for (at, ((&w, &x), weighed)) in words.iter().zip(counts).zip(&mut weighed).enumerate() {
@@ -457,7 +479,7 @@ impl UpdateContext<'_> {
                 let bits = random.bits();
                 let u = (bits >> 40) as f32 / (1u32 << 24) as f32;
                 params.over_relaxation =
-                    if u64::from(x) > much { SHORT } else { self.params.over_relaxation };
+                    if u64::from(x) > dominant { DAMPING } else { self.params.over_relaxation };
                 *weighed = (self.kernel.weigh(&mut scratch.active, at, word, params, u), bits);
             }
             for (at, (&w, &x)) in words.iter().zip(counts).enumerate() {
@@ -469,50 +491,52 @@ impl UpdateContext<'_> {
                 if in_phi {
                     log.times(full, x);
                 } else {
-                    // A new document's theta has the word in it, but not as a message: this is what it would be.
-                    scratch.active.take_out(at, x as f32 * UNITS_PER_TOKEN as f32 / total);
+                    // theta of a new document includes the word, but not as a message. Subtract
+                    // what the message would be.
+                    scratch.active.subtract(at, x as f32 * UNITS_PER_TOKEN as f32 / total);
                 }
                 let address = self.counts.address(w);
                 let deltas = &mut deltas.phi[address.list as usize];
                 let mut word = WordUpdate { x, old, cell: address.cell, deltas };
-                let rest = scratch.active.enter(at, &mut word, self.params.quantum, message);
+                let rest = scratch.active.commit_message(at, &mut word, self.params.quantum, message);
                 if rest > 0 {
-                    self.place_rest(rest, w, bits, scratch, word);
+                    self.assign_rest(rest, w, bits, scratch, word);
                 }
-                let (parts, from) = scratch.active.messages();
-                scratch.sizes.push((parts.len() - from) as u8);
+                let (entries, from) = scratch.active.messages();
+                scratch.sizes.push((entries.len() - from) as u8);
             }
-            deltas.note(words.len())?;
+            deltas.record_words(words.len())?;
         }
-        Ok(log.value() - self.norm(document))
+        Ok(log.value() - self.log_normalizer(document))
     }
 
-    /// Grains that fell to the topics that the document does not use, or were lost in rounding.
+    /// Assigns the quanta that fell to topics that the document does not use, or were lost in
+    /// rounding.
     #[inline(never)]
-    fn place_rest(self, rest: u16, w: u32, bits: u64, scratch: &mut DocumentScratch, word: WordUpdate<'_>) {
+    fn assign_rest(self, rest: u16, w: u32, bits: u64, scratch: &mut DocumentScratch, word: WordUpdate<'_>) {
         let samples = self.counts.topic_samples(w);
         let UpdateParams { quantum, open, .. } = self.params;
         let WordUpdate { old, x, deltas, cell, .. } = word;
-        let mut add = |scratch: &mut DocumentScratch, place: usize, units: u16| {
-            scratch.active.add(place as u16, units, x);
-            let cell = cell + scratch.active.topic(place);
+        let mut add = |scratch: &mut DocumentScratch, slot: usize, units: u16| {
+            scratch.active.add(slot as u16, units, x);
+            let cell = cell + scratch.active.topic(slot);
             deltas.push(Delta { cell, units: units_of(x, units) });
         };
         if open && !samples.is_empty() {
             let mut at = (((bits & 0xFFFF_FFFF) * samples.len() as u64) >> 32) as usize;
             for _ in 0..rest {
-                let place = scratch.place(self, u32::from(samples[at]));
-                add(scratch, place as usize, quantum);
+                let slot = scratch.slot(self, u32::from(samples[at]));
+                add(scratch, slot as usize, quantum);
                 at = if at + 1 == samples.len() { 0 } else { at + 1 };
             }
             return;
         }
-        let (parts, from) = scratch.active.messages();
-        match parts.get(from..).and_then(<[MessageEntry]>::last) {
-            Some(last) => add(scratch, last.place(), rest * quantum),
+        let (entries, from) = scratch.active.messages();
+        match entries.get(from..).and_then(<[MessageEntry]>::last) {
+            Some(last) => add(scratch, last.slot(), rest * quantum),
             None if old.is_empty() => add(scratch, 0, rest * quantum),
-            // Nothing is known of where the word belongs: it stays where it is.
-            None => old.iter().for_each(|part| add(scratch, part.place(), part.units())),
+            // Nothing is known about the topic of the word: it keeps its message.
+            None => old.iter().for_each(|entry| add(scratch, entry.slot(), entry.units())),
         }
     }
 }

@@ -1,8 +1,10 @@
-//! `tbp` on the processor: chunks of documents in parallel, then groups of words in parallel.
+//! `tbp` on the CPU: chunks of documents in parallel, then groups of words in parallel.
 //!
-//! Documents are cut into chunks and words into groups by rules that do not know the number of threads; every chunk and group
-//! belongs to one thread at a time, and what they change is added up in whole numbers. So the result is the same, to the bit,
-//! for any number of threads. No formulas here: those are in `documents` and `active_topics`.
+//! The rules by which documents are divided into chunks and words into groups do not depend on the
+//! number of threads. Every chunk and every group belongs to one thread at a time, and what they
+//! change is added up in integers. The result is therefore the same, to the bit, for any number of
+//! threads. This module has no formulas: those are in `documents` and `active_topics`. Start
+//! reading at the implementation of [`Backend`], at the end.
 
 pub(crate) mod active_topics;
 pub(crate) mod deltas;
@@ -14,12 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::TbpConfig;
 use super::backend::{Backend, ChunkSums, Operation, StepParams};
-use super::counts::{Counts, RowBuffer};
+use super::counts::{PhiCounts, RowBuffer};
 use super::delta::{Delta, DeltaList};
 use super::messages::{DocumentMessages, Messages, UNITS_PER_TOKEN};
 use super::seed_words::SeedWord;
 use crate::algorithms::piece::Chunk;
-use crate::algorithms::{Failed, Fault};
+use crate::algorithms::{DocumentFailure, Fault};
 use crate::corpus::{Block, Document};
 use crate::error::Result;
 use crate::memory;
@@ -32,10 +34,10 @@ use active_topics::UpdateParams;
 use deltas::{AllDeltas, Deltas};
 use documents::{DocumentScratch, UpdateContext};
 
-/// Bytes of messages that a worker does not keep memory for.
+/// Bytes of messages above which a worker frees its buffers after a chunk.
 const LARGE_CHUNK: u64 = 1 << 20;
 
-/// What the processor's backend is created with.
+/// Parameters with which the CPU backend is created.
 #[derive(Debug)]
 pub(super) struct CpuSetup {
     pub(super) kernel: Kernel,
@@ -44,7 +46,7 @@ pub(super) struct CpuSetup {
     pub(super) topics: u32,
 }
 
-/// The backend; see the module.
+/// The CPU backend; the module documentation describes how it divides the work.
 #[derive(Debug)]
 pub(crate) struct Cpu {
     setup: CpuSetup,
@@ -52,34 +54,35 @@ pub(crate) struct Cpu {
     active: Active,
     growing: bool,
     seeds: Vec<SeedWord>,
-    counts: Counts,
-    /// phi of the pass under way, where nothing is kept of documents: their old messages cannot be subtracted then.
-    next: Option<Box<Counts>>,
+    counts: PhiCounts,
+    /// phi of the current pass, in training without document state: old messages cannot be
+    /// subtracted there.
+    next: Option<Box<PhiCounts>>,
     /// Per-thread state.
-    workers: Vec<Mutex<Worker>>,
+    workers: Vec<Mutex<CpuWorker>>,
     buffer: RowBuffer,
 }
 
-/// What a thread works with.
+/// State of a worker thread.
 #[derive(Debug)]
-struct Worker {
+struct CpuWorker {
     scratch: DocumentScratch,
     /// Deltas of the step so far.
     deltas: Deltas,
-    /// New messages of the chunk at work.
+    /// New messages of the current chunk.
     out: Messages,
-    /// Documents of the chunk at work.
+    /// Documents of the current chunk.
     block: Block,
 }
 
-/// A chunk to work on, and what came out.
-struct Task<'a> {
+/// A chunk to process, and its result.
+struct ChunkTask<'a> {
     chunk: &'a mut Chunk,
     result: Result<ChunkSums, Fault>,
 }
 
-/// A document to work on.
-struct DocumentTask<'a> {
+/// A document to process, with the buffers of its worker.
+struct DocumentJob<'a> {
     document: Document<'a>,
     number: u64,
     messages: DocumentMessages<'a>,
@@ -89,13 +92,14 @@ struct DocumentTask<'a> {
 }
 
 impl Cpu {
+    /// Creates the backend with all counts zero.
     pub(super) fn new(setup: CpuSetup, config: &TbpConfig, word_tokens: &[u64]) -> Result<Cpu> {
-        let counts = || Counts::new(word_tokens, setup.topics, &config.storage, setup.threads.count());
+        let counts = || PhiCounts::new(word_tokens, setup.topics, &config.storage, setup.threads.count());
         let current = counts()?;
         let next = if config.stateless { Some(Box::new(counts()?)) } else { None };
         let (lists, topics, workers) = (current.lists(), setup.topics as usize, setup.threads.count());
         let worker = |_| {
-            Mutex::new(Worker {
+            Mutex::new(CpuWorker {
                 scratch: DocumentScratch::new(setup.topics),
                 deltas: Deltas::new(lists, topics, &config.deltas, workers),
                 out: Messages::default(),
@@ -115,10 +119,11 @@ impl Cpu {
         })
     }
 
+    /// Returns the constants of an update for all documents of a step.
     fn context<'a>(&'a self, params: &StepParams<'a>) -> UpdateContext<'a> {
         let all = self.active == Active::All;
         let quantum = if params.fine || all { documents::QUANTUM_FINE } else { documents::QUANTUM_COARSE };
-        // Without document state the first messages of a visit are all that there is.
+        // Without document state, the first messages of a visit are the only ones.
         let stateless = self.next.is_some();
         let finest_first = stateless || all;
         UpdateContext {
@@ -136,33 +141,34 @@ impl Cpu {
                 over_relaxation: params.over_relaxation,
             },
             exclude: self.exclude,
-            most: self.active.most(self.setup.topics),
-            rounds: if stateless { documents::ROUNDS_STATELESS } else { documents::ROUNDS },
-            least: if finest_first { 0.0 } else { documents::FIRST_UNITS },
+            max_topics: self.active.max_topics(self.setup.topics),
+            rounds: if stateless { documents::ROUNDS_STATELESS } else { documents::INITIAL_ROUNDS },
+            min_units: if finest_first { 0.0 } else { documents::MIN_FIRST_UNITS },
             first_quantum: if finest_first { quantum } else { documents::QUANTUM_FIRST },
         }
     }
 
-    /// Updates the messages of a document, or creates them. Returns its log-likelihood as it came.
+    /// Updates the messages of a document, or creates them. Returns its log-likelihood before the
+    /// update.
     fn update(
         &self,
         context: UpdateContext<'_>,
         params: &StepParams<'_>,
-        task: DocumentTask<'_>,
-    ) -> Result<f64, Failed> {
-        let DocumentTask { document, number, messages, scratch, deltas, out } = task;
+        task: DocumentJob<'_>,
+    ) -> Result<f64, DocumentFailure> {
+        let DocumentJob { document, number, messages, scratch, deltas, out } = task;
         if document.words.is_empty() {
             out.push(std::iter::empty(), &[], std::iter::empty());
             return Ok(0.0);
         }
         let seed = self.setup.seed;
-        let mut cut = Random::new(seed, Purpose::Cut, number | u64::from(params.round) << 40);
-        if self.growing && messages.parts.is_empty() {
-            let mut start = Random::new(seed, Purpose::Start, number);
+        let mut cut = Random::new(seed, Purpose::Quantization, number | u64::from(params.round) << 40);
+        if self.growing && messages.entries.is_empty() {
+            let mut start = Random::new(seed, Purpose::InitialTopic, number);
             let random = params.at_random.then_some(&mut start);
-            return context.grow(document, random, &mut cut, (scratch, deltas), out);
+            return context.initialize(document, random, &mut cut, (scratch, deltas), out);
         }
-        context.renew(document, messages, &mut cut, (scratch, deltas), out)
+        context.update(document, messages, &mut cut, (scratch, deltas), out)
     }
 
     /// Runs an operation on a document. Returns its log-likelihood.
@@ -170,16 +176,16 @@ impl Cpu {
         &self,
         context: UpdateContext<'_>,
         params: &StepParams<'_>,
-        task: DocumentTask<'_>,
-    ) -> Result<f64, Failed> {
+        task: DocumentJob<'_>,
+    ) -> Result<f64, DocumentFailure> {
         match params.operation {
             Operation::Update => self.update(context, params, task),
             Operation::Load => {
-                context.enter(task.document, task.messages, task.deltas)?;
+                context.add_to_phi(task.document, task.messages, task.deltas)?;
                 Ok(0.0)
             }
             Operation::Measure if task.document.words.is_empty() => Ok(0.0),
-            Operation::Measure if task.messages.parts.is_empty() => {
+            Operation::Measure if task.messages.entries.is_empty() => {
                 context.first_theta(task.document, None, task.scratch)
             }
             Operation::Measure => context.measure(task.document, task.messages, task.scratch),
@@ -191,26 +197,26 @@ impl Cpu {
         &self,
         params: &StepParams<'_>,
         chunk: &mut Chunk,
-        worker: &mut Worker,
+        worker: &mut CpuWorker,
     ) -> Result<ChunkSums, Fault> {
         let context = self.context(params);
-        let Worker { scratch, deltas, out, block } = worker;
+        let CpuWorker { scratch, deltas, out, block } = worker;
         out.clear();
-        let block = chunk.documents.open(block);
+        let block = chunk.documents.unpacked(block);
         let nonzeros = |d: usize| block.document(d).words.len();
         let log_likelihood =
             chunk.messages.documents(nonzeros).enumerate().try_fold(0f64, |sum, (d, messages)| {
                 let (document, number) = (block.document(d), block.number(d));
-                let task = DocumentTask { document, number, messages, scratch, deltas, out };
+                let task = DocumentJob { document, number, messages, scratch, deltas, out };
                 self.document(context, params, task).map(|more| sum + more).map_err(|bad| (number, bad))
             })?;
-        // Nothing, where messages are only read.
+        // `out` is empty if messages are only read.
         if !out.is_empty() && self.next.is_none() {
-            chunk.messages.copy(out);
+            chunk.messages.copy_from(out);
         }
-        let (topics_in_use, documents_in_use) = out.active();
+        let (topics_in_use, documents_in_use) = out.count_topics();
         if out.bytes() > LARGE_CHUNK {
-            // Otherwise every worker would come to hold the longest document of the corpus.
+            // Otherwise every worker would eventually hold buffers for the longest document.
             *out = Messages::default();
             worker.block = Block::default();
             scratch.free();
@@ -218,11 +224,11 @@ impl Cpu {
         Ok(ChunkSums { log_likelihood, topics_in_use, documents_in_use })
     }
 
-    fn counts_of(&self, next: bool) -> &Counts {
+    fn counts_of(&self, next: bool) -> &PhiCounts {
         self.next.as_deref().filter(|_| next).unwrap_or(&self.counts)
     }
 
-    fn counts_mut(&mut self, next: bool) -> &mut Counts {
+    fn counts_mut(&mut self, next: bool) -> &mut PhiCounts {
         self.next.as_deref_mut().filter(|_| next).unwrap_or(&mut self.counts)
     }
 }
@@ -234,14 +240,14 @@ impl Backend for Cpu {
         chunks: &mut [Chunk],
         sums: &mut Vec<ChunkSums>,
     ) -> Result<(), Fault> {
-        let mut tasks: Vec<Task<'_>> =
-            chunks.iter_mut().map(|chunk| Task { chunk, result: Ok(ChunkSums::default()) }).collect();
+        let mut tasks: Vec<ChunkTask<'_>> =
+            chunks.iter_mut().map(|chunk| ChunkTask { chunk, result: Ok(ChunkSums::default()) }).collect();
         let this = &*self;
         let by_work = tasks.iter_mut().map(|task| (task.chunk.documents.nonzeros() as u64, task)).collect();
         this.setup.threads.share(
             by_work,
             |thread| locked(&this.workers[thread]),
-            |worker, Task { chunk, result }| *result = this.chunk(params, chunk, worker),
+            |worker, ChunkTask { chunk, result }| *result = this.chunk(params, chunk, worker),
         );
         sums.clear();
         tasks.into_iter().try_for_each(|task| {
@@ -293,7 +299,7 @@ impl Backend for Cpu {
 
     fn finish(&mut self) {
         self.workers = Vec::new();
-        memory::give_back();
+        memory::trim_heap();
     }
 
     fn save(&self, next: bool, out: &mut SectionWriter) -> Result<()> {

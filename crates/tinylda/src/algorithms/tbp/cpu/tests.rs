@@ -1,4 +1,5 @@
-//! Tests of the kernels of `tbp`: every variant against the formulas, and all variants against each other.
+//! Tests of the kernels of `tbp`: every variant against the formulas, and all variants against each
+//! other.
 
 use super::active_topics::*;
 use crate::algorithms::tbp::delta::{Delta, DeltaList};
@@ -11,7 +12,8 @@ fn row(values: &[f32]) -> Vec<Lanes> {
     row
 }
 
-/// A word's message to a document, by the formulas in f64: z, full, and what all topics' own share weighs.
+/// Computes a word's message to a document in f64: z, full, and the word's own part of the prior
+/// mass.
 fn definition(row: &[u32], used: &[usize], t: &[f64], own: &[f64], inverse: &[f64]) -> (Vec<f64>, f64, f64) {
     let beta = 0.64;
     let z = |i: usize| (f64::from(row[used[i]]) - own[i] + beta) * inverse[i] * (t[i] - own[i]);
@@ -21,13 +23,13 @@ fn definition(row: &[u32], used: &[usize], t: &[f64], own: &[f64], inverse: &[f6
     ((0..n).map(z).collect(), (0..n).map(full).sum(), own_weight)
 }
 
-/// One body over all variants: messages are what the formulas say, add up, and are the same bits everywhere.
+/// Messages match the formulas, add up, and have the same bits in all variants.
 #[test]
 fn messages_are_what_the_formulas_say() {
     let sizes = [(5usize, 1usize), (16, 2), (37, 1), (100, 3), (129, 1), (600, 7), (1024, 1)];
-    let manners = [(0f32, 3), (2.5, 3), (2.5, 5), (-0.5, 3)];
+    let variants = [(0f32, 3), (2.5, 3), (2.5, 5), (-0.5, 3)];
     for ((k, step), (over_relaxation, x)) in
-        sizes.into_iter().flat_map(|size| manners.map(|params| (size, params)))
+        sizes.into_iter().flat_map(|size| variants.map(|params| (size, params)))
     {
         let pick = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 1000) as u32;
         let width = k.div_ceil(LANES) * LANES;
@@ -60,52 +62,54 @@ fn messages_are_what_the_formulas_say() {
             let row = if narrow_row { PhiRow::Narrow(&narrow) } else { PhiRow::Wide(&row) };
             let mut active = ActiveTopics::new(k as u32);
             for (i, &topic) in used.iter().enumerate() {
-                let place = active.push(topic as u32, inverse[i], inverse[i] * 0.5);
-                *active.t(place) = t[i];
+                let slot = active.push(topic as u32, inverse[i], inverse[i] * 0.5);
+                *active.t(slot) = t[i];
             }
-            active.note(0, &old);
+            active.set_own(0, &old);
             let params = UpdateParams { beta: 0.64, quantum, open: true, over_relaxation };
             let weighed = kernel.weigh(&mut active, 0, (row, weight, x as f32), params, u);
             assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
             assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
             let mut deltas = DeltaList::default();
             let mut word = WordUpdate { x, old: &old, cell: 0, deltas: &mut deltas };
-            let rest = active.enter(0, &mut word, quantum, weighed);
-            let (parts, _) = active.messages();
-            // The parts and the rest add up; each is within a quantum of what it should be, as the parts up to it are.
-            let sum: u32 = parts.iter().map(|part| u32::from(part.units())).sum();
+            let rest = active.commit_message(0, &mut word, quantum, weighed);
+            let (entries, _) = active.messages();
+            // The entries and the rest add up. Each running sum is within a quantum of its exact
+            // value.
+            let sum: u32 = entries.iter().map(|entry| u32::from(entry.units())).sum();
             assert_eq!(sum + u32::from(rest * quantum), UNITS_PER_TOKEN, "{kernel:?} {k}");
             let (mut so_far, mut exact) = (0f64, 0f64);
             for (i, z) in z.iter().enumerate() {
                 exact += z / total * 64.0;
-                so_far += parts.iter().filter(|p| p.place() == i).map(|p| f64::from(p.units())).sum::<f64>();
+                so_far += entries.iter().filter(|p| p.slot() == i).map(|p| f64::from(p.units())).sum::<f64>();
                 assert!(
                     (so_far - exact).abs() <= f64::from(quantum) + 1e-3,
                     "{kernel:?} {k}: {so_far} {exact}"
                 );
             }
-            // phi loses the old message and gains the new one, and so does t.
+            // phi and t lose the old message and gain the new one.
             let deltas = deltas.iter().collect::<Vec<Delta>>();
             let gone: i32 = deltas.iter().map(|c| c.units).sum();
-            let taken: u32 = old.iter().map(|part| u32::from(part.units())).sum();
+            let taken: u32 = old.iter().map(|entry| u32::from(entry.units())).sum();
             assert_eq!(i64::from(gone), i64::from(x) * (i64::from(sum) - i64::from(taken)));
             for (i, (_, now)) in active.topics().enumerate() {
-                let gain = |part: &MessageEntry| {
-                    if part.place() == i { x as f32 * f32::from(part.units()) } else { 0.0 }
+                let gain = |entry: &MessageEntry| {
+                    if entry.slot() == i { x as f32 * f32::from(entry.units()) } else { 0.0 }
                 };
                 let new: f32 = active.messages().0.iter().map(gain).sum();
                 assert_eq!(now, t[i] - own[i] as f32 + new);
             }
             let deltas: Vec<(u32, i32)> = deltas.iter().map(|c| (c.cell, c.units)).collect();
-            let got = (parts.to_vec(), deltas, weighed.total.to_bits());
+            let got = (entries.to_vec(), deltas, weighed.total.to_bits());
             assert_eq!(first.get_or_insert_with(|| got.clone()), &got, "{kernel:?}, K = {k}");
         }
     }
 }
 
-/// One body over all variants: a word's message over all topics, and the weights of a row.
+/// Messages over all topics and the weights of a row match the formulas, with the same bits in all
+/// variants.
 #[test]
-fn whole_messages_and_weights_are_what_the_formulas_say() {
+fn messages_over_all_topics_and_weights_are_what_the_formulas_say() {
     for k in [1usize, 16, 37, 500] {
         let width = k.div_ceil(LANES) * LANES;
         let cell = |i: usize| if i < k { ((i * 7919) % 1000) as u16 } else { 0 };
@@ -130,16 +134,16 @@ fn whole_messages_and_weights_are_what_the_formulas_say() {
             let column =
                 |(&t, &inverse): (&Lanes, &Lanes)| AllTopicsColumn { t, inverse, ..AllTopicsColumn::ZERO };
             let mut columns: Vec<AllTopicsColumn> = row(&t).iter().zip(&inverse).map(column).collect();
-            // One word with all, one with half, and two that are not there.
+            // One word with all its units, one with half, and two that are absent.
             let words = [(row_of, 96.0), (row_of, 0.0), (row_of, 32.0), (row_of, 0.0)];
-            let got = kernel.whole(&mut columns, &words, &[row_of; WORDS_PER_BATCH], 0.64);
+            let got = kernel.all_topics(&mut columns, &words, &[row_of; WORDS_PER_BATCH], 0.64);
             assert!(got.iter().all(|&got| (f64::from(got) / s - 1.0).abs() < 1e-5));
             let mut sums: Vec<Lanes> = columns.iter().map(|column| column.sums).collect();
             for (i, &want) in both.iter().enumerate() {
                 assert!((f64::from(flat(&sums)[i]) - want).abs() < 1e-4 * want.max(1e-3), "{kernel:?} {k}");
             }
             let (mut weights, mut of_lanes) = (vec![Lanes::ZERO; lanes], Vec::new());
-            let weight = kernel.weights(row_of, &inverse, 0.64, &mut weights, &mut of_lanes);
+            let weight = kernel.prior_weights(row_of, &inverse, 0.64, &mut weights, &mut of_lanes);
             assert!((f64::from(weight) / p.iter().sum::<f64>() - 1.0).abs() < 1e-5);
             assert_eq!(of_lanes.iter().sum::<f32>(), weight);
             sums.extend(weights);
@@ -148,7 +152,7 @@ fn whole_messages_and_weights_are_what_the_formulas_say() {
     }
 }
 
-/// Seconds of the fastest of some runs.
+/// Returns the seconds of the fastest of 100 runs.
 fn fastest(mut run: impl FnMut()) -> f64 {
     let once = |run: &mut dyn FnMut()| {
         let clock = std::time::Instant::now();
@@ -158,12 +162,13 @@ fn fastest(mut run: impl FnMut()) -> f64 {
     (0..100).map(|_| once(&mut run)).fold(f64::MAX, f64::min)
 }
 
-/// How fast the kernels are beside what this machine can do, in one run:
-/// `cargo test --release -p tinylda kernel_speed -- --ignored --nocapture`.
+/// Prints the speed of the kernels relative to the limits of the machine: `cargo test --release -p
+/// tinylda kernel_speed -- --ignored --nocapture`.
 ///
-/// Peak: `axpy` of rows in the first-level cache counts 2 operations per number but waits for loads and stores, so the
-/// processor's multiply-adds are measured with sums that stay in registers. Operations of `whole` per topic, counted from its
-/// formulas (what it computes twice counts once): 4 + 5 + 2. Bytes of `whole` with phi in memory: 2 per topic, each row once.
+/// The peak is measured with multiply-adds on sums that stay in registers; `axpy` of rows in the
+/// first-level cache waits for loads and stores. `all_topics` has 4 + 5 + 2 operations per topic,
+/// counted from its formulas (what it computes twice counts once), and with phi in memory it reads
+/// 2 bytes per topic, each row once.
 #[test]
 #[ignore = "a measurement"]
 fn kernel_speed() {
@@ -176,7 +181,7 @@ fn kernel_speed() {
         });
         2.0 * 8.0 * 16.0 * f64::from(repeat) / seconds / 1e9
     };
-    // Reading as STREAM's sum does, from an array much larger than the caches.
+    // Read bandwidth as in the sum of STREAM, from an array much larger than the caches.
     let large: Vec<Lanes> = vec![Lanes([1.0; LANES]); 4 << 20];
     let stream = large.len() as f64 * 64.0
         / fastest(|| {
@@ -199,12 +204,12 @@ fn kernel_speed() {
                 let ahead = std::array::from_fn(|i| PhiRow::Narrow(&phi[next + i * k..][..k]));
                 at += 4 * k;
                 let words = std::array::from_fn(|at| (PhiRow::Narrow(&rows[at * k..][..k]), 64.0));
-                kernel.whole(&mut columns, &words, &ahead, 0.64);
+                kernel.all_topics(&mut columns, &words, &ahead, 0.64);
             }
         });
         let (flop, bytes) = (11.0 * phi.len() as f64, 2.0 * phi.len() as f64);
         println!(
-            "whole, {what}: {:.1} GFLOP/s ({:.0}% of peak), {:.1} GB/s of phi ({:.0}% of reading)",
+            "all_topics, {what}: {:.1} GFLOP/s ({:.0}% of peak), {:.1} GB/s of phi ({:.0}% of reading)",
             flop / seconds / 1e9,
             flop / seconds / 1e7 / peak,
             bytes / seconds / 1e9,

@@ -1,4 +1,6 @@
-//! Pages of a Parquet file: read by position, and unpacked by us up to a limit.
+//! Pages of a Parquet file: read by position, and decompressed here up to a size limit.
+//!
+//! The module knows nothing about columns or documents. Start with [`DecompressedPages`].
 
 use std::io::Read;
 
@@ -9,14 +11,14 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::Raw;
+use super::ParquetResult;
 use crate::corpus::ingest::shared_file::{FileReader, SharedFile};
 use crate::files::read_at;
 
-/// A page of more than this is not unpacked; usual ones have a megabyte.
-const PAGE_BYTES: usize = 1 << 30;
+/// Maximum size of a decompressed page in bytes; usual pages have about a megabyte.
+const MAX_PAGE_BYTES: usize = 1 << 30;
 
-/// Never reads, or makes room for, more than the file has.
+/// Reads never exceed the file, and never allocate more than its size.
 impl Length for SharedFile {
     fn len(&self) -> u64 {
         self.bytes()
@@ -26,11 +28,11 @@ impl Length for SharedFile {
 impl ChunkReader for SharedFile {
     type T = FileReader;
 
-    fn get_read(&self, start: u64) -> Raw<FileReader> {
+    fn get_read(&self, start: u64) -> ParquetResult<FileReader> {
         Ok(self.reader_at(start))
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Raw<Bytes> {
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         if start.checked_add(length as u64).is_none_or(|end| end > self.bytes()) {
             return Err(ParquetError::EOF(format!("{length} bytes at {start} of {}", self.bytes())));
         }
@@ -40,20 +42,20 @@ impl ChunkReader for SharedFile {
     }
 }
 
-/// The pages of a column, unpacked.
-pub(super) struct Pages {
-    pub(super) packed: SerializedPageReader<SharedFile>,
+/// Reader of the pages of a column that decompresses them.
+pub(super) struct DecompressedPages {
+    pub(super) compressed: SerializedPageReader<SharedFile>,
     pub(super) compression: Compression,
 }
 
-impl Pages {
-    fn unpack(&self, page: Page) -> Raw<Page> {
-        let open = |buf: Bytes, from: u32| -> Raw<Bytes> {
+impl DecompressedPages {
+    fn decompress(&self, page: Page) -> ParquetResult<Page> {
+        let decompress_from = |buf: Bytes, from: u32| -> ParquetResult<Bytes> {
             let from = from as usize;
             if from > buf.len() {
                 return Err(ParquetError::EOF("levels behind the end of a page".into()));
             }
-            unpack(self.compression, buf, from)
+            decompress(self.compression, buf, from)
         };
         Ok(match page {
             Page::DataPage {
@@ -64,7 +66,7 @@ impl Pages {
                 rep_level_encoding,
                 statistics,
             } => {
-                let buf = open(buf, 0)?;
+                let buf = decompress_from(buf, 0)?;
                 Page::DataPage {
                     buf,
                     num_values,
@@ -75,7 +77,7 @@ impl Pages {
                 }
             }
             Page::DictionaryPage { buf, num_values, encoding, is_sorted } => {
-                Page::DictionaryPage { buf: open(buf, 0)?, num_values, encoding, is_sorted }
+                Page::DictionaryPage { buf: decompress_from(buf, 0)?, num_values, encoding, is_sorted }
             }
             Page::DataPageV2 {
                 buf,
@@ -88,9 +90,9 @@ impl Pages {
                 is_compressed,
                 statistics,
             } => Page::DataPageV2 {
-                // Levels stand in front, and are never packed.
+                // Levels precede the values and are never compressed.
                 buf: if is_compressed {
-                    open(buf, def_levels_byte_len.saturating_add(rep_levels_byte_len))?
+                    decompress_from(buf, def_levels_byte_len.saturating_add(rep_levels_byte_len))?
                 } else {
                     buf
                 },
@@ -107,49 +109,51 @@ impl Pages {
     }
 }
 
-/// Unpacks what stands behind the first `from` bytes.
-fn unpack(compression: Compression, page: Bytes, from: usize) -> Raw<Bytes> {
+/// Decompresses the bytes after the first `from` bytes of a page.
+fn decompress(compression: Compression, page: Bytes, from: usize) -> ParquetResult<Bytes> {
     let large = || ParquetError::General("a page of more than a gigabyte".into());
     let broken =
-        |e: &dyn std::fmt::Display| ParquetError::General(format!("a page that cannot be unpacked: {e}"));
+        |e: &dyn std::fmt::Display| ParquetError::General(format!("a page that cannot be decompressed: {e}"));
     let mut out = page[..from].to_vec();
-    let packed = &page[from..];
-    if packed.is_empty() {
+    let compressed = &page[from..];
+    if compressed.is_empty() {
         return Ok(page);
     }
     let stream = |reader: &mut dyn Read, out: &mut Vec<u8>| {
-        let n = reader.take(PAGE_BYTES as u64 + 1).read_to_end(out).map_err(|e| broken(&e))?;
-        if n > PAGE_BYTES { Err(large()) } else { Ok(()) }
+        let n = reader.take(MAX_PAGE_BYTES as u64 + 1).read_to_end(out).map_err(|e| broken(&e))?;
+        if n > MAX_PAGE_BYTES { Err(large()) } else { Ok(()) }
     };
     match compression {
         Compression::UNCOMPRESSED => return Ok(page),
         Compression::SNAPPY => {
-            let length = snap::raw::decompress_len(packed).map_err(|e| broken(&e))?;
-            // Three bytes stand for 64 at the most.
-            if length > PAGE_BYTES || length / 32 > packed.len() {
+            let length = snap::raw::decompress_len(compressed).map_err(|e| broken(&e))?;
+            // Three compressed bytes decompress to at most 64 bytes.
+            if length > MAX_PAGE_BYTES || length / 32 > compressed.len() {
                 return Err(large());
             }
-            out.extend(snap::raw::Decoder::new().decompress_vec(packed).map_err(|e| broken(&e))?);
+            out.extend(snap::raw::Decoder::new().decompress_vec(compressed).map_err(|e| broken(&e))?);
         }
-        Compression::GZIP(_) => stream(&mut flate2::read::MultiGzDecoder::new(packed), &mut out)?,
+        Compression::GZIP(_) => stream(&mut flate2::read::MultiGzDecoder::new(compressed), &mut out)?,
         Compression::ZSTD(_) => {
-            let mut decoder = ruzstd::decoding::StreamingDecoder::new(packed).map_err(|e| broken(&e))?;
+            let mut decoder = ruzstd::decoding::StreamingDecoder::new(compressed).map_err(|e| broken(&e))?;
             stream(&mut decoder, &mut out)?;
         }
         Compression::LZ4_RAW => {
-            // How large it will be stands in a head that is not handed on: room is made as it is
-            // needed, up to what can be.
-            let most = packed.len().saturating_mul(255).min(PAGE_BYTES);
-            let mut room = packed.len().saturating_mul(4).min(most);
+            // The decompressed size is in a header that is not passed on. The buffer therefore
+            // grows as needed, up to the maximum compression ratio.
+            let max_capacity = compressed.len().saturating_mul(255).min(MAX_PAGE_BYTES);
+            let mut capacity = compressed.len().saturating_mul(4).min(max_capacity);
             loop {
-                out.resize(from + room, 0);
-                match lz4_flex::block::decompress_into(packed, &mut out[from..]) {
+                out.resize(from + capacity, 0);
+                match lz4_flex::block::decompress_into(compressed, &mut out[from..]) {
                     Ok(n) => {
                         out.truncate(from + n);
                         break;
                     }
-                    Err(lz4_flex::block::DecompressError::OutputTooSmall { .. }) if room < most => {
-                        room = room.saturating_mul(4).min(most);
+                    Err(lz4_flex::block::DecompressError::OutputTooSmall { .. })
+                        if capacity < max_capacity =>
+                    {
+                        capacity = capacity.saturating_mul(4).min(max_capacity);
                     }
                     Err(e) => return Err(broken(&e)),
                 }
@@ -160,22 +164,22 @@ fn unpack(compression: Compression, page: Bytes, from: usize) -> Raw<Bytes> {
     Ok(out.into())
 }
 
-impl Iterator for Pages {
-    type Item = Raw<Page>;
-    fn next(&mut self) -> Option<Raw<Page>> {
+impl Iterator for DecompressedPages {
+    type Item = ParquetResult<Page>;
+    fn next(&mut self) -> Option<ParquetResult<Page>> {
         self.get_next_page().transpose()
     }
 }
 
-impl PageReader for Pages {
-    fn get_next_page(&mut self) -> Raw<Option<Page>> {
-        let page = self.packed.get_next_page()?;
-        page.map(|page| self.unpack(page)).transpose()
+impl PageReader for DecompressedPages {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        let page = self.compressed.get_next_page()?;
+        page.map(|page| self.decompress(page)).transpose()
     }
-    fn peek_next_page(&mut self) -> Raw<Option<PageMetadata>> {
-        self.packed.peek_next_page()
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        self.compressed.peek_next_page()
     }
-    fn skip_next_page(&mut self) -> Raw<()> {
-        self.packed.skip_next_page()
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.compressed.skip_next_page()
     }
 }

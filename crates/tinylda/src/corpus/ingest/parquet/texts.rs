@@ -1,38 +1,40 @@
-//! Rows of a Parquet file as texts, for the way that raw text goes: a batch of rows at a time, as
-//! often as is asked.
+//! Source of texts from the rows of a Parquet file, for the import of raw text. It produces batches
+//! of rows and can be rewound.
 
-use super::{Column, ParquetFile, TextColumns, Value};
-use crate::corpus::ingest::raw::records::Shape;
-use crate::corpus::ingest::raw::source::{BATCH, Batch, Kind, LONGEST, Piece, TextSource};
+use super::{ParquetColumn, ParquetFile, ParquetValue, TextColumns};
+use crate::corpus::ingest::raw::records::RecordFormat;
+use crate::corpus::ingest::raw::source::{
+    MAX_RECORD_BYTES, MIN_BATCH_BYTES, SpanKind, TextBatch, TextSource, TextSpan,
+};
 use crate::error::{Error, Position, Result};
 
-/// Rows of a batch at the most: those without text have no bytes to go by.
-const MOST_ROWS: usize = 1 << 13;
+/// Maximum number of rows of a batch, since rows without text have no bytes that would limit it.
+const MAX_BATCH_ROWS: usize = 1 << 13;
 
-/// Texts with their names and labels, where there are such columns.
-pub(in super::super) struct Texts {
+/// Texts with their names and labels, if there are such columns.
+pub(in super::super) struct ParquetTexts {
     file: ParquetFile,
     columns: TextColumns,
-    text: Vec<Column>,
-    id: Option<Column>,
-    label: Option<Column>,
+    text: Vec<ParquetColumn>,
+    id: Option<ParquetColumn>,
+    label: Option<ParquetColumn>,
     row: u64,
 }
 
-impl Texts {
-    pub(in super::super) fn new(file: ParquetFile, columns: TextColumns) -> Texts {
+impl ParquetTexts {
+    pub(in super::super) fn new(file: ParquetFile, columns: TextColumns) -> ParquetTexts {
         let column = |leaf: &usize| file.column(*leaf);
         let text = columns.text.iter().map(column).collect();
         let (id, label) = (columns.id.as_ref().map(column), columns.label.as_ref().map(column));
-        Texts { file, columns, text, id, label, row: 0 }
+        ParquetTexts { file, columns, text, id, label, row: 0 }
     }
 
-    pub(in super::super) fn shape(&self) -> Shape {
-        Shape::Rows { named: self.id.is_some(), labelled: self.label.is_some() }
+    pub(in super::super) fn record_format(&self) -> RecordFormat {
+        RecordFormat::Rows { named: self.id.is_some(), labelled: self.label.is_some() }
     }
 
-    /// Puts the next row into a batch; false at the end.
-    fn push(&mut self, batch: &mut Batch) -> Result<bool> {
+    /// Appends the next row to a batch; returns false at the end of the file.
+    fn push(&mut self, batch: &mut TextBatch) -> Result<bool> {
         let start = batch.bytes.len();
         for (i, column) in self.text.iter_mut().enumerate() {
             let Some(values) = column.next_row()? else {
@@ -42,13 +44,13 @@ impl Texts {
                 continue;
             };
             // A row without a value is a document without words.
-            let Some(Value::Text(text)) = values.first() else { continue };
-            if batch.bytes.len() - start + text.len() > LONGEST {
+            let Some(ParquetValue::Text(text)) = values.first() else { continue };
+            if batch.bytes.len() - start + text.len() > MAX_RECORD_BYTES {
                 return Err(Error::Input {
                     path: self.file.path.clone(),
                     position: Position::Row(self.row + 1),
                     found: "a document longer than 64 MiB".into(),
-                    expected: "a document in every row".into(),
+                    expected: "a document of at most 64 MiB in every row".into(),
                     remedy: "split it into documents".into(),
                 });
             }
@@ -58,14 +60,14 @@ impl Texts {
             batch.bytes.extend_from_slice(text.data());
         }
         self.row += 1;
-        // Nothing in the column is a name too: names stand in the order of documents.
-        let name = |column: &mut Option<Column>| -> Result<Option<String>> {
+        // A missing name is an empty name, since names are stored in the order of the documents.
+        let name = |column: &mut Option<ParquetColumn>| -> Result<Option<String>> {
             let Some(column) = column else { return Ok(None) };
-            let value = column.next_value()?.unwrap_or(Value::Missing);
+            let value = column.next_value()?.unwrap_or(ParquetValue::Missing);
             Ok(Some(column.name(&value)?.unwrap_or_default()))
         };
-        let kind = Kind::Text { name: name(&mut self.id)?, label: name(&mut self.label)? };
-        batch.pieces.push(Piece {
+        let kind = SpanKind::Text { name: name(&mut self.id)?, label: name(&mut self.label)? };
+        batch.spans.push(TextSpan {
             bytes: start..batch.bytes.len(),
             source: 0,
             offset: 0,
@@ -76,27 +78,30 @@ impl Texts {
     }
 }
 
-impl TextSource for Texts {
+impl TextSource for ParquetTexts {
     fn rewind(&mut self) -> Result<()> {
-        *self = Texts::new(self.file.clone(), self.columns.clone());
+        *self = ParquetTexts::new(self.file.clone(), self.columns.clone());
         Ok(())
     }
 
-    fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+    fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
-        while batch.bytes.len() < BATCH && batch.pieces.len() < MOST_ROWS && self.push(batch)? {}
-        Ok(!batch.pieces.is_empty())
+        while batch.bytes.len() < MIN_BATCH_BYTES && batch.spans.len() < MAX_BATCH_ROWS && self.push(batch)? {
+        }
+        Ok(!batch.spans.is_empty())
     }
 
-    /// As a share of the file's bytes, since that is what a user knows.
+    /// Reports the progress as a fraction of the bytes of the file, which is the unit that users
+    /// know.
     fn progress(&self) -> (u64, Option<u64>) {
         let (bytes, rows) = (self.file.source.bytes(), self.file.rows().max(1));
         let share = self.row.min(rows) as f64 / rows as f64;
         ((share * bytes as f64) as u64, Some(bytes))
     }
 
-    /// A text is packed with others in a page: it has no place of its own in the file.
-    fn again(&self) -> bool {
+    /// Returns false: a text is compressed together with others in a page, so it has no position of
+    /// its own in the file.
+    fn reopenable(&self) -> bool {
         false
     }
 }

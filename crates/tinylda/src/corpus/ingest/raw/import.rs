@@ -1,18 +1,19 @@
-//! Imports of raw text from a file or a folder.
+//! Imports of raw text from a file or a folder: the part of [`Import`] that prepares a
+//! [`TextImport`].
 
 use std::path::Path;
 
-use super::records::{Reader, Shape};
+use super::records::{RecordFormat, RecordReader};
 use super::source::{FileSource, FolderSource, TextSource};
-use super::{TextImport, shape};
+use super::{TextImport, record_format};
 use crate::corpus::ingest::detect::START_BYTES;
 use crate::corpus::ingest::input::Input;
-use crate::corpus::ingest::{Format, Import, Imported, Parts, spool};
+use crate::corpus::ingest::{Format, Import, Imported, RecordOptions, spool};
 use crate::error::{Error, Result};
 use crate::progress::ProgressCallback;
 
 impl Import {
-    /// Imports a file of texts. `delimiter` is that of a table.
+    /// Imports a file of texts. `delimiter` is the delimiter of a table.
     pub(in crate::corpus::ingest) fn run_on_text(
         &self,
         mut input: Input,
@@ -22,11 +23,11 @@ impl Import {
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         let path = input.path.clone();
-        let parts = Parts { delimiter, ..self.parts.clone() };
-        let shape = shape(format, &parts, input.peek(START_BYTES)?, &path)?;
+        let records = RecordOptions { delimiter, ..self.records.clone() };
+        let records_format = record_format(format, &records, input.peek(START_BYTES)?, &path)?;
         self.check_options(format)?;
-        let mut source = text_source(input, &shape, output, progress)?;
-        self.run_raw(&mut source, shape, format, &path, output, progress)
+        let mut source = text_source(input, &records_format, output, progress)?;
+        self.run_raw(&mut source, records_format, format, &path, output, progress)
     }
 
     /// Imports the files of a folder, one document each.
@@ -41,15 +42,15 @@ impl Import {
             return Err(Error::unsupported_value("format", format.name(), "the input is a folder")
                 .with_remedy("omit {format}: every file of a folder is read as one text"));
         }
-        let mut source = FolderSource::new(input, self.parts.glob.as_deref())?;
-        self.run_raw(&mut source, Shape::Files, Format::Folder, input, output, progress)
+        let mut source = FolderSource::new(input, self.records.glob.as_deref())?;
+        self.run_raw(&mut source, RecordFormat::Files, Format::Folder, input, output, progress)
     }
 
     /// Imports text from a source of any kind.
     pub(in crate::corpus::ingest) fn run_raw(
         &self,
         source: &mut dyn TextSource,
-        shape: Shape,
+        record_format: RecordFormat,
         format: Format,
         input: &Path,
         output: &Path,
@@ -57,12 +58,16 @@ impl Import {
     ) -> Result<Imported> {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let import = TextImport {
-            reader: Reader { path: input.to_path_buf(), shape, strict: self.parts.strict },
+            reader: RecordReader {
+                path: input.to_path_buf(),
+                format: record_format,
+                strict: self.records.strict,
+            },
             format,
             words: &self.words,
             names: self.names.as_deref(),
             output,
-            origin: source.again().then(|| input.to_string_lossy().into_owned()),
+            origin: source.reopenable().then(|| input.to_string_lossy().into_owned()),
             threads: if self.threads == 0 { cores() } else { self.threads },
             memory: self.memory,
         };
@@ -72,15 +77,15 @@ impl Import {
     }
 }
 
-/// Returns the input as records of text, which can be read several times: as it is, or a copy of a
-/// stream.
+/// Returns the input as records of text that can be read several times: the file itself, or a copy
+/// of a stream.
 fn text_source(
     input: Input,
-    shape: &Shape,
+    format: &RecordFormat,
     output: &Path,
     progress: ProgressCallback<'_>,
 ) -> Result<FileSource> {
-    let ends = shape.ends();
+    let ends = format.ends();
     if input.reopenable {
         return Ok(FileSource::new(input, ends));
     }

@@ -1,5 +1,7 @@
-//! An ordered parallel map: items go to worker threads, results come back in the order of the
-//! items.
+//! Ordered parallel map: items are processed by worker threads, and results are returned in the
+//! order of the items.
+//!
+//! Start with [`parallel_map_ordered`]. The module knows nothing about text.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,26 +9,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-use super::source::{Batch, TextSource};
+use super::source::{TextBatch, TextSource};
 use crate::error::{Error, Result};
 
 /// Number of items in flight per worker.
 const AHEAD: u64 = 3;
 
-/// Produces the items of a [parallel map](parallel_map_ordered).
+/// Source of the items of a [parallel map](parallel_map_ordered).
 pub(super) trait ItemSource {
-    /// An item. Items that were processed are filled again.
+    /// Type of the items. Processed items are reused.
     type Item: Default + Send;
-    /// Fills an item; returns false where nothing is left.
+    /// Fills an item; returns false at the end of the source.
     fn next(&mut self, item: &mut Self::Item) -> Result<bool>;
-    /// Returns how much was produced and, where it is known, how much there is.
+    /// Returns the amount that was produced and the total, if known.
     fn progress(&self) -> (u64, Option<u64>);
 }
 
 impl ItemSource for &mut (dyn TextSource + '_) {
-    type Item = Batch;
+    type Item = TextBatch;
 
-    fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+    fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         TextSource::next(*self, batch)
     }
 
@@ -38,8 +40,8 @@ impl ItemSource for &mut (dyn TextSource + '_) {
 /// Applies `work` to every item on worker threads and passes the results to `sink` in the order of
 /// the items. Returns the workers.
 ///
-/// The first failure in that order is returned, so that the error does not depend on the number of
-/// threads. `tell` reports progress and may ask to stop.
+/// The first failure in that order is returned, so the error does not depend on the number of
+/// threads. `tell` reports progress and may request a stop.
 pub(super) fn parallel_map_ordered<S: ItemSource, W: Send, R: Send>(
     mut source: S,
     workers: Vec<W>,

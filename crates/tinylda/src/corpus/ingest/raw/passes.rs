@@ -1,79 +1,89 @@
-//! What threads do with batches: number the words of documents and count them, and turn numbers
-//! into word ids.
+//! Work of the threads on batches: number and count the words of documents, and map the numbers to
+//! word ids.
+//!
+//! Start with [`WordCounter`] for the first pass and [`DocumentEncoder`] for the second. Files and
+//! the order of batches are handled by the parent module.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::parallel::ItemSource;
-use super::records::{Reader, Record};
-use super::source::Batch;
+use super::records::{Record, RecordReader};
+use super::source::TextBatch;
 use crate::corpus::ingest::words::{
-    Counted, Cut, Dropped, Lexicon, Reason, Runs, Table, Tokenizer, joined, phrase_key,
+    CountRuns, DropReason, DroppedTokens, StringTable, TermCount, Tokenizer, TokenizerBuffer, WordIndex,
+    join_phrase, write_phrase_key,
 };
 use crate::corpus::{TextPlace, Vocabulary};
 use crate::error::Result;
 
-/// What is known of a string while words are counted. A token may become another word (its stem),
-/// and be one itself.
+/// State of a string while words are counted. A token may map to another word, such as its stem,
+/// and be a word itself.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
-    /// The number of the word that the token becomes, or one of the values below.
+struct TokenEntry {
+    /// Number of the word that the token maps to, or one of the special values below.
     target: u32,
     tokens: u32,
     documents: u32,
-    /// The last document it was seen in.
+    /// Last document in which the string was seen.
     last: u32,
 }
 
-/// Nobody has asked yet what the token becomes.
-const OPEN: u32 = u32::MAX;
-/// Less a reason: it is no word.
-const DROPPED: u32 = u32::MAX - 1;
+/// Target of a token that has not been mapped to a word yet.
+const UNRESOLVED: u32 = u32::MAX;
+/// Target of a dropped token: this value minus the number of its [`DropReason`].
+const FIRST_DROPPED: u32 = u32::MAX - 1;
 
-fn fresh() -> Slot {
-    Slot { target: OPEN, tokens: 0, documents: 0, last: 0 }
+fn new_entry() -> TokenEntry {
+    TokenEntry { target: UNRESOLVED, tokens: 0, documents: 0, last: 0 }
 }
 
-/// Gives the words of texts numbers.
-struct Numbers {
-    table: Table<Slot>,
-    cut: Cut,
+/// Assigns numbers to the words of texts.
+struct TokenNumbering {
+    table: StringTable<TokenEntry>,
+    cut: TokenizerBuffer,
     key: Vec<u8>,
-    /// All tokens, words or not.
+    /// Number of tokens, including dropped ones.
     tokens: u64,
 }
 
-impl Numbers {
-    fn new() -> Numbers {
-        Numbers { table: Table::new(), cut: Cut::default(), key: Vec::new(), tokens: 0 }
+impl TokenNumbering {
+    fn new() -> TokenNumbering {
+        TokenNumbering {
+            table: StringTable::new(),
+            cut: TokenizerBuffer::default(),
+            key: Vec::new(),
+            tokens: 0,
+        }
     }
 
-    /// Calls `each` with the number of every word of a text, in order, or with the number of the
-    /// reason why a token is none. What is `known` is a word as it stands.
-    fn each(
+    /// Calls `each` with the number of every word of a text in order, or with the number of the
+    /// reason why a token is dropped. A token for which `known` returns true is a word without
+    /// further changes.
+    fn for_each_word(
         &mut self,
         text: &str,
         tokenizer: &Tokenizer,
         known: &impl Fn(&[u8]) -> bool,
-        each: &mut impl FnMut(&mut Table<Slot>, Result<u32, usize>),
+        each: &mut impl FnMut(&mut StringTable<TokenEntry>, Result<u32, usize>),
     ) {
-        let Numbers { table, cut, key, tokens } = self;
-        let joins = tokenizer.has_phrases();
-        // The word before, which may still become part of a phrase.
+        let TokenNumbering { table, cut, key, tokens } = self;
+        let has_phrases = tokenizer.has_phrases();
+        // Previous word, which may still become part of a phrase.
         let mut before: Option<u32> = None;
-        tokenizer.each(text, cut, &mut |token| {
+        tokenizer.for_each_token(text, cut, &mut |token| {
             *tokens += 1;
-            let word = word(table, tokenizer, token, known);
-            if !joins {
+            let word = resolve_word(table, tokenizer, token, known);
+            if !has_phrases {
                 return each(table, word);
             }
             match (before.take(), word) {
                 (Some(first), Ok(second))
-                    if tokenizer.joins(table.bytes_of(first), table.bytes_of(second), key) =>
+                    if tokenizer.is_phrase(table.string(first), table.string(second), key) =>
                 {
-                    joined(key);
-                    let number = table.number(key, fresh);
+                    join_phrase(key);
+                    let number = table.intern(key, new_entry);
                     each(table, Ok(number));
                 }
                 (first, word) => {
@@ -93,37 +103,42 @@ impl Numbers {
     }
 }
 
-/// The word that a token becomes, found once for each token; or the number of the reason why not.
+/// Returns the number of the word that a token maps to, or the number of the reason why it is
+/// dropped. The mapping is computed once per token.
 #[inline]
-fn word(
-    table: &mut Table<Slot>,
+fn resolve_word(
+    table: &mut StringTable<TokenEntry>,
     tokenizer: &Tokenizer,
     token: &[u8],
     known: &impl Fn(&[u8]) -> bool,
 ) -> Result<u32, usize> {
-    let number = table.number(token, fresh);
+    let number = table.intern(token, new_entry);
     let mut target = table.value(number).target;
-    if target == OPEN {
-        target = match tokenizer.word(token) {
+    if target == UNRESOLVED {
+        target = match tokenizer.to_word(token) {
             _ if known(token) => number,
             Ok(word) if *word == *token => number,
-            Ok(word) => table.number(&word, fresh),
-            Err(reason) => DROPPED - reason as u32,
+            Ok(word) => table.intern(&word, new_entry),
+            Err(reason) => FIRST_DROPPED - reason as u32,
         };
         table.value_mut(number).target = target;
     }
-    if target > DROPPED - Reason::COUNT as u32 { Err((DROPPED - target) as usize) } else { Ok(target) }
+    if target > FIRST_DROPPED - DropReason::COUNT as u32 {
+        Err((FIRST_DROPPED - target) as usize)
+    } else {
+        Ok(target)
+    }
 }
 
-/// What is known of a batch of documents besides their words.
+/// Metadata of a batch of documents: names, labels and positions of the texts.
 #[derive(Debug, Default)]
-pub(super) struct Heads {
+pub(super) struct BatchMetadata {
     pub(super) names: Vocabulary,
     pub(super) labels: Vocabulary,
     pub(super) places: Vec<TextPlace>,
 }
 
-impl Heads {
+impl BatchMetadata {
     fn push(&mut self, record: &Record<'_>) {
         if let Some(name) = &record.name {
             self.names.push(name);
@@ -134,128 +149,129 @@ impl Heads {
         self.places.push(record.place);
     }
 
-    /// Bytes of memory.
+    /// Returns the memory in bytes.
     fn bytes(&self) -> usize {
         let strings = |v: &Vocabulary| v.parts().0.len() + size_of_val(v.parts().1);
         strings(&self.names) + strings(&self.labels) + size_of::<TextPlace>() * self.places.capacity()
     }
 }
 
-/// A batch of documents as numbers of a worker's table.
+/// Batch of documents as word numbers of a worker's table.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
+pub(super) struct NumberedBatch {
     worker: usize,
-    heads: Heads,
+    metadata: BatchMetadata,
     words: Vec<u32>,
-    /// Where each document ends.
+    /// End of each document in `words`.
     ends: Vec<usize>,
-    /// Bytes of the worker's table.
+    /// Size of the worker's table in bytes.
     table: usize,
 }
 
-impl Noted {
-    /// Bytes of memory.
+impl NumberedBatch {
+    /// Returns the memory in bytes.
     fn bytes(&self) -> usize {
-        size_of::<Noted>()
-            + self.heads.bytes()
+        size_of::<NumberedBatch>()
+            + self.metadata.bytes()
             + 4 * self.words.capacity()
             + size_of::<usize>() * self.ends.capacity()
     }
 }
 
-/// Counts the words of documents.
-pub(super) struct Counter {
-    numbers: Numbers,
+/// Counter of the words of documents.
+pub(super) struct WordCounter {
+    numbering: TokenNumbering,
     worker: usize,
     pairs: bool,
     limit: usize,
-    serial: u32,
-    /// Tokens when the table was emptied: its counts have 32 bits.
+    document_in_table: u32,
+    /// Number of tokens when the table was last emptied. Counts have 32 bits, so the table must be
+    /// emptied in time.
     emptied: u64,
-    dropped: [u64; Reason::COUNT],
+    dropped: [u64; DropReason::COUNT],
     replaced: u64,
     pub(super) documents: u64,
 }
 
-impl Counter {
-    /// The table may take `limit` bytes, then it goes to disk.
-    pub(super) fn new(worker: usize, pairs: bool, limit: usize) -> Counter {
-        Counter {
-            numbers: Numbers::new(),
+impl WordCounter {
+    /// Creates a counter whose table goes to disk when it exceeds `limit` bytes.
+    pub(super) fn new(worker: usize, pairs: bool, limit: usize) -> WordCounter {
+        WordCounter {
+            numbering: TokenNumbering::new(),
             worker,
             pairs,
             limit,
-            serial: 0,
+            document_in_table: 0,
             emptied: 0,
-            dropped: [0; Reason::COUNT],
+            dropped: [0; DropReason::COUNT],
             replaced: 0,
             documents: 0,
         }
     }
 
-    /// Counts, and notes what was counted for as long as `keep` says so. A table that goes to disk
-    /// ends that: numbers begin anew.
-    pub(super) fn batch(
+    /// Counts the words of a batch and returns the batch as word numbers while `buffering` is set.
+    /// Writing a table to disk ends the buffering, since the numbers start again from 0.
+    pub(super) fn count_batch(
         &mut self,
-        batch: &Batch,
-        reader: &Reader,
+        batch: &TextBatch,
+        reader: &RecordReader,
         tokenizer: &Tokenizer,
-        runs: &Mutex<Runs>,
-        keep: &AtomicBool,
-    ) -> Result<Noted> {
-        let mut noted = Noted { worker: self.worker, ..Noted::default() };
-        let mut keeps = keep.load(Ordering::Relaxed);
-        for piece in &batch.pieces {
-            reader.each(&batch.bytes[piece.bytes.clone()], piece, &mut |record, replaced| {
+        runs: &Mutex<CountRuns>,
+        buffering: &AtomicBool,
+    ) -> Result<NumberedBatch> {
+        let mut numbered = NumberedBatch { worker: self.worker, ..NumberedBatch::default() };
+        let mut buffers = buffering.load(Ordering::Relaxed);
+        for span in &batch.spans {
+            reader.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, replaced| {
                 self.replaced += u64::from(replaced);
-                self.document(&record.text, tokenizer, keeps.then_some(&mut noted.words));
-                if keeps {
-                    noted.ends.push(noted.words.len());
-                    noted.heads.push(&record);
+                self.count_document(&record.text, tokenizer, buffers.then_some(&mut numbered.words));
+                if buffers {
+                    numbered.ends.push(numbered.words.len());
+                    numbered.metadata.push(&record);
                 }
-                let table = &mut self.numbers.table;
-                if table.bytes_soon() > self.limit || self.numbers.tokens - self.emptied > 1 << 31 {
-                    keep.store(false, Ordering::Relaxed);
-                    (keeps, noted) = (false, Noted::default());
+                let table = &mut self.numbering.table;
+                if table.bytes_with_growth() > self.limit || self.numbering.tokens - self.emptied > 1 << 31 {
+                    buffering.store(false, Ordering::Relaxed);
+                    (buffers, numbered) = (false, NumberedBatch::default());
                     let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
-                    runs.take(table, false, count)?;
+                    runs.add_table(table, false, term_count)?;
                     table.clear();
-                    (self.emptied, self.serial) = (self.numbers.tokens, 0);
+                    (self.emptied, self.document_in_table) = (self.numbering.tokens, 0);
                 }
                 Ok(())
             })?;
         }
-        noted.table = self.numbers.table.bytes_soon();
-        Ok(noted)
+        numbered.table = self.numbering.table.bytes_with_growth();
+        Ok(numbered)
     }
 
-    fn document(&mut self, text: &str, tokenizer: &Tokenizer, mut noted: Option<&mut Vec<u32>>) {
+    fn count_document(&mut self, text: &str, tokenizer: &Tokenizer, mut numbered: Option<&mut Vec<u32>>) {
         self.documents += 1;
-        self.serial += 1;
-        let Counter { numbers, dropped, pairs, serial, .. } = self;
-        let add = |table: &mut Table<Slot>, number: u32| {
-            let slot = table.value_mut(number);
-            slot.tokens += 1;
-            if slot.last != *serial {
-                slot.last = *serial;
-                slot.documents += 1;
+        self.document_in_table += 1;
+        let WordCounter { numbering, dropped, pairs, document_in_table, .. } = self;
+        let add = |table: &mut StringTable<TokenEntry>, number: u32| {
+            let entry = table.value_mut(number);
+            entry.tokens += 1;
+            if entry.last != *document_in_table {
+                entry.last = *document_in_table;
+                entry.documents += 1;
             }
         };
         let (mut before, mut key) = (None, Vec::new());
-        numbers.each(text, tokenizer, &|_| false, &mut |table, word| {
+        numbering.for_each_word(text, tokenizer, &|_| false, &mut |table, word| {
             match word {
                 Ok(word) => {
                     add(table, word);
-                    if let Some(noted) = &mut noted {
-                        noted.push(word);
+                    if let Some(numbered) = &mut numbered {
+                        numbered.push(word);
                     }
                 }
                 Err(reason) => dropped[reason] += 1,
             }
             if *pairs {
                 if let (Some(first), Ok(word)) = (before, word) {
-                    phrase_key(table.bytes_of(first), table.bytes_of(word), &mut key);
-                    let number = table.number(&key, fresh);
+                    write_phrase_key(table.string(first), table.string(word), &mut key);
+                    let number = table.intern(&key, new_entry);
                     add(table, number);
                 }
                 before = word.ok();
@@ -263,71 +279,74 @@ impl Counter {
         });
     }
 
-    /// Hands over what is left.
-    pub(super) fn finish(&self, runs: &mut Runs, dropped: &mut Dropped) -> Result<()> {
-        dropped.tokens += self.numbers.tokens;
+    /// Passes the remaining counts to `runs` and the numbers of dropped tokens to `dropped`.
+    pub(super) fn finish(&self, runs: &mut CountRuns, dropped: &mut DroppedTokens) -> Result<()> {
+        dropped.tokens += self.numbering.tokens;
         dropped.replaced += self.replaced;
-        note(&self.dropped, dropped);
-        runs.take(&self.numbers.table, true, count)
+        add_reasons(&self.dropped, dropped);
+        runs.add_table(&self.numbering.table, true, term_count)
     }
 
-    /// The ids of the words that it numbered.
-    fn ids(&self, lexicon: &Lexicon<'_>) -> Vec<u32> {
-        let table = &self.numbers.table;
-        (0..table.len() as u32).map(|number| lexicon.id(table.bytes_of(number)).unwrap_or(NONE)).collect()
+    /// Returns the word id of every number.
+    fn ids(&self, index: &WordIndex<'_>) -> Vec<u32> {
+        let table = &self.numbering.table;
+        (0..table.len() as u32)
+            .map(|number| index.id(table.string(number)).unwrap_or(NOT_IN_VOCABULARY))
+            .collect()
     }
 }
 
-fn count(slot: &Slot) -> Counted {
-    Counted { tokens: slot.tokens.into(), documents: slot.documents.into() }
+fn term_count(entry: &TokenEntry) -> TermCount {
+    TermCount { tokens: entry.tokens.into(), documents: entry.documents.into() }
 }
 
-fn note(reasons: &[u64; Reason::COUNT], dropped: &mut Dropped) {
-    dropped.short += reasons[Reason::Short as usize];
-    dropped.long += reasons[Reason::Long as usize];
-    dropped.numbers += reasons[Reason::Number as usize];
-    dropped.stop += reasons[Reason::Stop as usize];
+fn add_reasons(reasons: &[u64; DropReason::COUNT], dropped: &mut DroppedTokens) {
+    dropped.short += reasons[DropReason::Short as usize];
+    dropped.long += reasons[DropReason::Long as usize];
+    dropped.numbers += reasons[DropReason::Number as usize];
+    dropped.stop += reasons[DropReason::Stop as usize];
 }
 
-/// All documents as the first pass numbered them, while they fit: then the text is not read again.
+/// All documents as numbered by the first pass, as long as they fit in memory. They save reading
+/// the text again.
 #[derive(Default)]
-pub(super) struct Kept {
-    batches: VecDeque<Noted>,
+pub(super) struct BufferedBatches {
+    batches: VecDeque<NumberedBatch>,
     bytes: usize,
-    /// Of the workers' tables.
+    /// Sizes of the workers' tables in bytes.
     tables: Vec<usize>,
-    /// Batches at first, and what the bar shows for all of them.
+    /// Initial number of batches, and the total of the progress bar.
     all: (u64, Option<u64>),
-    counters: Vec<Counter>,
+    counters: Vec<WordCounter>,
 }
 
-impl Kept {
-    /// Takes a batch; false where there is no room.
-    pub(super) fn push(&mut self, noted: Noted, room: usize) -> bool {
-        self.bytes += noted.bytes();
-        self.tables.resize(self.tables.len().max(noted.worker + 1), 0);
-        self.tables[noted.worker] = noted.table;
-        self.batches.push_back(noted);
-        self.bytes + self.tables.iter().sum::<usize>() <= room
+impl BufferedBatches {
+    /// Adds a batch; returns false if the memory exceeds `limit`.
+    pub(super) fn push(&mut self, numbered: NumberedBatch, limit: usize) -> bool {
+        self.bytes += numbered.bytes();
+        self.tables.resize(self.tables.len().max(numbered.worker + 1), 0);
+        self.tables[numbered.worker] = numbered.table;
+        self.batches.push_back(numbered);
+        self.bytes + self.tables.iter().sum::<usize>() <= limit
     }
 
-    /// All was counted by these: now it can be handed out. `total` is what the bar shows at the
-    /// end.
-    pub(super) fn ready(&mut self, counters: Vec<Counter>, total: Option<u64>) {
+    /// Ends the counting, which `counters` did, and prepares reading the batches. `total` is the
+    /// final value of the progress bar.
+    pub(super) fn start_reading(&mut self, counters: Vec<WordCounter>, total: Option<u64>) {
         self.all = (self.batches.len() as u64, total);
         self.counters = counters;
     }
 
-    /// The ids of all numbers; the tables are not needed any more.
-    pub(super) fn mapped(&mut self, lexicon: &Lexicon<'_>) -> Mapped {
-        Mapped(std::mem::take(&mut self.counters).iter().map(|counter| counter.ids(lexicon)).collect())
+    /// Returns the word ids of all numbers and frees the tables.
+    pub(super) fn word_id_maps(&mut self, index: &WordIndex<'_>) -> WordIdMaps {
+        WordIdMaps(std::mem::take(&mut self.counters).iter().map(|counter| counter.ids(index)).collect())
     }
 }
 
-impl ItemSource for Kept {
-    type Item = Noted;
+impl ItemSource for BufferedBatches {
+    type Item = NumberedBatch;
 
-    fn next(&mut self, item: &mut Noted) -> Result<bool> {
+    fn next(&mut self, item: &mut NumberedBatch) -> Result<bool> {
         let next = self.batches.pop_front();
         let any = next.is_some();
         *item = next.unwrap_or_default();
@@ -342,58 +361,59 @@ impl ItemSource for Kept {
     }
 }
 
-/// No word of the vocabulary.
-const NONE: u32 = u32::MAX;
-/// Nobody has asked yet.
-const ASK: u32 = u32::MAX - 1;
+/// Id of a word that is not in the vocabulary.
+const NOT_IN_VOCABULARY: u32 = u32::MAX;
+/// Id of a word that has not been looked up yet.
+const NOT_LOOKED_UP: u32 = u32::MAX - 1;
 
-/// A batch of documents as word ids.
+/// Batch of documents as word ids and counts.
 #[derive(Debug, Default)]
-pub(super) struct Filled {
-    pub(super) heads: Heads,
+pub(super) struct EncodedBatch {
+    pub(super) metadata: BatchMetadata,
     words: Vec<u32>,
     counts: Vec<u32>,
-    /// Where each document ends.
+    /// End of each document in `words` and `counts`.
     ends: Vec<usize>,
     tokens: u64,
     unknown: u64,
     replaced: u64,
-    dropped: [u64; Reason::COUNT],
+    dropped: [u64; DropReason::COUNT],
 }
 
-impl Filled {
-    /// What was noted, with the id of every number.
-    fn of(noted: &mut Noted, ids: &[u32]) -> Filled {
-        let mut filled = Filled { heads: std::mem::take(&mut noted.heads), ..Filled::default() };
+impl EncodedBatch {
+    /// Converts a numbered batch with the word id of every number.
+    fn from_numbered(numbered: &mut NumberedBatch, ids: &[u32]) -> EncodedBatch {
+        let mut encoded =
+            EncodedBatch { metadata: std::mem::take(&mut numbered.metadata), ..EncodedBatch::default() };
         let (mut start, mut document) = (0, Vec::new());
-        for &end in &noted.ends {
+        for &end in &numbered.ends {
             document.clear();
-            document.extend(noted.words[start..end].iter().map(|&word| ids[word as usize]));
-            filled.push(&mut document);
+            document.extend(numbered.words[start..end].iter().map(|&word| ids[word as usize]));
+            encoded.push(&mut document);
             start = end;
         }
-        filled
+        encoded
     }
 
-    /// The documents: words and counts.
+    /// Returns the words and counts of every document.
     pub(super) fn documents(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| (&self.words[start..end], &self.counts[start..end]))
     }
 
-    /// Adds up what was left out.
-    pub(super) fn add_to(&self, dropped: &mut Dropped) {
+    /// Adds the numbers of dropped tokens to `dropped`.
+    pub(super) fn add_dropped_to(&self, dropped: &mut DroppedTokens) {
         dropped.tokens += self.tokens;
         dropped.unknown += self.unknown;
         dropped.replaced += self.replaced;
-        note(&self.dropped, dropped);
+        add_reasons(&self.dropped, dropped);
     }
 
-    /// Adds a document of these ids, in any order.
+    /// Adds a document with these word ids, in any order.
     fn push(&mut self, ids: &mut [u32]) {
         ids.sort_unstable();
         for same in ids.chunk_by(|a, b| a == b) {
-            if same[0] == NONE {
+            if same[0] == NOT_IN_VOCABULARY {
                 self.unknown += same.len() as u64;
             } else {
                 self.words.push(same[0]);
@@ -404,72 +424,72 @@ impl Filled {
     }
 }
 
-/// The word ids of the numbers of every worker.
-pub(super) struct Mapped(Vec<Vec<u32>>);
+/// Word ids of the numbers of every worker.
+pub(super) struct WordIdMaps(Vec<Vec<u32>>);
 
-impl Mapped {
-    pub(super) fn batch(&self, noted: &mut Noted) -> Filled {
-        Filled::of(noted, &self.0[noted.worker])
+impl WordIdMaps {
+    pub(super) fn encode(&self, numbered: &mut NumberedBatch) -> EncodedBatch {
+        EncodedBatch::from_numbered(numbered, &self.0[numbered.worker])
     }
 }
 
-/// Tokens whose words are remembered: some megabytes of them.
-const REMEMBERED: usize = 8 << 20;
+/// Maximum size of the table that remembers the words of tokens, in bytes.
+const MAX_TABLE_BYTES: usize = 8 << 20;
 
-/// Turns documents into word ids.
-pub(super) struct Filler {
-    numbers: Numbers,
-    /// The id of every number, once it was asked for.
+/// Encoder of documents as word ids.
+pub(super) struct DocumentEncoder {
+    numbering: TokenNumbering,
+    /// Word id of every number, once it was looked up.
     ids: Vec<u32>,
-    /// The vocabulary was given: what it has is a word, whatever else could be said of it.
+    /// Whether the vocabulary was given: its words are kept even if a rule would drop them.
     fixed: bool,
 }
 
-impl Filler {
-    pub(super) fn new(fixed: bool) -> Filler {
-        Filler { numbers: Numbers::new(), ids: Vec::new(), fixed }
+impl DocumentEncoder {
+    pub(super) fn new(fixed: bool) -> DocumentEncoder {
+        DocumentEncoder { numbering: TokenNumbering::new(), ids: Vec::new(), fixed }
     }
 
-    pub(super) fn batch(
+    pub(super) fn encode_batch(
         &mut self,
-        batch: &Batch,
-        reader: &Reader,
+        batch: &TextBatch,
+        reader: &RecordReader,
         tokenizer: &Tokenizer,
-        lexicon: &Lexicon<'_>,
-    ) -> Result<Filled> {
-        let Filler { numbers, ids, fixed } = self;
-        let as_it_stands = *fixed && tokenizer.is_plain();
-        let known = |token: &[u8]| as_it_stands && lexicon.id(token).is_some();
-        let mut filled = Filled::default();
+        index: &WordIndex<'_>,
+    ) -> Result<EncodedBatch> {
+        let DocumentEncoder { numbering, ids, fixed } = self;
+        let keep_known = *fixed && tokenizer.is_plain();
+        let known = |token: &[u8]| keep_known && index.id(token).is_some();
+        let mut encoded = EncodedBatch::default();
         let mut document = Vec::new();
-        let before = numbers.tokens;
-        for piece in &batch.pieces {
-            reader.each(&batch.bytes[piece.bytes.clone()], piece, &mut |record, replaced| {
-                if numbers.table.bytes_soon() > REMEMBERED {
-                    numbers.table.clear();
+        let before = numbering.tokens;
+        for span in &batch.spans {
+            reader.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, replaced| {
+                if numbering.table.bytes_with_growth() > MAX_TABLE_BYTES {
+                    numbering.table.clear();
                     ids.clear();
                 }
-                filled.replaced += u64::from(replaced);
+                encoded.replaced += u64::from(replaced);
                 document.clear();
-                numbers.each(&record.text, tokenizer, &known, &mut |table, word| match word {
+                numbering.for_each_word(&record.text, tokenizer, &known, &mut |table, word| match word {
                     Ok(word) => {
                         let at = word as usize;
                         if at >= ids.len() {
-                            ids.resize(at + 1, ASK);
+                            ids.resize(at + 1, NOT_LOOKED_UP);
                         }
-                        if ids[at] == ASK {
-                            ids[at] = lexicon.id(table.bytes_of(word)).unwrap_or(NONE);
+                        if ids[at] == NOT_LOOKED_UP {
+                            ids[at] = index.id(table.string(word)).unwrap_or(NOT_IN_VOCABULARY);
                         }
                         document.push(ids[at]);
                     }
-                    Err(reason) => filled.dropped[reason] += 1,
+                    Err(reason) => encoded.dropped[reason] += 1,
                 });
-                filled.push(&mut document);
-                filled.heads.push(&record);
+                encoded.push(&mut document);
+                encoded.metadata.push(&record);
                 Ok(())
             })?;
         }
-        filled.tokens = numbers.tokens - before;
-        Ok(filled)
+        encoded.tokens = numbering.tokens - before;
+        Ok(encoded)
     }
 }

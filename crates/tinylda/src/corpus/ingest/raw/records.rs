@@ -1,16 +1,19 @@
-//! Bytes -> records: a document's text, its name and its label, in each of the formats of raw text.
+//! Parser of records: the text, name and label of each document in every raw text format.
+//!
+//! Start with [`RecordReader`]. Reports use it to read texts again. Words are extracted by
+//! [`words`](crate::corpus::ingest::words).
 
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use super::source::{Kind, Piece};
+use super::source::{SpanKind, TextSpan};
 use crate::corpus::ingest::Format;
-use crate::corpus::ingest::lines::shown;
+use crate::corpus::ingest::lines::quoted;
 use crate::corpus::ingest::options::is_text_name;
 use crate::corpus::{Source, TextPlace};
 use crate::error::{Error, Position, Remedy, Result, Template};
 
-/// A document of the input.
+/// Document of the input.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
@@ -19,25 +22,25 @@ pub(crate) struct Record<'a> {
     pub(crate) place: TextPlace,
 }
 
-/// Where records end.
+/// Rule for the end of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// With a line.
+pub(crate) enum RecordEnds {
+    /// A record ends with its line.
     Lines,
-    /// With a line that ends outside of quotes.
+    /// A record ends with a line end outside of quotes.
     Quoted { delimiter: u8 },
 }
 
-impl Ends {
-    /// Behind the last record that is whole.
-    pub(crate) fn last(self, bytes: &[u8]) -> Option<usize> {
+impl RecordEnds {
+    /// Returns the position after the last complete record.
+    pub(crate) fn find_last(self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Ends::Lines => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
-            Ends::Quoted { delimiter } => {
-                // Most files have few quotes: without any, the last line end will do.
-                memchr::memchr(b'"', bytes).map_or(Ends::Lines.last(bytes), |_| {
+            RecordEnds::Lines => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
+            RecordEnds::Quoted { delimiter } => {
+                // Without any quote, the last line end is the end of a record.
+                memchr::memchr(b'"', bytes).map_or(RecordEnds::Lines.find_last(bytes), |_| {
                     let (mut at, mut last) = (0, None);
-                    while let Some(next) = row(&bytes[at..], delimiter, true, &mut |_, _| {}) {
+                    while let Some(next) = parse_row(&bytes[at..], delimiter, true, &mut |_, _| {}) {
                         if !next.complete {
                             break;
                         }
@@ -50,36 +53,36 @@ impl Ends {
         }
     }
 
-    /// What can be done about a record without an end.
+    /// Returns the remedy for a record without an end.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
-            Ends::Lines => "check that the file has one document per line",
-            Ends::Quoted { .. } => {
+            RecordEnds::Lines => "check that the file has one document per line",
+            RecordEnds::Quoted { .. } => {
                 "close the quote, or use {quotes=no} if quotes have no meaning in this file"
             }
         }
     }
 }
 
-/// A row of a table.
-struct Row {
+/// Extent of a row of a table.
+struct CsvRow {
     bytes: usize,
-    /// Whether it has its line end.
+    /// Whether the row ends with a line end.
     complete: bool,
-    /// Whether a quote was left open.
+    /// Whether a quote is not closed.
     open: bool,
     lines: u64,
 }
 
-/// Reads a row and calls `each` with the bytes of every field and whether it is quoted. Returns
-/// nothing where there are no bytes. A quote has a meaning only at the beginning of a field, and
-/// two quotes in a quoted field are one.
-fn row<'a>(
+/// Parses a row and calls `each` with the bytes of every field and whether it is quoted. Returns
+/// `None` if there are no bytes. A quote has a meaning only at the beginning of a field, and two
+/// quotes in a quoted field stand for one.
+fn parse_row<'a>(
     bytes: &'a [u8],
     delimiter: u8,
     quotes: bool,
     each: &mut dyn FnMut(&'a [u8], bool),
-) -> Option<Row> {
+) -> Option<CsvRow> {
     if bytes.is_empty() {
         return None;
     }
@@ -91,7 +94,7 @@ fn row<'a>(
             let mut from = at + 1;
             loop {
                 match memchr::memchr(b'"', &bytes[from..]) {
-                    None => return Some(Row { bytes: bytes.len(), complete: false, open: true, lines }),
+                    None => return Some(CsvRow { bytes: bytes.len(), complete: false, open: true, lines }),
                     Some(found) if bytes.get(from + found + 1) == Some(&b'"') => from += found + 2,
                     Some(found) => {
                         at = from + found + 1;
@@ -110,7 +113,7 @@ fn row<'a>(
             field_end -= 1;
         }
         match quoted {
-            // What stands behind the closing quote makes it no quoted field after all.
+            // Text after the closing quote means that the field is not a quoted field after all.
             Some(inside) if bytes[at..field_end].trim_ascii().is_empty() => each(&bytes[inside], true),
             _ => {
                 start = start.min(field_end);
@@ -119,7 +122,7 @@ fn row<'a>(
         }
         if line_end {
             lines += u64::from(end.is_some());
-            return Some(Row {
+            return Some(CsvRow {
                 bytes: end.map_or(stop, |end| end + 1),
                 complete: end.is_some(),
                 open: false,
@@ -130,37 +133,37 @@ fn row<'a>(
     }
 }
 
-/// The columns of a table.
+/// Layout of a table: its syntax and the columns to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Table {
+pub(crate) struct CsvLayout {
     pub(crate) delimiter: u8,
     pub(crate) quotes: bool,
     pub(crate) header: bool,
-    /// The number of columns that every row must have, where it is known.
+    /// Number of columns that every row must have, if known.
     pub(crate) columns: Option<usize>,
     pub(crate) text: Vec<usize>,
     pub(crate) id: Option<usize>,
     pub(crate) label: Option<usize>,
 }
 
-/// The fields of a first row.
+/// Returns the fields of the first row.
 pub(crate) fn first_row(start: &[u8], delimiter: u8, quotes: bool) -> Vec<String> {
     let mut fields = Vec::new();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    row(start, delimiter, quotes, &mut |field, _| {
+    parse_row(start, delimiter, quotes, &mut |field, _| {
         fields.push(String::from_utf8_lossy(field).trim().to_string());
     });
     fields
 }
 
-/// The numbers of fields of the first rows that are whole.
-pub(crate) fn widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
+/// Returns the numbers of fields of the first complete rows.
+pub(crate) fn row_widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
     let (mut at, mut all) = (0, Vec::new());
     while all.len() < most {
         let mut fields = 0;
-        match row(&start[at..], delimiter, true, &mut |_, _| fields += 1) {
+        match parse_row(&start[at..], delimiter, true, &mut |_, _| fields += 1) {
             Some(row) if row.complete => {
-                // A blank line is no row.
+                // Blank lines are not rows.
                 if !start[at..at + row.bytes].trim_ascii().is_empty() {
                     all.push(fields);
                 }
@@ -172,52 +175,53 @@ pub(crate) fn widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
     all
 }
 
-/// The field of JSON lines that holds the text, unless another one is named.
+/// Default field of JSON Lines that contains the text.
 pub(crate) const DEFAULT_FIELD: &str = "text";
 
-/// The fields of JSON lines, as paths with dots.
+/// Fields of JSON Lines, as paths with dots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Json {
+pub(crate) struct JsonFields {
     pub(crate) text: Vec<String>,
     pub(crate) id: Option<String>,
     pub(crate) label: Option<String>,
 }
 
-/// How records are read.
+/// Format of records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// A line is a text.
+pub(crate) enum RecordFormat {
+    /// Every line is a text.
     Lines,
-    Table(Table),
-    Json(Json),
-    /// A name, a label, the text, with blanks between.
+    Table(CsvLayout),
+    Json(JsonFields),
+    /// A name, a label and the text, separated by blanks.
     Mallet,
     /// `label 'name |namespace word word:count`.
     Vowpal,
-    /// Whole texts from files, which have names.
+    /// Complete texts from files, which have names.
     Files,
-    /// Whole texts from rows of a table.
+    /// Complete texts from rows of a table.
     Rows {
         named: bool,
         labelled: bool,
     },
 }
 
-impl Shape {
-    /// Where records end.
-    pub(crate) fn ends(&self) -> Ends {
+impl RecordFormat {
+    /// Returns where records end.
+    pub(crate) fn ends(&self) -> RecordEnds {
         match self {
-            Shape::Table(table) if table.quotes => Ends::Quoted { delimiter: table.delimiter },
-            _ => Ends::Lines,
+            RecordFormat::Table(table) if table.quotes => RecordEnds::Quoted { delimiter: table.delimiter },
+            _ => RecordEnds::Lines,
         }
     }
 
     /// Describes a source of such records, so that their texts can be read again later.
-    pub(crate) fn source(&self, path: &str, format: Format) -> Source {
-        let mut source = Source { path: path.into(), format: format.name().into(), ..Source::default() };
+    pub(crate) fn source(&self, path: &str, input_format: Format) -> Source {
+        let mut source =
+            Source { path: path.into(), format: input_format.name().into(), ..Source::default() };
         match self {
-            Shape::Json(json) if json.text != [DEFAULT_FIELD] => source.text.clone_from(&json.text),
-            Shape::Table(table) if table.text.len() > 1 => {
+            RecordFormat::Json(json) if json.text != [DEFAULT_FIELD] => source.text.clone_from(&json.text),
+            RecordFormat::Table(table) if table.text.len() > 1 => {
                 source.text = table.text.iter().map(|column| (column + 1).to_string()).collect();
                 source.delimiter = Some(table.delimiter.into());
                 source.no_quotes = !table.quotes;
@@ -227,65 +231,75 @@ impl Shape {
         source
     }
 
-    /// Returns how the texts of a source are read; nothing where it is not known.
-    pub(crate) fn of_source(source: &Source) -> Option<Shape> {
+    /// Returns how the texts of a source are read; `None` if it is not known.
+    pub(crate) fn of_source(source: &Source) -> Option<RecordFormat> {
         let name = source.format.as_str();
         Some(match Format::ALL.into_iter().find(|format| format.name() == name)? {
-            Format::Text => Shape::Lines,
-            Format::Folder => Shape::Files,
-            Format::Mallet => Shape::Mallet,
-            Format::VowpalWabbit => Shape::Vowpal,
+            Format::Text => RecordFormat::Lines,
+            Format::Folder => RecordFormat::Files,
+            Format::Mallet => RecordFormat::Mallet,
+            Format::VowpalWabbit => RecordFormat::Vowpal,
             Format::JsonLines => {
                 let text =
                     if source.text.is_empty() { vec![DEFAULT_FIELD.into()] } else { source.text.clone() };
-                Shape::Json(Json { text, id: None, label: None })
+                RecordFormat::Json(JsonFields { text, id: None, label: None })
             }
             Format::Csv => {
                 let number = |column: &String| column.parse::<usize>().ok()?.checked_sub(1);
                 let delimiter = source.delimiter.map_or(Some(b','), |c| u8::try_from(c).ok())?;
                 let text = source.text.iter().map(number).collect::<Option<_>>()?;
                 let (quotes, header) = (!source.no_quotes, false);
-                Shape::Table(Table { delimiter, quotes, header, columns: None, text, id: None, label: None })
+                RecordFormat::Table(CsvLayout {
+                    delimiter,
+                    quotes,
+                    header,
+                    columns: None,
+                    text,
+                    id: None,
+                    label: None,
+                })
             }
             _ => return None,
         })
     }
 
-    /// Whether the place of a record has more than the text itself, so that the whole record must
-    /// be parsed to find it.
+    /// Returns whether the stored position covers more than the text itself, so that the complete
+    /// record must be parsed to find the text.
     pub(crate) fn place_is_record(&self) -> bool {
         match self {
-            Shape::Table(table) => table.text.len() > 1,
-            Shape::Json(_) | Shape::Vowpal => true,
-            Shape::Lines | Shape::Mallet | Shape::Files | Shape::Rows { .. } => false,
+            RecordFormat::Table(table) => table.text.len() > 1,
+            RecordFormat::Json(_) | RecordFormat::Vowpal => true,
+            RecordFormat::Lines | RecordFormat::Mallet | RecordFormat::Files | RecordFormat::Rows { .. } => {
+                false
+            }
         }
     }
 }
 
-/// Reads records.
+/// Reader of records.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader {
-    /// The name of the source in errors.
+pub(crate) struct RecordReader {
+    /// Path of the source for errors.
     pub(crate) path: PathBuf,
-    pub(crate) shape: Shape,
-    /// Bytes that are not UTF-8 are refused, not replaced.
+    pub(crate) format: RecordFormat,
+    /// Whether bytes that are not UTF-8 are refused instead of being replaced.
     pub(crate) strict: bool,
 }
 
-impl Reader {
-    /// Whether records have names and labels.
-    pub(crate) fn details(&self) -> (bool, bool) {
-        match &self.shape {
-            Shape::Lines => (false, false),
-            Shape::Table(table) => (table.id.is_some(), table.label.is_some()),
-            Shape::Json(json) => (json.id.is_some(), json.label.is_some()),
-            Shape::Mallet | Shape::Vowpal => (true, true),
-            Shape::Files => (true, false),
-            Shape::Rows { named, labelled } => (*named, *labelled),
+impl RecordReader {
+    /// Returns whether records have names, and whether they have labels.
+    pub(crate) fn has_names_and_labels(&self) -> (bool, bool) {
+        match &self.format {
+            RecordFormat::Lines => (false, false),
+            RecordFormat::Table(table) => (table.id.is_some(), table.label.is_some()),
+            RecordFormat::Json(json) => (json.id.is_some(), json.label.is_some()),
+            RecordFormat::Mallet | RecordFormat::Vowpal => (true, true),
+            RecordFormat::Files => (true, false),
+            RecordFormat::Rows { named, labelled } => (*named, *labelled),
         }
     }
 
-    fn bad(
+    fn line_error(
         &self,
         line: u64,
         found: String,
@@ -301,22 +315,23 @@ impl Reader {
         }
     }
 
-    /// Bytes as text; `replaced` is set where some had to be.
+    /// Converts bytes to text; refuses zero bytes. Sets `replaced` if invalid bytes were replaced.
     fn text<'a>(&self, bytes: &'a [u8], line: u64, replaced: &mut bool) -> Result<Cow<'a, str>> {
         if memchr::memchr(0, bytes).is_some() {
             let remedy = "this seems to be a binary file or text in UTF-16: convert it to UTF-8 text";
-            return Err(self.bad(line, "a zero byte".into(), "text", remedy));
+            return Err(self.line_error(line, "a zero byte".into(), "text", remedy));
         }
         self.utf8(bytes, line, replaced)
     }
 
-    /// The same where the format says that it is text.
+    /// Converts bytes of a format that declares them as text, where zero bytes are allowed. Sets
+    /// `replaced` if invalid bytes were replaced.
     fn utf8<'a>(&self, bytes: &'a [u8], line: u64, replaced: &mut bool) -> Result<Cow<'a, str>> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(text.into()),
-            Err(e) if self.strict => Err(self.bad(
+            Err(e) if self.strict => Err(self.line_error(
                 line,
-                format!("bytes that are not UTF-8: {}", shown(&bytes[e.valid_up_to()..])),
+                format!("bytes that are not UTF-8: {}", quoted(&bytes[e.valid_up_to()..])),
                 "UTF-8 text",
                 "convert the file to UTF-8, for instance with iconv, or omit {strict} to replace invalid bytes",
             )),
@@ -327,11 +342,11 @@ impl Reader {
         }
     }
 
-    /// An error of a whole text names its file, or its row.
-    fn of_piece(&self, mut error: Error, row: u64, name: Option<&str>) -> Error {
+    /// Adds the file or the row of a complete text to an error.
+    fn locate_error(&self, mut error: Error, row: u64, name: Option<&str>) -> Error {
         if let Error::Input { path, position, .. } = &mut error {
-            match (&self.shape, name) {
-                (Shape::Rows { .. }, _) => *position = Position::Row(row),
+            match (&self.format, name) {
+                (RecordFormat::Rows { .. }, _) => *position = Position::Row(row),
                 (_, Some(name)) => path.push(name),
                 _ => {}
             }
@@ -339,21 +354,21 @@ impl Reader {
         error
     }
 
-    /// Calls `each` with every record of a piece, and with whether bytes had to be replaced.
-    pub(crate) fn each(
+    /// Calls `each` with every record of a span and whether invalid bytes were replaced.
+    pub(crate) fn for_each(
         &self,
         bytes: &[u8],
-        piece: &Piece,
+        span: &TextSpan,
         each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
     ) -> Result<()> {
-        if let Kind::Text { name, label } = &piece.kind {
+        if let SpanKind::Text { name, label } = &span.kind {
             let mut replaced = false;
-            let text = match self.shape {
-                Shape::Rows { .. } => self.utf8(bytes, piece.line, &mut replaced),
-                _ => self.text(bytes, piece.line, &mut replaced),
+            let text = match self.format {
+                RecordFormat::Rows { .. } => self.utf8(bytes, span.line, &mut replaced),
+                _ => self.text(bytes, span.line, &mut replaced),
             };
-            let text = text.map_err(|error| self.of_piece(error, piece.line, name.as_deref()))?;
-            let place = TextPlace { source: piece.source, offset: piece.offset, length: bytes.len() as u32 };
+            let text = text.map_err(|error| self.locate_error(error, span.line, name.as_deref()))?;
+            let place = TextPlace { source: span.source, offset: span.offset, length: bytes.len() as u32 };
             let record = Record {
                 name: name.as_deref().map(Into::into),
                 label: label.as_deref().map(Into::into),
@@ -362,31 +377,36 @@ impl Reader {
             };
             return each(record, replaced);
         }
-        if let Shape::Table(table) = &self.shape {
-            return self.rows(table, bytes, piece, each);
+        if let RecordFormat::Table(table) = &self.format {
+            return self.for_each_row(table, bytes, span, each);
         }
-        let (mut at, mut line) = (0, piece.line);
+        let (mut at, mut line) = (0, span.line);
         while at < bytes.len() {
             let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |found| at + found);
             let whole = &bytes[at..end];
             let whole = whole.strip_suffix(b"\r").unwrap_or(whole);
             let mut replaced = false;
-            // The part of a line that is the text.
+            // Position of the part of a line that is the text.
             let place = |part: &[u8]| TextPlace {
-                source: piece.source,
-                offset: piece.offset + at as u64 + (part.as_ptr() as usize - whole.as_ptr() as usize) as u64,
+                source: span.source,
+                offset: span.offset + at as u64 + (part.as_ptr() as usize - whole.as_ptr() as usize) as u64,
                 length: part.len() as u32,
             };
-            let record = match &self.shape {
-                Shape::Lines | Shape::Table(_) | Shape::Files | Shape::Rows { .. } => {
+            let record = match &self.format {
+                RecordFormat::Lines
+                | RecordFormat::Table(_)
+                | RecordFormat::Files
+                | RecordFormat::Rows { .. } => {
                     let text = self.text(whole, line, &mut replaced)?;
                     Some(Record { name: None, label: None, text, place: place(whole) })
                 }
                 _ if whole.trim_ascii().is_empty() => None,
-                Shape::Json(json) => Some(self.json(json, whole, line, place(whole), &mut replaced)?),
-                Shape::Mallet => {
-                    let (name, rest) = field(whole);
-                    let (label, text) = field(rest);
+                RecordFormat::Json(json) => {
+                    Some(self.parse_json(json, whole, line, place(whole), &mut replaced)?)
+                }
+                RecordFormat::Mallet => {
+                    let (name, rest) = split_field(whole);
+                    let (label, text) = split_field(rest);
                     Some(Record {
                         name: Some(self.text(name, line, &mut replaced)?),
                         label: Some(self.text(label, line, &mut replaced)?),
@@ -394,7 +414,7 @@ impl Reader {
                         place: place(text),
                     })
                 }
-                Shape::Vowpal => Some(self.vowpal(whole, line, place(whole), &mut replaced)?),
+                RecordFormat::Vowpal => Some(self.parse_vowpal(whole, line, place(whole), &mut replaced)?),
             };
             if let Some(record) = record {
                 each(record, replaced)?;
@@ -405,7 +425,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The text of a field of a table: two quotes in a quoted field are one.
+    /// Converts a field of a table to text: two quotes in a quoted field stand for one.
     fn cell<'a>(
         &self,
         field: &'a [u8],
@@ -417,44 +437,44 @@ impl Reader {
         Ok(if quoted && text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text })
     }
 
-    /// Returns the text of a record that was read before. `bytes` are those of its place, and
-    /// `quoted` tells whether a quote precedes them.
+    /// Returns the text of a record that was read before. `bytes` are the bytes at its stored
+    /// position, and `quoted` is set if a quote precedes them.
     pub(crate) fn text_at<'a>(&self, bytes: &'a [u8], quoted: bool) -> Result<Cow<'a, str>> {
-        if self.shape.place_is_record() {
+        if self.format.place_is_record() {
             let bytes_of = 0..bytes.len();
-            let piece = Piece { bytes: bytes_of, source: 0, offset: 0, line: 1, kind: Kind::Records };
+            let span = TextSpan { bytes: bytes_of, source: 0, offset: 0, line: 1, kind: SpanKind::Records };
             let mut text = String::new();
-            self.each(bytes, &piece, &mut |record, _| {
+            self.for_each(bytes, &span, &mut |record, _| {
                 text = record.text.into_owned();
                 Ok(())
             })?;
             return Ok(text.into());
         }
-        match self.shape {
-            Shape::Table(_) => self.cell(bytes, quoted, 1, &mut false),
+        match self.format {
+            RecordFormat::Table(_) => self.cell(bytes, quoted, 1, &mut false),
             _ => self.text(bytes, 1, &mut false),
         }
     }
 
-    fn rows(
+    fn for_each_row(
         &self,
-        table: &Table,
+        table: &CsvLayout,
         bytes: &[u8],
-        piece: &Piece,
+        span: &TextSpan,
         each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
     ) -> Result<()> {
-        let (mut at, mut line) = (0, piece.line);
+        let (mut at, mut line) = (0, span.line);
         let mut fields: Vec<(&[u8], bool)> = Vec::new();
-        let mut head = table.header && piece.line == 1;
+        let mut head = table.header && span.line == 1;
         loop {
             fields.clear();
-            let found = row(&bytes[at..], table.delimiter, table.quotes, &mut |field, quoted| {
+            let found = parse_row(&bytes[at..], table.delimiter, table.quotes, &mut |field, quoted| {
                 fields.push((field, quoted));
             });
             let Some(found) = found else { return Ok(()) };
             if found.open {
-                let remedy = Ends::Quoted { delimiter: table.delimiter }.remedy();
-                return Err(self.bad(
+                let remedy = RecordEnds::Quoted { delimiter: table.delimiter }.remedy();
+                return Err(self.line_error(
                     line,
                     "a quote that is opened and never closed".into(),
                     "a closing quote",
@@ -472,10 +492,10 @@ impl Reader {
                 continue;
             }
             if let Some(columns) = table.columns.filter(|&columns| columns != fields.len()) {
-                return Err(self.bad(
+                return Err(self.line_error(
                     first,
                     format!("{} columns", fields.len()),
-                    format!("{columns}, as the first row has"),
+                    format!("{columns}, the number of columns of the first row"),
                     "correct the row: quote texts that contain the delimiter, or set another {delimiter}",
                 ));
             }
@@ -497,8 +517,8 @@ impl Reader {
                 (all.into(), &bytes[start..at])
             };
             let place = TextPlace {
-                source: piece.source,
-                offset: piece.offset + (part.as_ptr() as usize - bytes.as_ptr() as usize) as u64,
+                source: span.source,
+                offset: span.offset + (part.as_ptr() as usize - bytes.as_ptr() as usize) as u64,
                 length: part.len() as u32,
             };
             let (name, label) =
@@ -507,9 +527,9 @@ impl Reader {
         }
     }
 
-    fn json<'a>(
+    fn parse_json<'a>(
         &self,
-        json: &Json,
+        json: &JsonFields,
         line_bytes: &'a [u8],
         line: u64,
         place: TextPlace,
@@ -518,7 +538,7 @@ impl Reader {
         let text = self.text(line_bytes, line, replaced)?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| {
             let remedy = "give one complete object per line; jq can write such lines";
-            self.bad(line, format!("{} ({e})", shown(line_bytes)), "a JSON object", remedy)
+            self.line_error(line, format!("{} ({e})", quoted(line_bytes)), "a JSON object", remedy)
         })?;
         let find = |path: &str| {
             path.split('.').try_fold(&value, |at, key| match at {
@@ -529,21 +549,22 @@ impl Reader {
         let mut all = String::new();
         for path in &json.text {
             let found = find(path).ok_or_else(|| {
-                let names = match &value {
+                let fields = match &value {
                     serde_json::Value::Object(map) => {
-                        map.keys().take(40).map(String::as_str).collect::<Vec<_>>().join(", ")
+                        let names = map.keys().take(40).map(String::as_str).collect::<Vec<_>>();
+                        format!("the fields {}", names.join(", "))
                     }
-                    _ => "of no object".into(),
+                    _ => "a value that is not an object".into(),
                 };
                 let remedy = "name the field with {text_field}; a dot leads into an object";
                 let expected = Template::default().text(format!("the field {path:?}"));
-                self.bad(line, format!("the fields {names}"), expected, remedy)
+                self.line_error(line, fields, expected, remedy)
             })?;
             if !all.is_empty() {
                 all.push(' ');
             }
             if !push_text(found, &mut all) {
-                return Err(self.bad(
+                return Err(self.line_error(
                     line,
                     format!("an object in the field {path:?}"),
                     "text, or a list of texts",
@@ -564,7 +585,7 @@ impl Reader {
         Ok(Record { name: short(&json.id), label: short(&json.label), text: all.into(), place })
     }
 
-    fn vowpal<'a>(
+    fn parse_vowpal<'a>(
         &self,
         whole: &'a [u8],
         line: u64,
@@ -573,9 +594,9 @@ impl Reader {
     ) -> Result<Record<'a>> {
         let text = self.text(whole, line, replaced)?;
         let Some(bar) = text.find('|') else {
-            return Err(self.bad(
+            return Err(self.line_error(
                 line,
-                shown(whole),
+                quoted(whole),
                 "label 'name |words word word:count",
                 "put a | before the words, or choose another {format}",
             ));
@@ -592,7 +613,7 @@ impl Reader {
         }
         let mut all = String::with_capacity(text.len());
         for space in text[bar + 1..].split('|') {
-            // What stands next to the bar is the namespace.
+            // A word directly after the bar is the namespace.
             let words = if space.starts_with(|c: char| c.is_ascii_whitespace()) {
                 space
             } else {
@@ -605,7 +626,7 @@ impl Reader {
                 };
                 let whole_count = count.filter(|v| v.fract() == 0.0 && (0.0..=65_535.0).contains(v));
                 let Some(count) = whole_count else {
-                    return Err(self.bad(
+                    return Err(self.line_error(
                         line,
                         format!("the feature {feature:?}"),
                         "word, or word:count with a whole count up to 65535",
@@ -616,8 +637,8 @@ impl Reader {
                     all.push_str(word);
                     all.push(' ');
                 }
-                if all.len() > super::source::LONGEST {
-                    return Err(self.bad(
+                if all.len() > super::source::MAX_RECORD_BYTES {
+                    return Err(self.line_error(
                         line,
                         "more than 64 MiB of words".into(),
                         "a document",
@@ -630,7 +651,8 @@ impl Reader {
     }
 }
 
-/// Text, numbers, lists of them; nothing for null. False for objects.
+/// Appends a text, a number or a list of them to `out`, and nothing for null. Returns false for
+/// objects.
 fn push_text(value: &serde_json::Value, out: &mut String) -> bool {
     use serde_json::Value;
     match value {
@@ -652,13 +674,13 @@ fn push_text(value: &serde_json::Value, out: &mut String) -> bool {
     true
 }
 
-/// The first field of a line, and what follows the blanks behind it.
-fn field(line: &[u8]) -> (&[u8], &[u8]) {
+/// Splits a line into its first field and the rest after the following blanks.
+fn split_field(line: &[u8]) -> (&[u8], &[u8]) {
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
     (&line[..end], line[end..].trim_ascii_start())
 }
 
-/// Detects the format of lines of text, and the delimiter of a table.
+/// Detects the format of records, and the delimiter of a table.
 pub(crate) fn detect_records(start: &[u8]) -> (Format, Option<u8>) {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let lines: Vec<&[u8]> = start
@@ -693,22 +715,23 @@ pub(crate) fn detect_records(start: &[u8]) -> (Format, Option<u8>) {
     if all(&vowpal) {
         return (Format::VowpalWabbit, None);
     }
-    let even = |delimiter: u8| {
-        let widths = widths(start, delimiter, 20);
+    let has_equal_rows = |delimiter: u8| {
+        let widths = row_widths(start, delimiter, 20);
         widths.len() > 1 && widths[0] > 1 && widths.iter().all(|&width| width == widths[0])
     };
-    if even(b'\t') {
+    if has_equal_rows(b'\t') {
         return (Format::Csv, Some(b'\t'));
     }
-    // Any text has commas: only a header that names the text makes a table.
+    // Any text has commas: only a header with a known text column makes it a table.
     let named = |delimiter| first_row(start, delimiter, true).iter().any(|name| is_text_name(name));
-    match [b',', b';'].into_iter().find(|&delimiter| named(delimiter) && even(delimiter)) {
+    match [b',', b';'].into_iter().find(|&delimiter| named(delimiter) && has_equal_rows(delimiter)) {
         Some(delimiter) => (Format::Csv, Some(delimiter)),
         None => (Format::Text, None),
     }
 }
 
-/// The delimiter of a first line: what it has most of.
+/// Detects the delimiter of the first line: a tab if there is one, otherwise the more frequent of
+/// comma and semicolon.
 pub(crate) fn delimiter(start: &[u8]) -> u8 {
     let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
     if line.contains(&b'\t') {

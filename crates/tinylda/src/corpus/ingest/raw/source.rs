@@ -1,5 +1,7 @@
-//! Batches of complete records, about a megabyte each, from a file or a folder. A source can be
-//! rewound.
+//! Sources of text: batches of complete records, about a megabyte each, from a file or a folder. A
+//! source can be rewound.
+//!
+//! Start with [`TextSource`]. The content of the records is parsed by `records`.
 
 use std::fs::File;
 use std::io::Cursor;
@@ -7,98 +9,99 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::records::Ends;
+use super::records::RecordEnds;
 use crate::corpus::ingest::input::{Compression, Input};
 use crate::error::{Error, Position, Result, Template};
 
-/// Minimum size of a batch in bytes, unless the input ends.
-pub(crate) const BATCH: usize = 1 << 20;
+/// Minimum size of a batch in bytes, except for the last one.
+pub(crate) const MIN_BATCH_BYTES: usize = 1 << 20;
 /// Maximum size of a record in bytes: several copies of it must fit in memory.
-pub(crate) const LONGEST: usize = 64 << 20;
-/// Decompressed bytes that are kept for the next pass.
-const UNPACKED: usize = 16 << 20;
+pub(crate) const MAX_RECORD_BYTES: usize = 64 << 20;
+/// Maximum number of decompressed bytes that are cached for the next pass.
+const MAX_CACHED_BYTES: usize = 16 << 20;
 
-/// What a piece of a batch is.
+/// Content of a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Records of the source's format, whole ones.
+pub(crate) enum SpanKind {
+    /// Complete records in the format of the source.
     Records,
-    /// The text of one document, with its name and label: from a folder or another kind of file.
+    /// Text of one document, from a folder or from another kind of file.
     Text {
-        /// Its name.
+        /// Name of the document.
         name: Option<String>,
-        /// Its label.
+        /// Label of the document.
         label: Option<String>,
     },
 }
 
-/// Some bytes of a batch that stand together in a source.
+/// Bytes of a batch that are contiguous in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Where in the batch.
+pub(crate) struct TextSpan {
+    /// Position in the batch.
     pub(crate) bytes: Range<usize>,
-    /// Which source, from 0.
+    /// Number of the source, from 0.
     pub(crate) source: u32,
-    /// Where in the unpacked source.
+    /// Byte offset in the decompressed source.
     pub(crate) offset: u64,
-    /// The number of its first line or row, from 1.
+    /// Number of the first line or row of the span, from 1.
     pub(crate) line: u64,
-    /// What it is.
-    pub(crate) kind: Kind,
+    /// Content of the span.
+    pub(crate) kind: SpanKind,
 }
 
-/// The unit of work of a thread.
+/// Batch of text: the unit of work of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct TextBatch {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) spans: Vec<TextSpan>,
 }
 
-impl Batch {
+impl TextBatch {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
-        self.pieces.clear();
+        self.spans.clear();
     }
 }
 
-/// A source of text, which is read up to three times.
+/// Source of text that is read up to three times.
 pub(crate) trait TextSource {
-    /// Goes back to the beginning.
+    /// Rewinds to the beginning.
     fn rewind(&mut self) -> Result<()>;
-    /// Fills a batch, which is empty; false where nothing is left.
-    fn next(&mut self, batch: &mut Batch) -> Result<bool>;
-    /// Takes back the first batch, so that it is the next one again.
-    fn put_back(&mut self, _first: Batch) -> Result<()> {
+    /// Fills an empty batch; returns false at the end of the source.
+    fn next(&mut self, batch: &mut TextBatch) -> Result<bool>;
+    /// Takes back the first batch, so that the next call of `next` returns it again.
+    fn put_back(&mut self, _first: TextBatch) -> Result<()> {
         self.rewind()
     }
-    /// Bytes read since the beginning, and how many there are, where it is known.
+    /// Returns the number of bytes read since the beginning and the total, if known.
     fn progress(&self) -> (u64, Option<u64>);
-    /// Whether its path and the places of bytes in it will lead to the texts later.
-    fn again(&self) -> bool {
+    /// Returns whether the texts can be found again later by the path of the source and their byte
+    /// offsets.
+    fn reopenable(&self) -> bool {
         true
     }
-    /// How it is compressed.
+    /// Returns the compression of the source.
     fn compression(&self) -> Compression {
         Compression::None
     }
 }
 
-/// A file of records.
+/// File of records.
 pub(crate) struct FileSource {
     path: PathBuf,
-    /// A copy of the bytes, where the input is a stream.
+    /// Copy of the bytes, if the input is a stream.
     spool: Option<File>,
-    ends: Ends,
+    ends: RecordEnds,
     input: Input,
     compression: Compression,
-    /// What was decompressed so far, while it is small: decompressing again would take longer than
-    /// everything else.
-    unpacked: Option<Vec<u8>>,
-    /// The whole input, decompressed.
+    /// Decompressed bytes so far, while they are few: decompressing them again would take longer
+    /// than all other work.
+    cached: Option<Vec<u8>>,
+    /// Complete decompressed input.
     whole: Option<Arc<[u8]>>,
-    /// A batch that was put back.
-    first: Option<Batch>,
-    /// The beginning of a record whose end was not there yet.
+    /// Batch that was put back.
+    first: Option<TextBatch>,
+    /// Beginning of a record whose end has not been read yet.
     rest: Vec<u8>,
     offset: u64,
     line: u64,
@@ -106,14 +109,14 @@ pub(crate) struct FileSource {
 }
 
 impl FileSource {
-    /// Reads an input that is at its beginning and can be opened again.
-    pub(crate) fn new(input: Input, ends: Ends) -> FileSource {
+    /// Creates a source from an input that is at its beginning and can be opened again.
+    pub(crate) fn new(input: Input, ends: RecordEnds) -> FileSource {
         FileSource {
             path: input.path.clone(),
             spool: None,
             ends,
             compression: input.compression,
-            unpacked: (input.compression != Compression::None).then(Vec::new),
+            cached: (input.compression != Compression::None).then(Vec::new),
             whole: None,
             input,
             first: None,
@@ -124,13 +127,13 @@ impl FileSource {
         }
     }
 
-    /// Reads the copy of a stream, which errors call `path`.
-    pub(crate) fn spooled(file: File, path: &Path, ends: Ends) -> Result<FileSource> {
+    /// Creates a source from the copy of a stream. Errors refer to it by `path`.
+    pub(crate) fn spooled(file: File, path: &Path, ends: RecordEnds) -> Result<FileSource> {
         let input = Input::spooled(&file, path)?;
         Ok(FileSource { spool: Some(file), ..FileSource::new(input, ends) })
     }
 
-    /// Opens the file, or the copy of the stream, once more.
+    /// Opens the file, or the copy of the stream, again.
     fn reopen(&self) -> Result<Input> {
         match &self.spool {
             Some(file) => Input::spooled(file, &self.path),
@@ -142,14 +145,14 @@ impl FileSource {
 impl TextSource for FileSource {
     fn rewind(&mut self) -> Result<()> {
         if self.at_end && self.whole.is_none() {
-            self.whole = self.unpacked.take().map(Into::into);
+            self.whole = self.cached.take().map(Into::into);
         }
         if let Some(whole) = &self.whole {
             let total = whole.len() as u64;
             self.input = Input::plain(Box::new(Cursor::new(Arc::clone(whole))), &self.path, total);
         } else {
             self.input = self.reopen()?;
-            self.unpacked = (self.compression != Compression::None).then(Vec::new);
+            self.cached = (self.compression != Compression::None).then(Vec::new);
         }
         self.first = None;
         self.rest.clear();
@@ -157,21 +160,21 @@ impl TextSource for FileSource {
         Ok(())
     }
 
-    /// Keeps the batch, so that the input need not be opened again.
-    fn put_back(&mut self, first: Batch) -> Result<()> {
+    /// Stores the batch, so that the input need not be opened again.
+    fn put_back(&mut self, first: TextBatch) -> Result<()> {
         self.first = Some(first);
         Ok(())
     }
 
-    fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+    fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
         if let Some(first) = self.first.take() {
             *batch = first;
-            return Ok(!batch.pieces.is_empty());
+            return Ok(!batch.spans.is_empty());
         }
         std::mem::swap(&mut batch.bytes, &mut self.rest);
         self.rest.clear();
-        let mut want = BATCH;
+        let mut want = MIN_BATCH_BYTES;
         let end = loop {
             while !self.at_end && batch.bytes.len() < want {
                 let filled = batch.bytes.len();
@@ -179,8 +182,8 @@ impl TextSource for FileSource {
                 let n = self.input.read(&mut batch.bytes[filled..])?;
                 batch.bytes.truncate(filled + n);
                 self.at_end = n == 0;
-                self.unpacked =
-                    self.unpacked.take().filter(|kept| kept.len() + n <= UNPACKED).map(|mut kept| {
+                self.cached =
+                    self.cached.take().filter(|kept| kept.len() + n <= MAX_CACHED_BYTES).map(|mut kept| {
                         kept.extend_from_slice(&batch.bytes[filled..]);
                         kept
                     });
@@ -188,15 +191,15 @@ impl TextSource for FileSource {
             if self.at_end {
                 break batch.bytes.len();
             }
-            if let Some(end) = self.ends.last(&batch.bytes) {
+            if let Some(end) = self.ends.find_last(&batch.bytes) {
                 break end;
             }
-            if batch.bytes.len() >= LONGEST {
+            if batch.bytes.len() >= MAX_RECORD_BYTES {
                 return Err(Error::Input {
                     path: self.path.clone(),
                     position: Position::Line(self.line),
                     found: "a document longer than 64 MiB".into(),
-                    expected: "documents with an end".into(),
+                    expected: "documents of at most 64 MiB".into(),
                     remedy: self.ends.remedy().into(),
                 });
             }
@@ -211,12 +214,12 @@ impl TextSource for FileSource {
         if self.offset == 0 && batch.bytes.starts_with(b"\xef\xbb\xbf") {
             start = 3;
         }
-        batch.pieces.push(Piece {
+        batch.spans.push(TextSpan {
             bytes: start..end,
             source: 0,
             offset: self.offset + start as u64,
             line: self.line,
-            kind: Kind::Records,
+            kind: SpanKind::Records,
         });
         self.offset += end as u64;
         self.line += memchr::memchr_iter(b'\n', &batch.bytes).count() as u64;
@@ -227,7 +230,7 @@ impl TextSource for FileSource {
         (self.input.consumed(), self.input.total)
     }
 
-    fn again(&self) -> bool {
+    fn reopenable(&self) -> bool {
         self.spool.is_none()
     }
 
@@ -236,12 +239,12 @@ impl TextSource for FileSource {
     }
 }
 
-/// The files of a folder, a document each, in the order of their names. Only the names on the way
-/// from the folder to the present file are held.
+/// Files of a folder, one document each, in the order of their names. Only the names of the entries
+/// of the current folder and its parents are held in memory.
 pub(crate) struct FolderSource {
     root: PathBuf,
     glob: Option<globset::GlobMatcher>,
-    /// What is still to be visited, the next last: folders (true) and files.
+    /// Folders (true) and files (false) that are still to be visited, the next one last.
     waiting: Vec<(PathBuf, bool)>,
     read: u64,
 }
@@ -265,21 +268,21 @@ impl FolderSource {
         Ok(source)
     }
 
-    /// The name of a file as a document: its path in the folder, with slashes.
+    /// Returns the document name of a file: its path in the folder, with slashes.
     fn name(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         let parts: Vec<_> = inside.components().map(|c| c.as_os_str().to_string_lossy()).collect();
         parts.join("/")
     }
 
-    /// Puts what is in a folder on the list.
-    fn enter(&mut self, folder: &Path) -> Result<()> {
+    /// Adds the content of a folder to the list of what is to be visited.
+    fn list_folder(&mut self, folder: &Path) -> Result<()> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
             let path = entry.map_err(Error::io("read", folder))?.path();
             let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
             let link = path.is_symlink();
-            // A link to a folder could lead round in a circle.
+            // Links to folders are not followed, since they could form a cycle.
             let is_folder = path.is_dir();
             if !hidden && (is_folder && !link || path.is_file()) {
                 found.push((path, is_folder));
@@ -298,12 +301,12 @@ impl TextSource for FolderSource {
         Ok(())
     }
 
-    fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+    fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
-        while batch.bytes.len() < BATCH {
+        while batch.bytes.len() < MIN_BATCH_BYTES {
             let Some((path, is_folder)) = self.waiting.pop() else { break };
             if is_folder {
-                self.enter(&path)?;
+                self.list_folder(&path)?;
                 continue;
             }
             let name = self.name(&path);
@@ -321,27 +324,27 @@ impl TextSource for FolderSource {
                 if n == 0 {
                     break;
                 }
-                if batch.bytes.len() - start > LONGEST {
+                if batch.bytes.len() - start > MAX_RECORD_BYTES {
                     return Err(Error::Input {
                         path,
                         position: Position::Whole,
                         found: "a document longer than 64 MiB".into(),
-                        expected: "a folder of texts, a document each".into(),
+                        expected: "text files of at most 64 MiB, one document each".into(),
                         remedy: "split it into documents, or exclude it with {glob}".into(),
                     });
                 }
             }
             let mark = if batch.bytes[start..].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
             self.read += (batch.bytes.len() - start) as u64;
-            batch.pieces.push(Piece {
+            batch.spans.push(TextSpan {
                 bytes: start + mark..batch.bytes.len(),
                 source: 0,
                 offset: mark as u64,
                 line: 1,
-                kind: Kind::Text { name: Some(name), label: None },
+                kind: SpanKind::Text { name: Some(name), label: None },
             });
         }
-        Ok(!batch.pieces.is_empty())
+        Ok(!batch.spans.is_empty())
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
@@ -359,15 +362,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         std::fs::write(&path, &text).unwrap();
-        let mut source = FileSource::new(Input::open(&path).unwrap(), Ends::Lines);
-        // Later batches do not depend on the file: it is not opened again.
+        let mut source = FileSource::new(Input::open(&path).unwrap(), RecordEnds::Lines);
+        // Later batches do not depend on the path: the file is not opened again.
         std::fs::remove_file(&path).unwrap();
-        let mut batch = Batch::default();
+        let mut batch = TextBatch::default();
         assert!(source.next(&mut batch).unwrap());
         source.put_back(batch).unwrap();
-        let (mut all, mut batch, mut offset) = (Vec::new(), Batch::default(), 0);
+        let (mut all, mut batch, mut offset) = (Vec::new(), TextBatch::default(), 0);
         while source.next(&mut batch).unwrap() {
-            assert_eq!(batch.pieces[0].offset, offset);
+            assert_eq!(batch.spans[0].offset, offset);
             offset += batch.bytes.len() as u64;
             all.extend_from_slice(&batch.bytes);
         }

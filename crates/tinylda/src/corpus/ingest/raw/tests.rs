@@ -1,22 +1,22 @@
-//! Raw text in every format: good, odd and bad.
+//! Tests of raw text in every format with valid, unusual and invalid input.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::corpus::ingest::words::{Choice, Pipeline, StopWords, Tokens};
-use crate::corpus::ingest::{Format, Import, Imported, Parts, TextPipeline};
+use crate::corpus::ingest::words::{Pipeline, StopWords, TokenRule, WordSelection};
+use crate::corpus::ingest::{Format, Import, Imported, RecordOptions, TextPipeline};
 use crate::corpus::{Block, Corpus, Vocabulary};
 use crate::error::Result;
 
-/// All words are kept.
+/// Returns an import that keeps all words.
 fn every_word() -> Import {
     let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
     Import { words, threads: 2, ..Import::default() }
 }
 
-/// A corpus as people would write it: name, label and words of every document; and the bytes of its text.
+/// Documents of a corpus in readable form: name, label, words, and the bytes of the text.
 type Documents = Vec<(String, String, Vec<String>, String)>;
 
 fn documents(path: &Path) -> Documents {
@@ -54,7 +54,7 @@ fn run(import: &Import, bytes: &[u8]) -> Result<(Imported, Documents)> {
     std::fs::write(&input, bytes).unwrap();
     let imported = import.run(&input, &output, &mut |_| ControlFlow::Continue(()))?;
     let all = documents(&output);
-    // What comes in a stream is put aside, and gives the same but for the places.
+    // A stream is spooled and gives the same documents, except for the positions of the texts.
     let again = folder.path().join("again.tlc");
     import.run_on_bytes(bytes.to_vec(), "stream", &again)?;
     let others = documents(&again);
@@ -74,13 +74,13 @@ fn document(name: &str, label: &str, words: &[&str], text: &str) -> (String, Str
 }
 
 fn table(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
-    let parts = Parts {
+    let records = RecordOptions {
         text_columns: text.iter().map(|&t| t.into()).collect(),
         id_column: id.map(Into::into),
         label_column: label.map(Into::into),
-        ..Parts::default()
+        ..RecordOptions::default()
     };
-    Import { parts, ..every_word() }
+    Import { records, ..every_word() }
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn tables() {
     let expected =
         [document("1", "x", &["a", "b", "c"], "a, \"\"b\"\"\nc"), document("2", "y", &["d", "e"], "d e")];
     assert_eq!(run(&table(&["text"], Some("ID"), Some("class")), csv).unwrap().1, expected);
-    // The text's column has a name that is known.
+    // The text column is detected by its name.
     let (imported, all) = run(&every_word(), csv).unwrap();
     assert_eq!((imported.format, all.len()), (Format::Csv, 2));
     let tsv = b"d1\tC01\tone two\nd2\tC02\tit's \"three\"\n";
@@ -132,13 +132,13 @@ fn tables() {
 fn json_lines() {
     let json =
         b"{\"id\":7,\"a\":{\"b\":\"one \\u00e9\"},\"tags\":[\"x\",\"y\"]}\n\n{\"id\":8,\"a\":{\"b\":null}}\n";
-    let parts = Parts {
+    let records = RecordOptions {
         text_fields: vec!["a.b".into()],
         id_field: Some("id".into()),
         label_field: Some("tags".into()),
-        ..Parts::default()
+        ..RecordOptions::default()
     };
-    let import = Import { parts, ..every_word() };
+    let import = Import { records, ..every_word() };
     let all = run(&import, json).unwrap().1;
     assert_eq!(
         (&all[0].0[..], &all[0].1[..], &all[0].2[..]),
@@ -193,8 +193,10 @@ fn folders() {
         document("z.txt", "", &["last"], "last"),
     ];
     assert_eq!(documents(&output), expected);
-    let only =
-        |glob: &str| Import { parts: Parts { glob: Some(glob.into()), ..Parts::default() }, ..every_word() };
+    let only = |glob: &str| Import {
+        records: RecordOptions { glob: Some(glob.into()), ..RecordOptions::default() },
+        ..every_word()
+    };
     go(&only("*.txt")).unwrap();
     assert_eq!(documents(&output), expected[1..]);
     assert!(go(&only("*.pdf")).unwrap_err().to_string().contains("no documents"));
@@ -209,7 +211,8 @@ fn bad_bytes() {
     let (imported, all) = run(&every_word(), b"caf\xe9 noir\nplain\n").unwrap();
     assert_eq!(imported.dropped.unwrap().replaced, 1);
     assert_eq!(all[0].2, ["caf", "noir"]);
-    let strict = Import { parts: Parts { strict: true, ..Parts::default() }, ..every_word() };
+    let strict =
+        Import { records: RecordOptions { strict: true, ..RecordOptions::default() }, ..every_word() };
     refuses(&strict, b"plain\ncaf\xe9 noir\n", &["line 2", "UTF-8", "iconv"]);
     refuses(&every_word(), b"a\nb\0c\n", &["binary"]);
     refuses(&Import { format: Some(Format::Text), ..every_word() }, b"a\nb\0c\n", &["line 2", "zero byte"]);
@@ -221,8 +224,8 @@ fn bad_bytes() {
 fn words_are_chosen_and_the_rest_is_told() {
     let text = "the cat sat 12\nthe dog sat\nthe new york cat\n".repeat(10);
     let words = TextPipeline {
-        stop: StopWords::Of(vec!["en".into()]),
-        choice: Choice { min_docs: Some(11), ..Choice::default() },
+        stop: StopWords::Lists(vec!["en".into()]),
+        selection: WordSelection { min_docs: Some(11), ..WordSelection::default() },
         ..TextPipeline::default()
     };
     let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
@@ -246,14 +249,15 @@ fn words_are_chosen_and_the_rest_is_told() {
 fn phrases_and_stems() {
     let text = "new york streets\nnew ideas\ncar of york\n".repeat(20);
     let pipeline = Pipeline { stem: Some("en".into()), ..Pipeline::default() };
-    let choice = Choice { phrases: Some(0.2), ..Choice::default() };
-    let words = TextPipeline { stop: StopWords::None, pipeline, choice, ..TextPipeline::default() };
+    let selection = WordSelection { phrases: Some(0.2), ..WordSelection::default() };
+    let words = TextPipeline { stop: StopWords::None, pipeline, selection, ..TextPipeline::default() };
     let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
     assert!(imported.dropped.unwrap().phrases > 0);
     assert_eq!(all[0].2, ["new_york", "street"], "{all:?}");
 }
 
-/// With counts on disk and the text read twice, or all in memory and read once: the same bytes.
+/// The corpus is the same whether counts go to disk and the text is read twice, or everything stays
+/// in memory and the text is read once.
 #[test]
 fn little_memory_gives_the_same_corpus() {
     let text: String = (0..9_000u64)
@@ -271,7 +275,7 @@ fn little_memory_gives_the_same_corpus() {
             let words = TextPipeline {
                 stop: StopWords::None,
                 pipeline: Pipeline { stem: stem.clone(), ..Pipeline::default() },
-                choice: Choice { min_docs: Some(2), phrases, ..Choice::default() },
+                selection: WordSelection { min_docs: Some(2), phrases, ..WordSelection::default() },
                 ..TextPipeline::default()
             };
             let import = Import { format: Some(Format::Text), words, threads, memory, ..Import::default() };
@@ -287,19 +291,20 @@ fn little_memory_gives_the_same_corpus() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Threads, memory and the number of batches do not show; and the counts are those of a plain loop.
+    /// The corpus does not depend on threads, memory or the number of batches, and its counts equal
+    /// those of a plain loop.
     #[test]
     fn the_same_corpus_however_it_is_made(list in prop::collection::vec("[a-e \u{e9}]{0,12}", 1..400), stem in any::<bool>()) {
         let mut text: String = list.join("\n") + "\n";
-        // More than one batch.
+        // The text spans more than one batch.
         while text.len() < 2 << 20 {
             text.push_str(&text.clone());
         }
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("in");
         std::fs::write(&input, &text).unwrap();
-        let pipeline = Pipeline { tokens: Tokens::Pattern(r"\w+".into()), stem: stem.then(|| "en".into()), ..Pipeline::default() };
-        let words = TextPipeline { stop: StopWords::None, pipeline, choice: Choice { min_docs: Some(1), ..Choice::default() }, ..TextPipeline::default() };
+        let pipeline = Pipeline { tokens: TokenRule::Pattern(r"\w+".into()), stem: stem.then(|| "en".into()), ..Pipeline::default() };
+        let words = TextPipeline { stop: StopWords::None, pipeline, selection: WordSelection { min_docs: Some(1), ..WordSelection::default() }, ..TextPipeline::default() };
         let mut first = None;
         for threads in [1, 3] {
             let output = folder.path().join("out.tlc");

@@ -1,24 +1,25 @@
-//! From text to words.
+//! Conversion of text to words.
 //!
-//! | question | file |
+//! | task | module |
 //! |---|---|
-//! | what happens to a text, as data that a model can keep? | [`Pipeline`], here |
-//! | text -> tokens, fast | `segment`, `tokens` |
-//! | which words are left out? | [`StopWords`] in `options`, lists in `stop` |
-//! | stems | `stem` |
-//! | strings that are counted, without an allocation for each | `table` |
-//! | more strings than fit in memory | `runs` |
-//! | which of them become words, and what was left out | [`Choice`] in `options`, `choose` |
+//! | describes the processing of text as data that a model can store | [`Pipeline`], here |
+//! | splits text into tokens | `segment`, `tokens` |
+//! | removes stop words | [`StopWords`] in `options`, lists in `stop` |
+//! | stems words | `stem` |
+//! | counts strings without an allocation for each | `table` |
+//! | counts more strings than fit in memory | `runs` |
+//! | selects the vocabulary, reports what was dropped | [`WordSelection`] in `options`, `select` |
 //!
-//! All but the data types belong to the feature `text`.
+//! All but the data types require the feature `text`. Input formats are handled by other modules;
+//! start with `Tokenizer`.
 
-#[cfg(feature = "text")]
-mod choose;
 mod options;
 #[cfg(feature = "text")]
 mod runs;
 #[cfg(feature = "text")]
 mod segment;
+#[cfg(feature = "text")]
+mod select;
 #[cfg(feature = "text")]
 mod stem;
 #[cfg(feature = "text")]
@@ -30,61 +31,62 @@ mod tokens;
 
 use serde::{Deserialize, Serialize};
 
-pub use options::{Choice, Dropped, Most, StopWords};
+pub use options::{DocumentLimit, DroppedTokens, StopWords, WordSelection};
 #[cfg(feature = "text")]
 pub use stop::languages;
 
 #[cfg(feature = "text")]
-pub(crate) use choose::Chooser;
+pub(crate) use runs::{CountRuns, TermCount};
 #[cfg(feature = "text")]
-pub(crate) use runs::{Counted, Runs};
+pub(crate) use select::WordSelector;
 #[cfg(feature = "text")]
-pub(crate) use stop::guess;
+pub(crate) use stop::detect_language;
 #[cfg(feature = "text")]
-pub(crate) use table::{Lexicon, Table};
+pub(crate) use table::{StringTable, WordIndex};
 #[cfg(feature = "text")]
-pub(crate) use tokens::{Cut, Reason, Tokenizer, joined, phrase_key};
+pub(crate) use tokens::{DropReason, Tokenizer, TokenizerBuffer, join_phrase, write_phrase_key};
 
-/// What a token is.
+/// Rule that splits text into tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Tokens {
-    /// A word by Unicode's rules (UAX 29).
+pub enum TokenRule {
+    /// Words by the rules of Unicode (UAX 29).
     #[default]
     Unicode,
-    /// What stands between blanks.
-    Blanks,
-    /// What a regular expression finds; its first group, where it has one.
+    /// Runs of characters between whitespace.
+    #[serde(rename = "blanks")]
+    Whitespace,
+    /// Matches of a regular expression, or of its first group if it has one.
     Pattern(String),
 }
 
-/// All that happens to a text until it is a list of words. It is kept in the corpus and in the
-/// model, so that new text can go the same way.
+/// Processing steps that turn a text into a list of words. They are stored in the corpus and in the
+/// model, so that new text is processed in the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pipeline {
-    /// What a token is.
-    pub tokens: Tokens,
-    /// Upper case stays as it is.
+    /// Rule that splits text into tokens.
+    pub tokens: TokenRule,
+    /// Whether upper case is preserved.
     pub keep_case: bool,
-    /// `é` becomes `e`.
+    /// Whether accents are removed: `é` becomes `e`.
     pub fold_accents: bool,
-    /// The shortest word, in characters.
+    /// Minimum length of a word in characters.
     pub min_length: u32,
-    /// The longest word, in characters.
+    /// Maximum length of a word in characters.
     pub max_length: u32,
-    /// Tokens without a letter are words too.
+    /// Whether tokens without a letter are kept.
     pub keep_numbers: bool,
-    /// The languages whose stop words are left out, for people to read.
+    /// Languages whose stop words are removed, for information only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_languages: Vec<String>,
-    /// The words that are left out, sorted; they are compared before stemming.
+    /// Stop words, sorted. They are compared before stemming.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_words: Vec<String>,
-    /// The language of the stemmer.
+    /// Language of the stemmer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stem: Option<String>,
-    /// Pairs of words that become one, joined by `_`; sorted.
+    /// Pairs of words that are joined by `_` into one word, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phrases: Vec<(String, String)>,
 }
@@ -92,7 +94,7 @@ pub struct Pipeline {
 impl Default for Pipeline {
     fn default() -> Self {
         Pipeline {
-            tokens: Tokens::Unicode,
+            tokens: TokenRule::Unicode,
             keep_case: false,
             fold_accents: false,
             min_length: 1,

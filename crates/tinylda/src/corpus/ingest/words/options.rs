@@ -1,46 +1,46 @@
-//! Which words are kept, and what was left out.
+//! Options for stop words and the selection of the vocabulary, and statistics about dropped tokens.
 
-/// Which words are left out.
+/// Stop words to remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StopWords {
-    /// Those of the language that the text seems to be in, if it is one that is known.
+    /// Stop words of the detected language, if it is a known one.
     #[default]
     Auto,
-    /// Those that the pipeline has already: a model's.
+    /// Stop words that the pipeline already contains, such as those of a model.
     Given,
-    /// None.
+    /// No stop words.
     None,
-    /// Those of these languages, and those in these files (a word per line).
-    Of(Vec<String>),
+    /// Stop words of these languages and of these files (one word per line).
+    Lists(Vec<String>),
 }
 
-/// The most documents that a word may be in.
+/// Maximum number of documents that may contain a word.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Most {
-    /// So many.
-    Documents(u64),
-    /// This share of all.
-    Share(f64),
+pub enum DocumentLimit {
+    /// Absolute number of documents.
+    Count(u64),
+    /// Fraction of all documents.
+    Fraction(f64),
 }
 
-/// Which words are kept.
+/// Selection of the vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Choice {
-    /// Words in fewer documents are dropped. Where it is not given: 1 up to 1,000 documents, 3 up
-    /// to 100,000, else 5.
+pub struct WordSelection {
+    /// Words in fewer documents are dropped. The default is 1 up to 1,000 documents, 3 up to
+    /// 100,000, and 5 for more.
     pub min_docs: Option<u64>,
     /// Words in more documents are dropped.
-    pub max_docs: Option<Most>,
-    /// Of the words that are left, so many that are in the most documents.
+    pub max_docs: Option<DocumentLimit>,
+    /// Maximum number of words: those in the most documents are kept.
     pub max_words: Option<u32>,
-    /// Words that often stand together are joined, from this score (normalised pointwise mutual
-    /// information, -1 to 1).
+    /// Minimum score of adjacent words that are joined into phrases: normalised pointwise mutual
+    /// information, from -1 to 1. `None` disables phrases.
     pub phrases: Option<f64>,
 }
 
-impl Choice {
-    /// The fewest documents that a word must be in.
-    pub fn least(&self, documents: u64) -> u64 {
+impl WordSelection {
+    /// Returns the minimum number of documents that must contain a word.
+    pub fn min_docs(&self, documents: u64) -> u64 {
         self.min_docs.unwrap_or(match documents {
             0..=1_000 => 1,
             1_001..=100_000 => 3,
@@ -48,44 +48,44 @@ impl Choice {
         })
     }
 
-    /// The most documents that a word may be in.
-    pub fn most(&self, documents: u64) -> u64 {
+    /// Returns the maximum number of documents that may contain a word.
+    pub fn max_docs(&self, documents: u64) -> u64 {
         match self.max_docs {
             None => u64::MAX,
-            Some(Most::Documents(n)) => n,
-            Some(Most::Share(share)) => (share * documents as f64).floor() as u64,
+            Some(DocumentLimit::Count(n)) => n,
+            Some(DocumentLimit::Fraction(share)) => (share * documents as f64).floor() as u64,
         }
     }
 }
 
-/// What was left out, and why.
+/// Numbers of dropped tokens and words by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Dropped {
-    /// Tokens of the text, all of them.
+pub struct DroppedTokens {
+    /// Number of tokens in the text, including dropped ones.
     pub tokens: u64,
-    /// Tokens that were too short,
+    /// Number of tokens that were too short.
     pub short: u64,
-    /// too long,
+    /// Number of tokens that were too long.
     pub long: u64,
-    /// without a letter,
+    /// Number of tokens without a letter.
     pub numbers: u64,
-    /// stop words.
+    /// Number of tokens that were stop words.
     pub stop: u64,
-    /// Words in too few documents, and their tokens.
+    /// Number of words in too few documents, and number of their tokens.
     pub rare: (u64, u64),
-    /// Words in too many documents, and their tokens.
+    /// Number of words in too many documents, and number of their tokens.
     pub frequent: (u64, u64),
-    /// Words beyond the number that was asked for, and their tokens.
-    pub beyond: (u64, u64),
-    /// Tokens that a given vocabulary does not have.
+    /// Number of words beyond the maximum number of words, and number of their tokens.
+    pub over_limit: (u64, u64),
+    /// Number of tokens that are not in the given vocabulary.
     pub unknown: u64,
-    /// Phrases that were found.
+    /// Number of phrases that were found.
     pub phrases: u64,
-    /// Documents with bytes that were not UTF-8, replaced by `\u{fffd}`.
+    /// Number of documents with bytes that were not UTF-8 and were replaced by `\u{fffd}`.
     pub replaced: u64,
-    /// The fewest documents that a word had to be in.
-    pub least: u64,
-    /// How often counts were put on disk, for want of memory.
+    /// Minimum number of documents that had to contain a word.
+    pub min_docs: u64,
+    /// Number of times that counts were written to disk because they did not fit in memory.
     pub spilled: u64,
 }

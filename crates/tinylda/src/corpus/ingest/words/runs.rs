@@ -1,8 +1,9 @@
-//! Counts of more strings than fit in memory: sorted runs on disk, merged at the end.
+//! Counts of more strings than fit in memory: sorted runs on disk that are merged at the end.
 //!
-//! A run is a list of strings in the order of their bytes, each as the number of bytes that it
-//! shares with the one before, the number of the others, these, and two counts; numbers are of
-//! seven bits a byte. So a run takes about eight bytes a string.
+//! A run is a list of strings in the order of their bytes. Each string is stored as the length of
+//! the prefix that it shares with the previous one, the number of the remaining bytes, these bytes,
+//! and two counts. Numbers are stored as varints with seven bits per byte, so that a run takes
+//! about eight bytes per string. Start with [`CountRuns`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,33 +11,33 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Cursor, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::table::Table;
+use super::table::StringTable;
 use crate::error::{Error, Result};
 
-/// How often a string was seen, and in how many documents.
+/// Number of occurrences of a string, and number of documents that contain it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct TermCount {
     pub(crate) tokens: u64,
     pub(crate) documents: u64,
 }
 
-/// So many runs are merged at a time.
+/// Number of runs that are merged at a time.
 const FAN_IN: usize = 32;
-const BUFFER: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 16;
 
-enum Run {
+enum CountRun {
     File(File),
     Memory(Vec<u8>),
 }
 
-/// Runs of like size together, so that few files are open however long the input is.
-pub(crate) struct Runs {
+/// Runs grouped by size, so that few files are open however long the input is.
+pub(crate) struct CountRuns {
     folder: PathBuf,
-    levels: Vec<Vec<Run>>,
+    levels: Vec<Vec<CountRun>>,
     spilled: u64,
 }
 
-fn put_number(mut value: u64, out: &mut impl Write) -> std::io::Result<()> {
+fn write_varint(mut value: u64, out: &mut impl Write) -> std::io::Result<()> {
     while value >= 128 {
         out.write_all(&[value as u8 | 128])?;
         value >>= 7;
@@ -44,34 +45,34 @@ fn put_number(mut value: u64, out: &mut impl Write) -> std::io::Result<()> {
     out.write_all(&[value as u8])
 }
 
-/// Writes strings that come in order.
-struct RunWriter<W> {
+/// Writer of strings that arrive in order.
+struct CountRunWriter<W> {
     out: W,
     last: Vec<u8>,
 }
 
-impl<W: Write> RunWriter<W> {
-    fn push(&mut self, key: &[u8], count: Counted) -> std::io::Result<()> {
+impl<W: Write> CountRunWriter<W> {
+    fn push(&mut self, key: &[u8], count: TermCount) -> std::io::Result<()> {
         let shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
-        put_number(shared as u64, &mut self.out)?;
-        put_number((key.len() - shared) as u64, &mut self.out)?;
+        write_varint(shared as u64, &mut self.out)?;
+        write_varint((key.len() - shared) as u64, &mut self.out)?;
         self.out.write_all(&key[shared..])?;
-        put_number(count.tokens, &mut self.out)?;
-        put_number(count.documents, &mut self.out)?;
+        write_varint(count.tokens, &mut self.out)?;
+        write_varint(count.documents, &mut self.out)?;
         self.last.truncate(shared);
         self.last.extend_from_slice(&key[shared..]);
         Ok(())
     }
 }
 
-struct RunReader<'a> {
+struct CountRunReader<'a> {
     source: Box<dyn BufRead + 'a>,
     key: Vec<u8>,
-    count: Counted,
+    count: TermCount,
 }
 
-impl RunReader<'_> {
-    fn number(&mut self) -> std::io::Result<Option<u64>> {
+impl CountRunReader<'_> {
+    fn read_varint(&mut self) -> std::io::Result<Option<u64>> {
         let (mut value, mut shift) = (0u64, 0);
         loop {
             let mut byte = [0];
@@ -86,45 +87,47 @@ impl RunReader<'_> {
         }
     }
 
-    /// Goes to the next string; false at the end.
+    /// Advances to the next string; returns false at the end.
     fn advance(&mut self) -> std::io::Result<bool> {
-        let Some(shared) = self.number()? else { return Ok(false) };
+        let Some(shared) = self.read_varint()? else { return Ok(false) };
         let cut = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-        let length = self.number()?.ok_or_else(cut)? as usize;
+        let length = self.read_varint()?.ok_or_else(cut)? as usize;
         let start = shared as usize;
         self.key.resize(start + length, 0);
         self.source.read_exact(&mut self.key[start..])?;
-        self.count =
-            Counted { tokens: self.number()?.ok_or_else(cut)?, documents: self.number()?.ok_or_else(cut)? };
+        self.count = TermCount {
+            tokens: self.read_varint()?.ok_or_else(cut)?,
+            documents: self.read_varint()?.ok_or_else(cut)?,
+        };
         Ok(true)
     }
 }
 
-/// Hands over all strings in order, each once, with the sums of its counts.
-fn merge(
-    runs: &mut [Run],
-    mut each: impl FnMut(&[u8], Counted) -> std::io::Result<()>,
+/// Calls `each` with all strings in order, each once, with the sums of its counts.
+fn merge_runs(
+    runs: &mut [CountRun],
+    mut each: impl FnMut(&[u8], TermCount) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     let mut readers = Vec::with_capacity(runs.len());
     for run in runs {
         let source: Box<dyn BufRead + '_> = match run {
-            Run::File(file) => {
+            CountRun::File(file) => {
                 file.seek(SeekFrom::Start(0))?;
-                Box::new(BufReader::with_capacity(BUFFER, file))
+                Box::new(BufReader::with_capacity(BUFFER_BYTES, file))
             }
-            Run::Memory(bytes) => Box::new(Cursor::new(bytes)),
+            CountRun::Memory(bytes) => Box::new(Cursor::new(bytes)),
         };
-        let mut reader = RunReader { source, key: Vec::new(), count: Counted::default() };
+        let mut reader = CountRunReader { source, key: Vec::new(), count: TermCount::default() };
         if reader.advance()? {
             readers.push(reader);
         }
     }
-    // The heap has the keys themselves; a reader's own goes back and forth.
+    // The heap owns copies of the keys, which are reused for the next key of their reader.
     let mut heap: BinaryHeap<Reverse<(Vec<u8>, usize)>> = BinaryHeap::new();
     for (i, reader) in readers.iter().enumerate() {
         heap.push(Reverse((reader.key.clone(), i)));
     }
-    let (mut current, mut sum) = (Vec::new(), None::<Counted>);
+    let (mut current, mut sum) = (Vec::new(), None::<TermCount>);
     while let Some(mut top) = heap.peek_mut() {
         let Reverse((key, i)) = &mut *top;
         let reader = &mut readers[*i];
@@ -150,65 +153,66 @@ fn merge(
     sum.map_or(Ok(()), |sum| each(&current, sum))
 }
 
-impl Runs {
-    pub(crate) fn new(folder: &Path) -> Runs {
-        Runs { folder: folder.to_path_buf(), levels: Vec::new(), spilled: 0 }
+impl CountRuns {
+    pub(crate) fn new(folder: &Path) -> CountRuns {
+        CountRuns { folder: folder.to_path_buf(), levels: Vec::new(), spilled: 0 }
     }
 
-    /// How many runs went to disk.
+    /// Returns the number of runs that were written to disk.
     pub(crate) fn spilled(&self) -> u64 {
         self.spilled
     }
 
-    fn failed(&self) -> impl FnOnce(std::io::Error) -> Error + use<> {
+    fn write_error(&self) -> impl FnOnce(std::io::Error) -> Error + use<> {
         Error::io("write a temporary file in", &self.folder)
     }
 
-    fn write(
+    fn write_run(
         &self,
-        fill: impl FnOnce(&mut RunWriter<BufWriter<File>>) -> std::io::Result<()>,
-    ) -> Result<Run> {
+        fill: impl FnOnce(&mut CountRunWriter<BufWriter<File>>) -> std::io::Result<()>,
+    ) -> Result<CountRun> {
         let attempt = || {
             let file = tempfile::tempfile_in(&self.folder)?;
-            let mut writer = RunWriter { out: BufWriter::with_capacity(BUFFER, file), last: Vec::new() };
+            let mut writer =
+                CountRunWriter { out: BufWriter::with_capacity(BUFFER_BYTES, file), last: Vec::new() };
             fill(&mut writer)?;
-            Ok(Run::File(writer.out.into_inner().map_err(std::io::IntoInnerError::into_error)?))
+            Ok(CountRun::File(writer.out.into_inner().map_err(std::io::IntoInnerError::into_error)?))
         };
-        attempt().map_err(self.failed())
+        attempt().map_err(self.write_error())
     }
 
-    /// Takes what a table has counted: to disk, or where it is the last of it, in a short form in
-    /// memory. Strings that were never counted are left out.
-    pub(crate) fn take<T: Copy>(
+    /// Adds the counts of a table as a run: on disk, or in compact form in memory if it is the last
+    /// one. Strings that were never counted are skipped.
+    pub(crate) fn add_table<T: Copy>(
         &mut self,
-        table: &Table<T>,
+        table: &StringTable<T>,
         last: bool,
-        count: impl Fn(&T) -> Counted,
+        count: impl Fn(&T) -> TermCount,
     ) -> Result<()> {
         let sorted = table.sorted();
         let counted = sorted
             .iter()
-            .map(|&i| (table.bytes_of(i), count(table.value(i))))
+            .map(|&i| (table.string(i), count(table.value(i))))
             .filter(|(_, count)| count.tokens > 0);
         let run = if last {
-            let mut writer = RunWriter { out: Vec::new(), last: Vec::new() };
+            let mut writer = CountRunWriter { out: Vec::new(), last: Vec::new() };
             for (key, count) in counted {
-                writer.push(key, count).map_err(self.failed())?;
+                writer.push(key, count).map_err(self.write_error())?;
             }
-            Run::Memory(writer.out)
+            CountRun::Memory(writer.out)
         } else {
             self.spilled += 1;
-            self.write(|writer| {
+            self.write_run(|writer| {
                 for (key, count) in counted {
                     writer.push(key, count)?;
                 }
                 Ok(())
             })?
         };
-        self.add(run, 0)
+        self.add_run(run, 0)
     }
 
-    fn add(&mut self, run: Run, level: usize) -> Result<()> {
+    fn add_run(&mut self, run: CountRun, level: usize) -> Result<()> {
         if self.levels.len() <= level {
             self.levels.push(Vec::new());
         }
@@ -217,16 +221,16 @@ impl Runs {
             return Ok(());
         }
         let mut group = std::mem::take(&mut self.levels[level]);
-        let merged = self.write(|writer| merge(&mut group, |key, count| writer.push(key, count)))?;
+        let merged = self.write_run(|writer| merge_runs(&mut group, |key, count| writer.push(key, count)))?;
         drop(group);
-        self.add(merged, level + 1)
+        self.add_run(merged, level + 1)
     }
 
-    /// Hands over all strings in order, each once. It can be asked again.
-    pub(crate) fn each(&mut self, mut each: impl FnMut(&[u8], Counted) -> Result<()>) -> Result<()> {
-        let mut all: Vec<Run> = std::mem::take(&mut self.levels).into_iter().flatten().collect();
+    /// Calls `each` with all strings in order, each once. Can be called repeatedly.
+    pub(crate) fn for_each(&mut self, mut each: impl FnMut(&[u8], TermCount) -> Result<()>) -> Result<()> {
+        let mut all: Vec<CountRun> = std::mem::take(&mut self.levels).into_iter().flatten().collect();
         let mut stopped = None;
-        let outcome = merge(&mut all, |key, count| {
+        let outcome = merge_runs(&mut all, |key, count| {
             each(key, count).map_err(|error| {
                 stopped = Some(error);
                 std::io::ErrorKind::Interrupted.into()
@@ -250,23 +254,23 @@ mod tests {
         #[test]
         fn counts_add_up(parts in prop::collection::vec(prop::collection::vec(("[a-c\u{e9}]{0,5}", 1u64..300), 0..20), 1..80), last in any::<bool>()) {
             let folder = tempfile::tempdir().unwrap();
-            let mut runs = Runs::new(folder.path());
-            let mut expected: BTreeMap<Vec<u8>, Counted> = BTreeMap::new();
+            let mut runs = CountRuns::new(folder.path());
+            let mut expected: BTreeMap<Vec<u8>, TermCount> = BTreeMap::new();
             for part in &parts {
-                let mut table = Table::new();
+                let mut table = StringTable::new();
                 for (word, n) in part {
-                    let i = table.number(word.as_bytes(), Counted::default);
+                    let i = table.intern(word.as_bytes(), TermCount::default);
                     table.value_mut(i).tokens += n;
                     table.value_mut(i).documents += 1;
                     let sum = expected.entry(word.clone().into_bytes()).or_default();
                     sum.tokens += n;
                     sum.documents += 1;
                 }
-                runs.take(&table, last, |c| *c).unwrap();
+                runs.add_table(&table, last, |c| *c).unwrap();
             }
             for _ in 0..2 {
                 let mut found = Vec::new();
-                runs.each(|key, count| { found.push((key.to_vec(), count)); Ok(()) }).unwrap();
+                runs.for_each(|key, count| { found.push((key.to_vec(), count)); Ok(()) }).unwrap();
                 prop_assert_eq!(&found, &expected.clone().into_iter().collect::<Vec<_>>());
             }
         }

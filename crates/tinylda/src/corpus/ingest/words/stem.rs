@@ -1,4 +1,4 @@
-//! Languages and their stemmers.
+//! Languages and their stemmers. Start with [`stemmer`].
 
 use crate::error::{Error, Result};
 
@@ -27,13 +27,13 @@ pub(super) const STEMMERS: [(&str, &str, rust_stemmers::Algorithm); 18] = {
     ]
 };
 
-/// The code of a language that is given by code or English name.
+/// Returns the code of a language that is given by code or English name.
 pub(crate) fn language_code(name: &str) -> String {
     let lower = name.trim().to_lowercase();
     STEMMERS.iter().find(|(_, full, _)| *full == lower).map_or(lower, |(code, _, _)| (*code).into())
 }
 
-/// The stemmer of a language.
+/// Returns the stemmer of a language.
 pub(super) fn stemmer(language: &str) -> Result<rust_stemmers::Stemmer> {
     let code = language_code(language);
     let found = STEMMERS.iter().find(|(known, _, _)| *known == code);

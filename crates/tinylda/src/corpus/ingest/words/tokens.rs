@@ -1,4 +1,7 @@
-//! A text -> tokens in their common form -> words, or why not.
+//! Tokenizer: splits text into normalized tokens and maps them to words, or to the reason why they
+//! are dropped.
+//!
+//! Start with [`Tokenizer`]. Counting and input formats are handled by other modules.
 
 use std::borrow::Cow;
 
@@ -8,46 +11,46 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use super::stem::stemmer;
-use super::{Pipeline, Tokens, segment};
+use super::{Pipeline, TokenRule, segment};
 use crate::error::{Error, Result, Template};
 
-/// Why a token is no word.
+/// Reason why a token is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum DropReason {
     Short,
     Long,
     Number,
     Stop,
 }
 
-impl Reason {
-    /// How many there are.
+impl DropReason {
+    /// Number of reasons.
     pub(crate) const COUNT: usize = 4;
 }
 
-enum Cutter {
+enum Splitter {
     Unicode,
-    Blanks,
-    /// Runs of at least so many word characters.
-    Runs(usize),
+    Whitespace,
+    /// Runs of at least this many word characters.
+    WordRuns(usize),
     Pattern(Regex),
 }
 
-/// A hash that is always the same.
-type Words = HashSet<Vec<u8>, foldhash::fast::FixedState>;
+/// Set of byte strings with a fixed hash seed.
+type ByteStringSet = HashSet<Vec<u8>, foldhash::fast::FixedState>;
 
-/// A pipeline, ready to work. Threads share it.
+/// Compiled form of a [`Pipeline`] that threads share.
 pub(crate) struct Tokenizer {
     pipeline: Pipeline,
-    cutter: Cutter,
-    stop: Words,
+    splitter: Splitter,
+    stop: ByteStringSet,
     stemmer: Option<rust_stemmers::Stemmer>,
-    phrases: Words,
+    phrases: ByteStringSet,
 }
 
-/// What a thread needs to cut texts: buffers that are used again and again.
+/// Reusable buffers of a thread for tokenizing.
 #[derive(Debug, Default)]
-pub(crate) struct Cut {
+pub(crate) struct TokenizerBuffer {
     lower: String,
 }
 
@@ -57,12 +60,12 @@ impl Tokenizer {
             let expected = format!("at most {}, the {{max_length}}", pipeline.max_length);
             return Err(Error::out_of_range("min_length", pipeline.min_length, expected));
         }
-        let cutter = match &pipeline.tokens {
-            Tokens::Unicode => Cutter::Unicode,
-            Tokens::Blanks => Cutter::Blanks,
-            Tokens::Pattern(pattern) => match segment::runs_pattern(pattern) {
-                Some(least) => Cutter::Runs(least),
-                None => Cutter::Pattern(Regex::new(pattern).map_err(|e| {
+        let splitter = match &pipeline.tokens {
+            TokenRule::Unicode => Splitter::Unicode,
+            TokenRule::Whitespace => Splitter::Whitespace,
+            TokenRule::Pattern(pattern) => match segment::word_run_pattern(pattern) {
+                Some(min_chars) => Splitter::WordRuns(min_chars),
+                None => Splitter::Pattern(Regex::new(pattern).map_err(|e| {
                     let reason = e.to_string().replace('\n', " ");
                     let expected = Template::from("a regular expression (").text(reason).text(")");
                     Error::parse("token_pattern", pattern, expected)
@@ -72,44 +75,44 @@ impl Tokenizer {
         let stemmer = pipeline.stem.as_deref().map(stemmer).transpose()?;
         let mut tokenizer = Tokenizer {
             pipeline: pipeline.clone(),
-            cutter,
-            stop: Words::default(),
+            splitter,
+            stop: ByteStringSet::default(),
             stemmer,
-            phrases: Words::default(),
+            phrases: ByteStringSet::default(),
         };
-        // The lists are in a form of their own: é may be two characters there, or be folded here.
+        // The lists may use another normal form (é as two characters) and are not folded, so they
+        // are normalized like the text.
         tokenizer.stop = pipeline
             .stop_words
             .iter()
-            .map(|word| tokenizer.common_form(word).into_owned().into_bytes())
+            .map(|word| tokenizer.normalize(word).into_owned().into_bytes())
             .collect();
         let mut key = Vec::new();
         for (a, b) in &pipeline.phrases {
-            phrase_key(a.as_bytes(), b.as_bytes(), &mut key);
+            write_phrase_key(a.as_bytes(), b.as_bytes(), &mut key);
             tokenizer.phrases.insert(key.clone());
         }
         Ok(tokenizer)
     }
 
-    /// Whether tokens are the words that they seem: nothing is stemmed or joined.
+    /// Returns whether tokens are words without stemming or joining.
     pub(crate) fn is_plain(&self) -> bool {
         self.stemmer.is_none() && self.phrases.is_empty()
     }
 
-    /// Whether there are phrases to be joined.
+    /// Returns whether there are phrases to join.
     pub(crate) fn has_phrases(&self) -> bool {
         !self.phrases.is_empty()
     }
 
-    /// Whether two words next to one another become one; `key` is scratch.
-    pub(crate) fn joins(&self, a: &[u8], b: &[u8], key: &mut Vec<u8>) -> bool {
-        phrase_key(a, b, key);
+    /// Returns whether two adjacent words form a phrase. `key` is scratch space.
+    pub(crate) fn is_phrase(&self, a: &[u8], b: &[u8], key: &mut Vec<u8>) -> bool {
+        write_phrase_key(a, b, key);
         self.phrases.contains(key.as_slice())
     }
 
-    /// A text in the form in which words are compared: NFC, in lower case, without accents, as the
-    /// pipeline has it.
-    fn common_form<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// Normalizes a text as the pipeline requires: NFC, lower case, without accents.
+    fn normalize<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if text.is_ascii() {
             return if self.pipeline.keep_case { text.into() } else { text.to_ascii_lowercase().into() };
         }
@@ -123,34 +126,44 @@ impl Tokenizer {
         if self.pipeline.fold_accents {
             text = text.nfd().filter(|&c| !is_combining_mark(c)).nfc().collect::<String>().into();
         }
-        // don’t is don't.
+        // The typographic apostrophe is replaced: don’t becomes don't.
         if text.contains('\u{2019}') { text.replace('\u{2019}', "'").into() } else { text }
     }
 
-    /// Calls `each` with every token of a text, in its common form.
-    pub(crate) fn each(&self, text: &str, cut: &mut Cut, each: &mut impl FnMut(&[u8])) {
+    /// Calls `each` with every normalized token of a text.
+    pub(crate) fn for_each_token(
+        &self,
+        text: &str,
+        buffer: &mut TokenizerBuffer,
+        each: &mut impl FnMut(&[u8]),
+    ) {
         if text.is_ascii() {
             if self.pipeline.keep_case {
-                return self.tokens(text, each);
+                return self.split(text, each);
             }
-            // All at once: a token at a time takes longer.
-            cut.lower.clear();
-            cut.lower.push_str(text);
-            cut.lower.make_ascii_lowercase();
-            return self.tokens(&cut.lower, each);
+            // Lower-casing the complete text is faster than lower-casing each token.
+            buffer.lower.clear();
+            buffer.lower.push_str(text);
+            buffer.lower.make_ascii_lowercase();
+            return self.split(&buffer.lower, each);
         }
-        self.tokens(&self.common_form(text), each);
+        self.split(&self.normalize(text), each);
     }
 
-    /// Calls `each` with every word that a text becomes, in order: what the passes over a corpus
-    /// count, by number and faster.
-    pub(crate) fn words(&self, text: &str, cut: &mut Cut, each: &mut impl FnMut(&[u8])) {
+    /// Calls `each` with every word of a text in order. The words are the same that the passes over
+    /// a corpus count by number, which is faster.
+    pub(crate) fn for_each_word(
+        &self,
+        text: &str,
+        buffer: &mut TokenizerBuffer,
+        each: &mut impl FnMut(&[u8]),
+    ) {
         let (mut before, mut key): (Option<Vec<u8>>, _) = (None, Vec::new());
-        self.each(text, cut, &mut |token| match self.word(token) {
+        self.for_each_token(text, buffer, &mut |token| match self.to_word(token) {
             Ok(word) if !self.has_phrases() => each(&word),
             Ok(word) => match before.take() {
-                Some(first) if self.joins(&first, &word, &mut key) => {
-                    joined(&mut key);
+                Some(first) if self.is_phrase(&first, &word, &mut key) => {
+                    join_phrase(&mut key);
                     each(&key);
                 }
                 first => {
@@ -171,58 +184,58 @@ impl Tokenizer {
         }
     }
 
-    fn tokens(&self, text: &str, each: &mut impl FnMut(&[u8])) {
-        match &self.cutter {
-            Cutter::Unicode => segment::unicode(text, each),
-            Cutter::Blanks => segment::blanks(text, each),
-            Cutter::Runs(least) => segment::runs(text, *least, each),
-            Cutter::Pattern(pattern) if pattern.captures_len() > 1 => {
+    fn split(&self, text: &str, each: &mut impl FnMut(&[u8])) {
+        match &self.splitter {
+            Splitter::Unicode => segment::split_unicode(text, each),
+            Splitter::Whitespace => segment::split_whitespace(text, each),
+            Splitter::WordRuns(min_chars) => segment::split_word_runs(text, *min_chars, each),
+            Splitter::Pattern(pattern) if pattern.captures_len() > 1 => {
                 for found in pattern.captures_iter(text).filter_map(|c| c.get(1)) {
                     each(found.as_str().as_bytes());
                 }
             }
-            Cutter::Pattern(pattern) => {
+            Splitter::Pattern(pattern) => {
                 pattern.find_iter(text).for_each(|found| each(found.as_str().as_bytes()));
             }
         }
     }
 
-    /// The word that a token becomes.
-    pub(crate) fn word<'a>(&self, token: &'a [u8]) -> Result<Cow<'a, [u8]>, Reason> {
+    /// Returns the word that a token maps to, or the reason why it is dropped.
+    pub(crate) fn to_word<'a>(&self, token: &'a [u8]) -> Result<Cow<'a, [u8]>, DropReason> {
         let p = &self.pipeline;
-        let Ok(text) = std::str::from_utf8(token) else { return Err(Reason::Short) };
+        let Ok(text) = std::str::from_utf8(token) else { return Err(DropReason::Short) };
         let length = if token.is_ascii() { token.len() } else { text.chars().count() };
         if token.is_empty() || length < p.min_length as usize {
-            return Err(Reason::Short);
+            return Err(DropReason::Short);
         }
         if length > p.max_length as usize {
-            return Err(Reason::Long);
+            return Err(DropReason::Long);
         }
         if !p.keep_numbers && !text.chars().any(char::is_alphabetic) {
-            return Err(Reason::Number);
+            return Err(DropReason::Number);
         }
         if self.stop.contains(token) {
-            return Err(Reason::Stop);
+            return Err(DropReason::Stop);
         }
         let Some(stemmer) = &self.stemmer else { return Ok(token.into()) };
         match stemmer.stem(text) {
-            stem if stem.is_empty() => Err(Reason::Short),
+            stem if stem.is_empty() => Err(DropReason::Short),
             Cow::Borrowed(stem) => Ok(Cow::Borrowed(stem.as_bytes())),
             Cow::Owned(stem) => Ok(Cow::Owned(stem.into_bytes())),
         }
     }
 }
 
-/// Two words as one key: the byte between them is in no text.
-pub(crate) fn phrase_key(a: &[u8], b: &[u8], key: &mut Vec<u8>) {
+/// Writes two words as one key. The separator 0xff does not occur in UTF-8 text.
+pub(crate) fn write_phrase_key(a: &[u8], b: &[u8], key: &mut Vec<u8>) {
     key.clear();
     key.extend_from_slice(a);
     key.push(0xff);
     key.extend_from_slice(b);
 }
 
-/// The key of two words as the word that they become.
-pub(crate) fn joined(key: &mut [u8]) {
+/// Converts the key of a phrase to its word by replacing the separator with `_`.
+pub(crate) fn join_phrase(key: &mut [u8]) {
     if let Some(at) = memchr::memchr(0xff, key) {
         key[at] = b'_';
     }
@@ -236,8 +249,8 @@ mod tests {
     fn words(pipeline: &Pipeline, text: &str) -> Vec<String> {
         let tokenizer = Tokenizer::new(pipeline).unwrap();
         let mut all = Vec::new();
-        tokenizer.each(text, &mut Cut::default(), &mut |token| {
-            if let Ok(word) = tokenizer.word(token) {
+        tokenizer.for_each_token(text, &mut TokenizerBuffer::default(), &mut |token| {
+            if let Ok(word) = tokenizer.to_word(token) {
                 all.push(String::from_utf8(word.into_owned()).unwrap());
             }
         });
@@ -248,7 +261,7 @@ mod tests {
     fn the_pipeline_does_what_it_says() {
         let p = Pipeline::default();
         assert_eq!(words(&p, "The cat's 3.14 CATS, e.g. Müller"), ["the", "cat's", "cats", "e.g", "müller"]);
-        // Two characters or one: the same word.
+        // A decomposed character gives the same word as a composed one.
         assert_eq!(words(&p, "Mu\u{308}ller don\u{2019}t"), ["müller", "don't"]);
         let p = Pipeline { keep_case: true, keep_numbers: true, ..Pipeline::default() };
         assert_eq!(words(&p, "The 3.14"), ["The", "3.14"]);
@@ -258,12 +271,13 @@ mod tests {
         assert_eq!(words(&p, "The cat ét"), ["cat"]);
         let p = Pipeline { stem: Some("english".into()), ..Pipeline::default() };
         assert_eq!(words(&p, "Running runs"), ["run", "run"]);
-        let p = Pipeline { tokens: Tokens::Pattern(r"#(\w+)".into()), ..Pipeline::default() };
+        let p = Pipeline { tokens: TokenRule::Pattern(r"#(\w+)".into()), ..Pipeline::default() };
         assert_eq!(words(&p, "a #Tag and #more"), ["tag", "more"]);
-        let p = Pipeline { tokens: Tokens::Blanks, ..Pipeline::default() };
+        let p = Pipeline { tokens: TokenRule::Whitespace, ..Pipeline::default() };
         assert_eq!(words(&p, "c++ a.b\tC#"), ["c++", "a.b", "c#"]);
         assert!(
-            Tokenizer::new(&Pipeline { tokens: Tokens::Pattern("(".into()), ..Pipeline::default() }).is_err()
+            Tokenizer::new(&Pipeline { tokens: TokenRule::Pattern("(".into()), ..Pipeline::default() })
+                .is_err()
         );
     }
 
@@ -278,7 +292,7 @@ mod tests {
     #[test]
     fn pipelines_are_json() {
         let p = Pipeline {
-            tokens: Tokens::Pattern("a".into()),
+            tokens: TokenRule::Pattern("a".into()),
             phrases: vec![("new".into(), "york".into())],
             ..Pipeline::default()
         };
@@ -297,8 +311,9 @@ mod tests {
         let words = |pipeline: &Pipeline, text: &str| {
             let mut all = Vec::new();
             let tokenizer = Tokenizer::new(pipeline).unwrap();
-            tokenizer
-                .words(text, &mut Cut::default(), &mut |w| all.push(String::from_utf8(w.to_vec()).unwrap()));
+            tokenizer.for_each_word(text, &mut TokenizerBuffer::default(), &mut |w| {
+                all.push(String::from_utf8(w.to_vec()).unwrap())
+            });
             all
         };
         let text = "The New York times: new, the York new 42 new YORK new";

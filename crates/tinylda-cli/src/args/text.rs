@@ -1,0 +1,313 @@
+//! Options for text: which parts of the input are text, names and labels, and how text becomes words.
+//!
+//! All commands that accept data in place of a corpus file share them. [`TextArgs::parts`] and
+//! [`TextArgs::pipeline`] convert them into the types of the library.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::UnknownArgumentValueParser;
+use tinylda::corpus::ingest::words::{DocumentLimit, Pipeline, StopWords, TokenRule, WordSelection};
+use tinylda::corpus::ingest::{DetectedInput, InputKind, RecordOptions, TextPipeline};
+use tinylda::error::Template;
+use tinylda::{Corpus, Error, Model, Vocabulary};
+
+use crate::commands::usage;
+
+use super::InputFormat;
+use super::heading::{INPUT, TEXT};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Header {
+    /// The first row contains the names of the columns
+    Yes,
+    /// The first row is a document
+    No,
+    /// Detect automatically
+    Auto,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum YesNo {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Numbers {
+    Keep,
+    Drop,
+}
+
+/// Options for reading text and for turning it into words.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[allow(clippy::struct_field_names, reason = "fields are named as the options")]
+pub(crate) struct TextArgs {
+    /// Format of the data [default: detected from its content]
+    #[arg(long, value_enum, help_heading = INPUT, hide_short_help = true)]
+    pub(crate) format: Option<InputFormat>,
+    /// CSV, TSV, Parquet: column with the text, by name or number from 1; several columns are joined
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT, value_delimiter = ',')]
+    text_column: Vec<String>,
+    /// CSV, TSV, Parquet: column with the names of the documents
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT, hide_short_help = true)]
+    id_column: Option<String>,
+    /// CSV, TSV, Parquet: column with the labels of the documents
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT, hide_short_help = true)]
+    label_column: Option<String>,
+    /// CSV, TSV: delimiter between columns: one character, or tab [default: detected from the first
+    /// line]
+    #[arg(long, value_name = "CHAR", help_heading = INPUT, hide_short_help = true, value_parser = parse_delimiter)]
+    delimiter: Option<u8>,
+    /// CSV, TSV: whether the first row contains the names of the columns [default: auto]
+    #[arg(long, value_enum, help_heading = INPUT, hide_short_help = true)]
+    header: Option<Header>,
+    /// CSV, TSV: whether fields may be enclosed in double quotes [default: yes]
+    #[arg(long, value_enum, help_heading = INPUT, hide_short_help = true)]
+    quotes: Option<YesNo>,
+    /// JSON lines: field with the text, such as text or article.body; several fields are joined
+    /// [default: text]
+    #[arg(long, value_name = "FIELD", help_heading = INPUT, value_delimiter = ',')]
+    text_field: Vec<String>,
+    /// JSON lines: field with the names of the documents
+    #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
+    id_field: Option<String>,
+    /// JSON lines: field with the labels of the documents
+    #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
+    label_field: Option<String>,
+    /// Folders: read only files whose names match PATTERN, such as '*.txt'
+    #[arg(long, value_name = "PATTERN", help_heading = INPUT, hide_short_help = true)]
+    glob: Option<String>,
+    /// Reject text that is not valid UTF-8 instead of replacing the invalid bytes
+    #[arg(long, help_heading = INPUT, hide_short_help = true)]
+    strict: bool,
+    /// Regular expression whose matches are the words [default: Unicode word boundaries, UAX 29]
+    #[arg(long, value_name = "REGEX", help_heading = TEXT, hide_short_help = true)]
+    token_pattern: Option<String>,
+    /// Do not convert words to lower case
+    #[arg(long, help_heading = TEXT, hide_short_help = true)]
+    keep_case: bool,
+    /// Remove accents: é becomes e
+    #[arg(long, help_heading = TEXT, hide_short_help = true)]
+    fold_accents: bool,
+    /// Minimum length of a word, in characters [default: 1]
+    #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true)]
+    min_length: Option<u32>,
+    /// Maximum length of a word, in characters [default: 100]
+    #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true)]
+    max_length: Option<u32>,
+    /// Whether to keep or drop words without a letter [default: drop]
+    #[arg(long, value_enum, help_heading = TEXT, hide_short_help = true)]
+    numbers: Option<Numbers>,
+    /// Remove stop words: languages such as en,de, files with one word per line, or none [default:
+    /// those of the detected language]
+    #[arg(long, value_name = "LANGUAGES|FILE", help_heading = TEXT, value_delimiter = ',')]
+    stop_words: Vec<String>,
+    /// Reduce words to their stems, in this language, such as en
+    #[arg(long, value_name = "LANGUAGE", help_heading = TEXT, hide_short_help = true)]
+    stem: Option<String>,
+    /// Drop words that occur in fewer than N documents [default: 1 for up to 1,000 documents, 3 for
+    /// up to 100,000, else 5]
+    #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true)]
+    min_docs: Option<u64>,
+    /// Drop words that occur in more documents than this: a number, or a fraction such as 50%
+    #[arg(long, value_name = "N|PERCENT", help_heading = TEXT, hide_short_help = true, value_parser = parse_max_docs)]
+    max_docs: Option<DocumentLimit>,
+    /// Keep only the N words that occur in the most documents
+    #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    max_words: Option<u32>,
+    /// Join frequent word pairs into phrases, such as new_york
+    ///
+    /// SCORE is the minimum normalized pointwise mutual information, at most 1 [default if given
+    /// without a value: 0.5]. A phrase must occur at least 10 times.
+    #[arg(long, value_name = "SCORE", help_heading = TEXT, num_args = 0..=1, require_equals = true, default_missing_value = "0.5", value_parser = parse_score)]
+    phrases: Option<f64>,
+    /// Use a fixed vocabulary: a file with one word per line, or that of a model or corpus
+    ///
+    /// Other words are counted and ignored. With a model or corpus, text is processed in the same
+    /// way as for that model or corpus.
+    #[arg(long, value_name = "FILE", help_heading = TEXT, hide_short_help = true)]
+    vocabulary: Option<PathBuf>,
+    /// Always rejected, with a pointer to `--phrases`; never set
+    #[arg(long, alias = "ngram-range", hide = true, num_args = 0..=1, default_missing_value = "", value_parser = UnknownArgumentValueParser::suggest_arg("--phrases"))]
+    ngrams: Option<String>,
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, &[b]) if b.is_ascii() && b != b'"' && b != b'\n' && b != b'\r' => Ok(b),
+        _ => Err("expected one character, or tab".into()),
+    }
+}
+
+fn parse_max_docs(text: &str) -> Result<DocumentLimit, String> {
+    let invalid = || "expected a number of documents, or a fraction such as 50%".to_owned();
+    if let Some(percent) = text.strip_suffix('%') {
+        let share = percent.trim().parse::<f64>().ok().filter(|v| *v > 0.0 && *v <= 100.0);
+        return share.map(|v| DocumentLimit::Fraction(v / 100.0)).ok_or_else(invalid);
+    }
+    if let Ok(n) = text.parse::<u64>() {
+        return Ok(DocumentLimit::Count(n));
+    }
+    text.parse::<f64>().ok().filter(|v| *v > 0.0 && *v < 1.0).map(DocumentLimit::Fraction).ok_or_else(invalid)
+}
+
+fn parse_score(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|v| (-1.0..=1.0).contains(v));
+    value.ok_or_else(|| "expected a number from -1 to 1".into())
+}
+
+impl TextArgs {
+    /// Returns whether any of the options was given.
+    pub(crate) fn is_given(&self) -> bool {
+        *self != TextArgs::default()
+    }
+
+    /// Returns which parts of the input are text, names and labels.
+    pub(crate) fn record_options(&self) -> RecordOptions {
+        RecordOptions {
+            text_columns: self.text_column.clone(),
+            id_column: self.id_column.clone(),
+            label_column: self.label_column.clone(),
+            delimiter: self.delimiter,
+            header: self.header.and_then(|header| match header {
+                Header::Yes => Some(true),
+                Header::No => Some(false),
+                Header::Auto => None,
+            }),
+            no_quotes: self.quotes == Some(YesNo::No),
+            text_fields: self.text_field.clone(),
+            id_field: self.id_field.clone(),
+            label_field: self.label_field.clone(),
+            glob: self.glob.clone(),
+            strict: self.strict,
+        }
+    }
+
+    /// Returns how text is turned into words.
+    pub(crate) fn pipeline(&self) -> anyhow::Result<TextPipeline> {
+        let vocabulary = match &self.vocabulary {
+            None => None,
+            Some(path) => {
+                let input = open_vocabulary(path)?;
+                match input.kind() {
+                    InputKind::Model => {
+                        let model = Model::load(path)?;
+                        return self.pipeline_of(path, model.pipeline(), model.vocabulary().cloned());
+                    }
+                    InputKind::Corpus => {
+                        let corpus = Corpus::open(path)?;
+                        return self.pipeline_of(
+                            path,
+                            corpus.about()?.pipeline.as_ref(),
+                            corpus.vocabulary()?,
+                        );
+                    }
+                    _ => Some(input.read_vocabulary()?),
+                }
+            }
+        };
+        let default = Pipeline::default();
+        let stop = match &self.stop_words[..] {
+            [] => StopWords::Auto,
+            [none] if none == "none" => StopWords::None,
+            lists => StopWords::Lists(lists.to_vec()),
+        };
+        let pipeline = Pipeline {
+            tokens: self.token_pattern.clone().map_or(TokenRule::Unicode, TokenRule::Pattern),
+            keep_case: self.keep_case,
+            fold_accents: self.fold_accents,
+            min_length: self.min_length.unwrap_or(default.min_length),
+            max_length: self.max_length.unwrap_or(default.max_length),
+            keep_numbers: self.numbers == Some(Numbers::Keep),
+            stem: self.stem.clone(),
+            ..default
+        };
+        let selection = WordSelection {
+            min_docs: self.min_docs,
+            max_docs: self.max_docs,
+            max_words: self.max_words,
+            phrases: self.phrases,
+        };
+        if vocabulary.is_some() && selection != WordSelection::default() {
+            let others = "{min_docs}, {max_docs}, {max_words} or {phrases}";
+            return Err(Error::conflict("vocabulary", others)
+                .with_remedy("all words of a given vocabulary are kept")
+                .into());
+        }
+        Ok(TextPipeline { pipeline, stop, selection, vocabulary })
+    }
+
+    /// Returns whether any option about the treatment of words was given, except `--vocabulary`.
+    fn has_word_options(&self) -> bool {
+        let word_options = TextArgs {
+            token_pattern: self.token_pattern.clone(),
+            keep_case: self.keep_case,
+            fold_accents: self.fold_accents,
+            min_length: self.min_length,
+            max_length: self.max_length,
+            numbers: self.numbers,
+            stop_words: self.stop_words.clone(),
+            stem: self.stem.clone(),
+            min_docs: self.min_docs,
+            max_docs: self.max_docs,
+            max_words: self.max_words,
+            phrases: self.phrases,
+            ..TextArgs::default()
+        };
+        word_options.is_given()
+    }
+
+    /// Rejects options about words, for text that is processed as for a model.
+    pub(crate) fn reject_word_options(&self) -> anyhow::Result<()> {
+        if self.has_word_options() || self.vocabulary.is_some() {
+            return Err(usage(
+                "options for words, such as --stop-words and --vocabulary, cannot be combined with a model; \
+                 text is processed as for the model's training",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the text pipeline of a model or corpus, with its vocabulary.
+    fn pipeline_of(
+        &self,
+        path: &Path,
+        pipeline: Option<&Pipeline>,
+        vocabulary: Option<Vocabulary>,
+    ) -> anyhow::Result<TextPipeline> {
+        if self.has_word_options() && pipeline.is_some() {
+            return Err(Error::conflict(
+                "vocabulary",
+                "options for words, such as {stop_words} and {min_docs}",
+            )
+            .with_remedy(Template::from("text is processed as it was for ").text(path.display().to_string()))
+            .into());
+        }
+        let Some(vocabulary) = vocabulary else {
+            let reason = Template::default().text(path.display().to_string()).text(" has no vocabulary");
+            return Err(Error::unsupported("vocabulary", reason).into());
+        };
+        Ok(existing_pipeline(pipeline, vocabulary))
+    }
+}
+
+/// Opens the file of `--vocabulary`.
+fn open_vocabulary(path: &Path) -> anyhow::Result<DetectedInput> {
+    if path == Path::new("-") {
+        return Err(usage("--vocabulary must be a file; only documents can come from standard input"));
+    }
+    Ok(DetectedInput::open(path)?)
+}
+
+/// Returns the pipeline that processes text as before, with the same vocabulary.
+pub(crate) fn existing_pipeline(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> TextPipeline {
+    let stop = if pipeline.is_some() { StopWords::Given } else { StopWords::None };
+    TextPipeline {
+        pipeline: pipeline.cloned().unwrap_or_default(),
+        stop,
+        selection: WordSelection::default(),
+        vocabulary: Some(vocabulary),
+    }
+}
