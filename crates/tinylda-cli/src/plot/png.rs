@@ -110,7 +110,7 @@ impl Canvas {
             Anchor::Middle => width / 2.0,
             Anchor::End => width,
         };
-        // Around (0, 0), then rotated, then to its place.
+        // The text is drawn at (0, 0), rotated, and moved to its position.
         let path = font::outline(&text.content, text.size, text.bold, -back, 0.0);
         let turn = if text.rotated { Transform::from_rotate(-90.0) } else { Transform::identity() };
         self.fill(path, text.colour, turn.post_translate(text.at.0 as f32, text.at.1 as f32));

@@ -88,8 +88,8 @@ struct ChunkFindings {
 }
 
 impl ChunkFindings {
-    /// Adds a candidate of a topic. If there are very many, only the best `per_topic` of every topic are
-    /// kept: in a corpus of short documents all of them would be candidates at first.
+    /// Adds a candidate of a topic. If there are very many, only the best `per_topic` of every
+    /// topic are kept: in a corpus of short documents all of them would be candidates at first.
     fn add(&mut self, topic: usize, candidate: Candidate, per_topic: usize) {
         self.candidates.push((topic, candidate));
         if self.candidates.len() >= 2 * per_topic * self.tokens.len() + MAX_CANDIDATES {

@@ -62,7 +62,7 @@ impl std::fmt::Debug for DetectedInput {
 }
 
 impl DetectedInput {
-    /// Opens `path` (`-`: standard input) and detects what it contains.
+    /// Opens `path`, or standard input if it is `-`, and detects what it contains.
     ///
     /// Corpora and models are read by position, so that those in a stream or in a compressed file
     /// are refused.
