@@ -4,7 +4,6 @@
 
 #[cfg(any(feature = "parquet", feature = "hdf5"))]
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::detect::detect_binary;
@@ -14,7 +13,9 @@ use super::{Format, Import, Imported, bad};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
 use crate::features::missing;
-use crate::progress::{ProgressCallback, Step};
+use crate::progress::ProgressCallback;
+#[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
+use crate::progress::Step;
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
 use {super::Expect, super::input::Compression, super::sorter::DocumentSorter};
 
@@ -74,7 +75,7 @@ struct Entries {
 
 /// Turns a share of the work into bytes of the file, which is what a user knows.
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
-fn in_bytes(bytes: u64, progress: ProgressCallback<'_>) -> impl FnMut(u64, u64) -> ControlFlow<()> {
+fn in_bytes(bytes: u64, progress: ProgressCallback<'_>) -> impl FnMut(u64, u64) -> std::ops::ControlFlow<()> {
     move |done, all| {
         let share = done as f64 / all.max(1) as f64;
         let read = (share.min(1.0) * bytes as f64) as u64;
