@@ -17,7 +17,7 @@ pub(crate) fn reader_bytes(sizes: &PieceSizes) -> u64 {
     let whole = Block::bytes(sizes.block_documents, sizes.block_nonzeros);
     let streams = 2 * STREAM_BYTES as u64;
     // The lists of a block grow while it is read.
-    let growing = (sizes.block_bytes.saturating_add(whole)) / 4;
+    let growing = sizes.block_bytes.saturating_add(whole) / 2;
     [sizes.block_bytes, whole, growing, cut, streams].into_iter().fold(0, u64::saturating_add)
 }
 

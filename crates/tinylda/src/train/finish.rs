@@ -118,11 +118,8 @@ impl Training<'_> {
     fn each_document(&mut self, each: &mut EachMixture<'_>) -> Result<()> {
         let alpha = self.priors().alpha;
         let mut documents = DocumentTopics::new(self.corpus, &alpha);
-        self.store.for_each(false, |d, document, theta| {
-            documents.without_words_until(d, each)?;
-            documents.one(d, document, theta, each)
-        })?;
-        documents.without_words_until(self.corpus.shape().documents, each)
+        self.store.for_each(false, |d, document, theta| documents.one(d, document, theta, each))?;
+        documents.without_words(each)
     }
 
     /// Writes the model as it is after this pass, where that was asked for. The time is not counted.
@@ -162,14 +159,12 @@ impl Training<'_> {
     }
 }
 
-/// Hands over documents in the order of the corpus, with their names and labels.
+/// Hands over documents with their names and labels.
 struct DocumentTopics<'a> {
     reader: BlockReader<'a>,
     corpus: &'a Corpus,
     alpha: &'a [f32],
     alpha_sum: f64,
-    /// The document that is next.
-    next: u64,
     /// Documents of the block whose names and labels are at hand.
     block: Range<u64>,
     names: Vocabulary,
@@ -184,7 +179,6 @@ impl<'a> DocumentTopics<'a> {
             corpus,
             alpha,
             alpha_sum: alpha.iter().map(|&a| f64::from(a)).sum(),
-            next: 0,
             block: 0..0,
             names: Vocabulary::new(),
             labels: Vocabulary::new(),
@@ -192,11 +186,16 @@ impl<'a> DocumentTopics<'a> {
         }
     }
 
-    /// Hands over the documents before number `end` that were not handed over yet: they have no words.
-    fn without_words_until(&mut self, end: u64, each: &mut EachMixture<'_>) -> Result<()> {
+    /// Hands over the documents that have no words: the store does not visit them.
+    fn without_words(&mut self, each: &mut EachMixture<'_>) -> Result<()> {
         let theta = vec![0.0; self.alpha.len()];
-        while self.next < end {
-            self.one(self.next, Document { words: &[], counts: &[] }, &theta, each)?;
+        let (mut buffer, mut lengths) = (Vec::new(), Vec::new());
+        for block in 0..self.corpus.blocks() {
+            self.corpus.block_lengths(block, &mut buffer, &mut lengths)?;
+            let empty = self.corpus.block_documents(block).zip(&lengths).filter(|(_, length)| **length == 0);
+            for (number, _) in empty {
+                self.one(number, Document { words: &[], counts: &[] }, &theta, each)?;
+            }
         }
         Ok(())
     }
@@ -221,7 +220,6 @@ impl<'a> DocumentTopics<'a> {
         self.proportions.clear();
         let counts = theta.iter().zip(self.alpha);
         self.proportions.extend(counts.map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
-        self.next = number + 1;
         each(&Mixture {
             number,
             name: self.names.get(at).unwrap_or_default(),

@@ -434,8 +434,9 @@ impl<'a> PlannedTraining<'a> {
         self.into_file(file.as_ref(), &mut callback, None)
     }
 
-    /// Trains, calls `each` with the topics of every document in the order of the corpus, and writes the model to a file. The
-    /// topics are those of the last pass; nothing is inferred again.
+    /// Trains, calls `each` once with the topics of every document, and writes the model to a file. The topics are those of the
+    /// last pass; nothing is inferred again. Documents come in the order of the training, which depends on nothing but the
+    /// corpus; those without words come last.
     ///
     /// Some algorithms keep nothing of a document ([`Trainer::keeps_theta`]); then `each` is not called.
     pub fn train_to_with_documents(
