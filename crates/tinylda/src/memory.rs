@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 
 /// One part in so many of a memory ceiling is left free: what the allocator needs besides cannot be counted.
-pub(crate) const SLACK: u64 = 32;
+pub(crate) const SLACK: u64 = 28;
 
 /// What the allocator takes besides so many bytes of buffers: holes between lists that grow and shrink, up to a limit, since large
 /// lists leave none.

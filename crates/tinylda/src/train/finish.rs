@@ -216,7 +216,8 @@ impl<'a> DocumentTopics<'a> {
         }
         let at = (number - self.block.start) as u32;
         let tokens = document.tokens();
-        let total = tokens as f64 + self.alpha_sum;
+        // Not the number of tokens: with some algorithms theta is only close to it.
+        let total = theta.iter().map(|&n| f64::from(n)).sum::<f64>() + self.alpha_sum;
         self.proportions.clear();
         let counts = theta.iter().zip(self.alpha);
         self.proportions.extend(counts.map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
