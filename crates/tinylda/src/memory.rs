@@ -6,9 +6,9 @@
 
 use crate::error::{Error, Result};
 
-/// Fraction of a memory limit that is left free, as a divisor: 1/32. It covers overhead of the
+/// Fraction of a memory limit that is left free, as a divisor: 1/28. It covers overhead of the
 /// allocator that cannot be computed.
-pub(crate) const SLACK_DIVISOR: u64 = 32;
+pub(crate) const SLACK_DIVISOR: u64 = 28;
 
 /// Returns the estimated overhead of the allocator, in bytes, for `buffers` bytes of buffers.
 ///

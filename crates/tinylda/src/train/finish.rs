@@ -123,11 +123,8 @@ impl Training<'_> {
     fn for_each_document(&mut self, each: &mut EachMixture<'_>) -> Result<()> {
         let alpha = self.priors().alpha;
         let mut documents = DocumentEmitter::new(self.corpus, &alpha);
-        self.store.for_each(false, |d, document, theta| {
-            documents.emit_empty_until(d, each)?;
-            documents.emit(d, document, theta, each)
-        })?;
-        documents.emit_empty_until(self.corpus.shape().documents, each)
+        self.store.for_each(false, |d, document, theta| documents.emit(d, document, theta, each))?;
+        documents.emit_empty(each)
     }
 
     /// Writes a snapshot of the model if one was requested for this pass. The time is not counted.
@@ -169,14 +166,12 @@ impl Training<'_> {
     }
 }
 
-/// Passes documents to a callback in the order of the corpus, with their names and labels.
+/// Passes documents to a callback, with their names and labels.
 struct DocumentEmitter<'a> {
     reader: BlockReader<'a>,
     corpus: &'a Corpus,
     alpha: &'a [f32],
     alpha_sum: f64,
-    /// Number of the next document.
-    next: u64,
     /// Numbers of the documents whose names and labels are loaded.
     block: Range<u64>,
     names: Vocabulary,
@@ -191,7 +186,6 @@ impl<'a> DocumentEmitter<'a> {
             corpus,
             alpha,
             alpha_sum: alpha.iter().map(|&a| f64::from(a)).sum(),
-            next: 0,
             block: 0..0,
             names: Vocabulary::new(),
             labels: Vocabulary::new(),
@@ -199,11 +193,16 @@ impl<'a> DocumentEmitter<'a> {
         }
     }
 
-    /// Passes on the documents before number `end` that were skipped: they have no words.
-    fn emit_empty_until(&mut self, end: u64, each: &mut EachMixture<'_>) -> Result<()> {
+    /// Passes on the documents that have no words: the store does not visit them.
+    fn emit_empty(&mut self, each: &mut EachMixture<'_>) -> Result<()> {
         let theta = vec![0.0; self.alpha.len()];
-        while self.next < end {
-            self.emit(self.next, Document { words: &[], counts: &[] }, &theta, each)?;
+        let (mut buffer, mut lengths) = (Vec::new(), Vec::new());
+        for block in 0..self.corpus.blocks() {
+            self.corpus.block_lengths(block, &mut buffer, &mut lengths)?;
+            let documents = self.corpus.block_documents(block).zip(&lengths);
+            for (number, _) in documents.filter(|(_, length)| **length == 0) {
+                self.emit(number, Document { words: &[], counts: &[] }, &theta, each)?;
+            }
         }
         Ok(())
     }
@@ -225,11 +224,11 @@ impl<'a> DocumentEmitter<'a> {
         }
         let at = (number - self.block.start) as u32;
         let tokens = document.tokens();
-        let total = tokens as f64 + self.alpha_sum;
+        // Not the number of tokens: with some algorithms theta is only close to it.
+        let total = theta.iter().map(|&n| f64::from(n)).sum::<f64>() + self.alpha_sum;
         self.proportions.clear();
         let counts = theta.iter().zip(self.alpha);
         self.proportions.extend(counts.map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
-        self.next = number + 1;
         each(&Mixture {
             number,
             name: self.names.get(at).unwrap_or_default(),

@@ -456,9 +456,9 @@ impl<'a> PlannedTraining<'a> {
         self.into_file(file.as_ref(), &mut callback, None)
     }
 
-    /// Trains a model, calls `each` with the topics of every document in the order of the corpus,
-    /// and writes the model to a file. The topics are those of the last pass; nothing is inferred
-    /// again.
+    /// Trains a model, calls `each` once with the topics of every document, and writes the model to
+    /// a file. The topics are those of the last pass; nothing is inferred again. Documents come in
+    /// the order of the training, which depends only on the corpus; those without words come last.
     ///
     /// Some algorithms keep no state of documents ([`Trainer::keeps_theta`]); with those, `each` is
     /// not called.

@@ -121,9 +121,9 @@ fn deltas(of: &MemoryInput<'_>) -> FlexibleSize {
     let first = lists.saturating_mul(DeltaList::FIRST_BYTES).saturating_add(UNCHECKED_DELTAS.min(most));
     let first = first.saturating_mul(busy_threads(of));
     let most = most.saturating_add(first);
-    // A message moves between at most K topics, with four bytes each in lists that grow by a
+    // A message moves between at most K topics, with up to eight bytes each in lists that grow by a
     // quarter.
-    let few = u64::from(of.topics).saturating_mul(5);
+    let few = u64::from(of.topics).saturating_mul(10);
     let with = |bytes: u64| nonzeros.saturating_mul(bytes.min(few)).saturating_add(first).min(most);
     if of.disk {
         FlexibleSize { min: with(MIN_DELTAS), typical: with(USUAL_DELTAS), max: most }

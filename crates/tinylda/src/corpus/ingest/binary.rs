@@ -5,7 +5,6 @@
 
 #[cfg(any(feature = "parquet", feature = "hdf5"))]
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::detect::detect_binary;
@@ -15,7 +14,9 @@ use super::{Format, Import, Imported, file_error};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
 use crate::features::missing_feature;
-use crate::progress::{ProgressCallback, Step};
+use crate::progress::ProgressCallback;
+#[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
+use crate::progress::Step;
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
 use {super::ReadOptions, super::input::Compression, super::sorter::DocumentSorter};
 
@@ -75,7 +76,10 @@ struct CollectedEntries {
 
 /// Converts progress in any unit to bytes of the file, which is the unit that users know.
 #[cfg(any(feature = "parquet", feature = "hdf5", feature = "npz"))]
-fn progress_in_bytes(bytes: u64, progress: ProgressCallback<'_>) -> impl FnMut(u64, u64) -> ControlFlow<()> {
+fn progress_in_bytes(
+    bytes: u64,
+    progress: ProgressCallback<'_>,
+) -> impl FnMut(u64, u64) -> std::ops::ControlFlow<()> {
     move |done, all| {
         let share = done as f64 / all.max(1) as f64;
         let read = (share.min(1.0) * bytes as f64) as u64;
