@@ -1,10 +1,12 @@
 //! The command line as data: names, help texts and checks of single values.
 //!
-//! Nothing is opened or run here; that is the task of `commands`. Start with [`Cli`] and [`Command`].
-//! The options of `train` that come from the library's table of settings are made in `settings`.
+//! Nothing is opened or run here; that is the task of `commands`. Start with [`Cli`] and
+//! [`Command`]. The options of `train` that come from the library's table of settings are made in
+//! `settings`.
 //!
-//! A doc comment of an argument is its help text. The first paragraph is shown by `-h` and `--help`,
-//! further paragraphs only by `--help`. Arguments with `hide_short_help` are missing in `-h`.
+//! A doc comment of an argument is its help text. The first paragraph is shown by `-h` and
+//! `--help`, further paragraphs only by `--help`. Arguments with `hide_short_help` are missing in
+//! `-h`.
 
 mod heading;
 mod inference;
@@ -37,7 +39,6 @@ pub(crate) use train::{TrainArgs, TrainingArgs};
 #[command(
     name = "tinylda",
     version,
-    about,
     max_term_width = 100,
     after_help = "First steps:\n  \
         tinylda train my-documents.txt -k 20 -o my.model --report my.html\n  \
@@ -50,7 +51,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Print only results and errors, no progress or messages
-    #[arg(short, long, global = true, help_heading = OUTPUT)]
+    #[arg(short, long, global = true, help_heading = OUTPUT, display_order = 900)]
     pub(crate) quiet: bool,
 }
 

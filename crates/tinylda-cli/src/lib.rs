@@ -1,9 +1,9 @@
 //! The program `tinylda` as a library, so that other front ends can run its commands and create its
 //! report page.
 //!
-//! Arguments are parsed (`args`), one function per command runs (`commands`), and its result becomes
-//! an exit code. Results go to standard output, everything else to standard error. Start with
-//! [`main`].
+//! Arguments are parsed (`args`), one function per command runs (`commands`), and its result
+//! becomes an exit code. Results go to standard output, everything else to standard error. Start
+//! with [`main`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -33,8 +33,8 @@ static MAY_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Runs the program and returns its exit code. The first of the arguments is the program's name.
 ///
-/// Affects the whole process: it sets the panic hook and the handler of Ctrl-C, limits the allocator
-/// to one arena, and ends the process if the arguments are invalid.
+/// Affects the whole process: it sets the panic hook and the handler of Ctrl-C, limits the
+/// allocator to one arena, and ends the process if the arguments are invalid.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     machine::use_single_malloc_arena();
     // A panic that the library catches becomes an error with its own message.
@@ -60,8 +60,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ui.say("\nStopping after the next checkpoint. Press Ctrl-C again to quit immediately.");
         }
     });
-    // Without a handler Ctrl-C ends the process immediately, which is safe: files are renamed to their
-    // final name only when they are complete.
+    // Without a handler Ctrl-C ends the process immediately, which is safe: files are renamed to
+    // their final name only when they are complete.
     drop(handled);
     machine::ignore(&ignored);
     match run(&cli) {

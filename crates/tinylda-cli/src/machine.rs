@@ -17,8 +17,8 @@ pub(crate) fn trim_heap() {
     }
 }
 
-/// Makes all threads share one heap, so that memory freed by one thread can be reused by another and
-/// less memory is reserved. Must be called before the first thread starts.
+/// Makes all threads share one heap, so that memory freed by one thread can be reused by another
+/// and less memory is reserved. Must be called before the first thread starts.
 #[allow(unsafe_code, reason = "one call of the C library")]
 pub(crate) fn use_single_malloc_arena() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -54,8 +54,8 @@ pub(crate) fn processor_name() -> Option<String> {
     Some(line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Returns which of SIGHUP, SIGINT and SIGTERM were ignored when the process was started, as `nohup`
-/// does.
+/// Returns which of SIGHUP, SIGINT and SIGTERM were ignored when the process was started, as
+/// `nohup` does.
 pub(crate) fn ignored_signals() -> Vec<i32> {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -103,8 +103,8 @@ pub(crate) fn total_bytes() -> Option<u64> {
     control_groups().iter().filter_map(limit).chain(kilobytes("/proc/meminfo", "MemTotal")).min()
 }
 
-/// Returns the remaining memory of a control group in bytes. Cached files count as free, since their
-/// memory can be reclaimed.
+/// Returns the remaining memory of a control group in bytes. Cached files count as free, since
+/// their memory can be reclaimed.
 fn remaining_in(folder: &Path) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
     let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;

@@ -1,8 +1,8 @@
 //! Replaces the library's parameter names in messages with the flags of the command line.
 //!
 //! The argument of a parameter has the parameter's name as its id. Its flag is looked up in the
-//! definition of the running command, so that `topics` is `-k` for `train` and `--topics` for `plot`,
-//! and `tolerance` is `--tol`. Start with [`describe`].
+//! definition of the running command, so that `topics` is `-k` for `train` and `--topics` for
+//! `plot`, and `tolerance` is `--tol`. Start with [`describe`].
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,5 @@
-//! What the user sees of `infer`, `documents` and `export --to`: the forms, what is said of unknown words, and wrong usage.
+//! Output of `infer`, `documents` and `export --to`: formats, messages about unknown words, and
+//! errors in the arguments.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -9,7 +10,8 @@ use serde_json::Value;
 
 use common::{bad, good, run};
 
-/// A folder with 60 documents about two things, as text with names, a corpus, and a model of 4 topics.
+/// Creates a folder with 60 documents about two themes, as text with names, their corpus, and a
+/// model of 4 topics.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
@@ -24,7 +26,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn new_documents_in_every_form() {
+fn new_documents_in_every_format() {
     let folder = folder();
     let f = folder.path();
     let tsv = good(f, "infer text.model text.tlc");
@@ -55,7 +57,7 @@ fn new_documents_in_every_form() {
 }
 
 #[test]
-fn unknown_words_are_told() {
+fn unknown_words_are_reported() {
     let folder = folder();
     let f = folder.path();
     std::fs::write(f.join("new.txt"), "rain storm aliens\naliens martians\n").unwrap();
@@ -74,7 +76,7 @@ fn unknown_words_are_told() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn invalid_arguments_are_reported() {
     let folder = folder();
     let f = folder.path();
     bad(f, "infer text.model text.tlc -o t.xyz", 2, &[".tsv, .jsonl, .npy or .parquet", "--to"]);
@@ -92,7 +94,7 @@ fn wrong_usage_is_told() {
 }
 
 #[test]
-fn documents_of_a_topic_and_like_another() {
+fn typical_and_similar_documents() {
     let folder = folder();
     let f = folder.path();
     let value: Value =
@@ -102,7 +104,7 @@ fn documents_of_a_topic_and_like_another() {
     assert!(documents[0]["name"].as_str().unwrap().starts_with("doc, "));
     let tsv = good(f, "documents text.model text.tlc --similar-to 2 --top 5 --tsv");
     assert_eq!(tsv.lines().next(), Some("rank\tdocument\tname\ttokens\thellinger_distance"));
-    // Document 2 is about football, as all of even numbers are.
+    // Document 2 is about football, as are all documents with even numbers.
     for line in tsv.lines().skip(1) {
         assert!(line.split('\t').nth(1).unwrap().parse::<u64>().unwrap().is_multiple_of(2), "{tsv}");
     }
@@ -110,7 +112,7 @@ fn documents_of_a_topic_and_like_another() {
 }
 
 #[test]
-fn mallets_files_have_its_layout() {
+fn mallet_files_have_the_right_layout() {
     let folder = folder();
     let f = folder.path();
     good(f, "export text.model text.tlc --to mallet --words 3 -o m");
@@ -175,7 +177,7 @@ fn pyldavis_gets_its_five_inputs() {
 }
 
 #[test]
-fn arrays_and_tables_are_there() {
+fn arrays_and_tables_are_written() {
     let folder = folder();
     let f = folder.path();
     for target in ["gensim", "sklearn"] {

@@ -1,4 +1,4 @@
-//! What the user sees: every command, its JSON, its exit code, and what it says when something is wrong.
+//! All commands as the user sees them: output, JSON, exit codes and error messages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::io::{BufRead, BufReader};
@@ -32,14 +32,15 @@ fn good(folder: &Path, arguments: &str) -> Output {
     output
 }
 
-/// Standard output is exactly one JSON object.
+/// Runs a command that must succeed and returns the only JSON object on its standard output.
 fn json(folder: &Path, arguments: &str) -> Value {
     let text = stdout(&good(folder, arguments));
     assert_eq!(text.lines().count(), 1, "{text}");
     serde_json::from_str(&text).unwrap()
 }
 
-/// Fails with this exit code, prints nothing on standard output, and says all of `parts`.
+/// Runs a command that must fail with an exit code, print nothing on standard output, and print all
+/// of `parts` on standard error.
 fn bad(folder: &Path, arguments: &str, code: i32, parts: &[&str]) {
     let output = run(folder, arguments);
     let text = stderr(&output);
@@ -55,7 +56,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tinylda/tests/fixtures/golden").join(name)
 }
 
-/// A folder with the authors' small corpus in it, as text, start and order.
+/// Creates a folder with the authors' small corpus, as text, with initial topics and order.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["docword.small.txt", "small.init.txt", "small.order.txt"] {
@@ -74,7 +75,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_whole_way() {
+fn all_commands_in_sequence() {
     let folder = folder();
     let f = folder.path();
     let imported = json(f, "import docword.small.txt --vocab vocab.txt -o small.tlc --json");
@@ -216,7 +217,7 @@ fn the_authors_perplexity_from_the_command_line() {
 }
 
 #[test]
-fn the_same_seed_the_same_bytes() {
+fn same_seed_gives_same_bytes() {
     let folder = folder();
     let f = folder.path();
     good(f, "import docword.small.txt --vocab vocab.txt -o small.tlc");
@@ -243,7 +244,7 @@ fn the_same_seed_the_same_bytes() {
 }
 
 #[test]
-fn streams_and_silence() {
+fn streams_and_quiet() {
     let folder = folder();
     let f = folder.path();
     let text = std::fs::read(f.join("docword.small.txt")).unwrap();
@@ -265,10 +266,10 @@ fn streams_and_silence() {
     good(f, "import s.txt -o t.tlc");
 }
 
-/// A reader that goes away is no failure, but a log that cannot be written is.
+/// A closed pipe is not an error, but a log that cannot be written is.
 #[cfg(unix)]
 #[test]
-fn readers_that_go_away() {
+fn closed_pipes() {
     let folder = folder();
     let f = folder.path();
     good(f, "synth -D 20000 -W 500 -K 3 -o s.tlc");
@@ -289,9 +290,9 @@ fn readers_that_go_away() {
     assert!(!f.join("m").exists());
 }
 
-/// Exponents and shares at their ends must come to an end too.
+/// Extreme exponents and fractions must terminate.
 #[test]
-fn extreme_settings_of_synth() {
+fn extreme_parameters_of_synth() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
     for extreme in [
@@ -341,7 +342,8 @@ fn demo() {
     good(f, "info kept/demo.model");
 }
 
-/// Documents from standard input: the same model as from a corpus file, and nothing left beside it.
+/// Documents from standard input give the same model as a corpus file, and no temporary file
+/// remains.
 #[test]
 fn documents_from_a_stream() {
     let folder = folder();
@@ -358,7 +360,7 @@ fn documents_from_a_stream() {
 }
 
 #[test]
-fn wrong_usage_is_2() {
+fn invalid_arguments_exit_with_2() {
     let folder = folder();
     let f = folder.path();
     good(f, "import docword.small.txt -o small.tlc");
@@ -428,7 +430,7 @@ fn wrong_usage_is_2() {
 }
 
 #[test]
-fn failures_are_1_and_say_what_to_do() {
+fn failures_exit_with_1_and_a_remedy() {
     let folder = folder();
     let f = folder.path();
     good(f, "import docword.small.txt --vocab vocab.txt -o small.tlc");
@@ -472,7 +474,7 @@ fn failures_are_1_and_say_what_to_do() {
     ] {
         bad(f, arguments, 1, &parts);
     }
-    assert_eq!(files(f), before, "a failed command left something behind");
+    assert_eq!(files(f), before, "a failed command left a file behind");
 }
 
 #[cfg(unix)]
@@ -483,14 +485,14 @@ fn outputs_that_cannot_be_written() {
     let f = folder.path();
     good(f, "import docword.small.txt -o small.tlc");
     bad(f, "train small.tlc -k 3 -o /dev/null", 1, &["/dev/null", "not a regular file"]);
-    // Root may write anywhere, so this can be tried only as another user.
+    // Root may write anywhere, so this can be tested only as another user.
     let locked = f.join("locked");
     std::fs::create_dir(&locked).unwrap();
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o555)).unwrap();
     if std::fs::write(locked.join("try"), "").is_err() {
         bad(f, "train small.tlc -k 3 -o locked/m", 1, &["locked/m", "permissions"]);
     }
-    // A small file system of its own, where this test is allowed to make one.
+    // A small file system, if this test is allowed to create one.
     let tiny = f.join("tiny");
     std::fs::create_dir(&tiny).unwrap();
     let mounted = std::process::Command::new("mount")
@@ -513,13 +515,13 @@ fn outputs_that_cannot_be_written() {
         }
         assert!(left.is_empty(), "{left:?}");
     } else {
-        eprintln!("skipped in part: no small file system could be made");
+        eprintln!("skipped in part: no small file system could be created");
     }
 }
 
-/// Word-major input, four times what is sorted in memory at a time: peak memory stays where it is.
+/// Sorting word-major input of four times the size of the sort buffer does not raise peak memory.
 #[test]
-fn sorting_keeps_to_its_memory() {
+fn sorting_stays_within_its_memory() {
     use std::fmt::Write;
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
@@ -545,15 +547,16 @@ fn sorting_keeps_to_its_memory() {
     assert_eq!(files(f), ["matrix.mtx", "matrix.tlc"]);
 }
 
-/// The least memory, in MiB, that a training says it needs.
+/// Returns the minimum memory of a training in MiB, from its error message.
 fn least_memory(f: &Path, settings: &str) -> u64 {
     let text = stderr(&run(f, &format!("{settings} --memory 1MiB --plan")));
     text.split("--memory ").nth(1).unwrap().split("MiB").next().unwrap().parse().unwrap()
 }
 
-/// What is granted is kept, from the least that is enough; the plan is told beforehand, and the model is the same.
+/// A training stays within its memory limit, from the minimum on. The plan is known beforehand, and
+/// the model does not depend on the limit.
 #[test]
-fn memory_is_a_ceiling() {
+fn memory_limit_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
     good(f, "synth -D 40000 -W 6000 -K 20 --quiet -o c.tlc");
@@ -580,7 +583,7 @@ fn memory_is_a_ceiling() {
     assert_eq!(files(f), ["c.tlc", "m.model", "whole.model"]);
 }
 
-/// Memory does not grow from pass to pass.
+/// Memory use does not grow from pass to pass.
 #[test]
 fn memory_is_flat() {
     let folder = tempfile::tempdir().unwrap();
@@ -593,7 +596,8 @@ fn memory_is_flat() {
         let lines: Vec<serde_json::Value> = log.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
         assert_eq!(lines.len(), 200);
         let at = |pass: usize| lines[pass - 1]["rss_bytes"].as_u64();
-        // Messages grow and shrink in every five passes; their buffers are as large as they become long before the hundredth.
+        // Messages grow and shrink every five passes; their buffers reach their final size long
+        // before pass 100.
         if let (Some(first), Some(early), Some(late)) = (at(3), at(100), at(200)) {
             assert!(late <= early + (1 << 20), "{early} after 100 passes, {late} after 200");
             assert!(late <= first + (4 << 20), "{first} after 3 passes, {late} after 200");
@@ -601,14 +605,16 @@ fn memory_is_flat() {
     }
 }
 
-/// Killed at any moment, a training goes on to the same model; interrupted, it says how.
+/// A training that is killed at any moment can be resumed and gives the same model. An interrupted
+/// training prints how to resume it.
 #[cfg(unix)]
 #[test]
 fn killed_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
     good(f, "synth -D 8000 -W 3000 -K 10 --quiet -o c.tlc");
-    // A log by its name: a training of more than a minute, on a slow machine, would leave one by itself.
+    // The log has a given name, since a training of more than a minute, on a slow machine, would
+    // write one under its default name.
     let settings = "train c.tlc -k 30 --passes 40 --tol 0 --log passes.jsonl";
     good(f, &format!("{settings} -o whole.model"));
     let program = assert_cmd::cargo::cargo_bin("tinylda");
@@ -624,7 +630,7 @@ fn killed_and_resumed() {
         if process.try_wait().unwrap().is_some() {
             break;
         }
-        // The last time it is asked, once it trains, and not forced.
+        // The last time, the running training is interrupted instead of killed.
         if n == 6 {
             let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
             assert!(lines.by_ref().any(|line| line.contains("training 30 topics")));
@@ -649,7 +655,7 @@ fn killed_and_resumed() {
     assert!(kills > 0);
     assert!(std::fs::read(f.join("m.model")).unwrap() == std::fs::read(f.join("whole.model")).unwrap());
     assert_eq!(files(f), ["c.tlc", "m.model", "passes.jsonl", "whole.model"]);
-    // There is nothing to go on with now.
+    // Now there is nothing to resume.
     let text = stderr(&good(f, &format!("{settings} -o m.model --resume")));
     assert!(text.contains("m.model already exists") && text.contains("--resume"), "{text}");
     bad(f, &format!("{settings} -o m.model --checkpoint m.model"), 2, &["--checkpoint", "another"]);
@@ -657,7 +663,7 @@ fn killed_and_resumed() {
     assert!(text.contains("no checkpoint in n.model.checkpoint"), "{text}");
 }
 
-/// A disk that is full, or cannot be written to: said, and the earlier checkpoint is still good.
+/// A full or read-only disk leads to an error, and the earlier checkpoint remains usable.
 #[cfg(unix)]
 #[test]
 fn scratch_that_cannot_be_written() {
@@ -674,7 +680,7 @@ fn scratch_that_cannot_be_written() {
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", how, "tmpfs"]).arg(&tiny).output()
     };
     if !mount("size=2m").is_ok_and(|m| m.status.success()) {
-        eprintln!("skipped in part: no small file system could be made");
+        eprintln!("skipped in part: no small file system could be created");
         return;
     }
     let full = run(f, &format!("{small} --scratch tiny -o m"));
@@ -682,10 +688,10 @@ fn scratch_that_cannot_be_written() {
         std::process::Command::new("mount").args(["-o", how]).arg(&tiny).output().unwrap();
     };
     again("remount,size=64m");
-    // A checkpoint that fits, and then one that does not.
+    // One checkpoint fits, the next one does not.
     let stopped =
         run(f, &format!("{settings} --checkpoint tiny/k --checkpoint-every 0.01s --log /dev/full -o m"));
-    // Writing stops where the disk is full.
+    // Writing fails when the disk is full.
     let _ = std::fs::write(tiny.join("filler"), vec![1u8; 64 << 20]);
     let no_room = run(f, &format!("{settings} --checkpoint tiny/k --checkpoint-every 0.01s --resume -o m"));
     std::fs::remove_file(tiny.join("filler")).unwrap();

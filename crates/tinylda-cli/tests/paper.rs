@@ -1,4 +1,5 @@
-//! `tinylda paper`: all files are there, what is done is not done again, and what goes wrong is not the end.
+//! `tinylda paper`: all files are written, finished runs are reused, and failed runs do not stop
+//! it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ fn json(folder: &Path, arguments: &str) -> Value {
     serde_json::from_str(&good(folder, arguments).0).unwrap()
 }
 
-/// A folder with two small corpora.
+/// Creates a folder with two small corpora.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     good(folder.path(), "-q synth -D 2600 -W 300 -K 5 --mean-length 12 --seed 1 -o one.tlc");
@@ -34,7 +35,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// When every file of a folder was last changed.
+/// Returns the modification times of all files of a folder.
 fn times(folder: &Path) -> BTreeMap<String, SystemTime> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries
@@ -46,11 +47,12 @@ const COMMAND: &str = "paper --quick --corpus one.tlc --corpus two.tlc --topics 
     --algorithms tbp,stbp --jobs 2 --threads 2 -o out";
 
 #[test]
-fn quick_gives_everything_and_goes_on() {
+fn quick_writes_everything_and_resumes() {
     let folder = folder();
     let f = folder.path();
     let estimate = json(f, &format!("{COMMAND} --estimate --json"));
-    // Two corpora, two algorithms, two K: trained and timed; words and the comparison with online learning with ten topics.
+    // Two corpora, two algorithms and two K are trained and timed; the words and the comparison
+    // with online learning use ten topics.
     assert_eq!((&estimate["runs"], &estimate["runs_left"]), (&20.into(), &20.into()));
     assert!(estimate["seconds"].as_f64().unwrap() > 0.0);
     assert!(times(&f.join("out/runs")).is_empty());
@@ -87,14 +89,15 @@ fn quick_gives_everything_and_goes_on() {
         .collect();
     assert_eq!(passes, [1, 2, 3, 5, 10, 12]);
 
-    // Nothing is done again, not even the halves.
+    // Nothing is repeated, not even the split.
     let (runs, corpora) = (times(&out.join("runs")), times(&out.join("corpora")));
     std::thread::sleep(Duration::from_millis(20));
     let (_, messages) = good(f, COMMAND);
     assert!(messages.contains("all 20 runs are done"), "{messages}");
     assert_eq!((&runs, &corpora), (&times(&out.join("runs")), &times(&out.join("corpora"))));
 
-    // Files that cannot be read, or are gone, or belong to other settings, are made again; others are not.
+    // Files that cannot be read, are missing or belong to other settings are created again; others
+    // are not.
     let spoilt = ["two-tbp-k4.json", "one-stbp-k6.time.json"];
     std::fs::write(out.join("runs").join(spoilt[0]), b"{\"version\": \"0.1").unwrap();
     std::fs::remove_file(out.join("runs").join(spoilt[1])).unwrap();
@@ -104,7 +107,7 @@ fn quick_gives_everything_and_goes_on() {
     for (name, time) in times(&out.join("runs")) {
         assert_eq!(runs[&name] != time, spoilt.contains(&name.as_str()), "{name}");
     }
-    // The result is the same, but for the time it took.
+    // The result is the same, except for the times.
     let again: Value =
         serde_json::from_slice(&std::fs::read(out.join("runs").join(spoilt[0])).unwrap()).unwrap();
     assert_eq!(again["settings"], record["settings"]);
@@ -114,20 +117,20 @@ fn quick_gives_everything_and_goes_on() {
 }
 
 #[test]
-fn a_run_that_fails_is_a_gap() {
+fn failed_run_is_a_gap() {
     let folder = folder();
     let f = folder.path();
-    // More topics than tokens for one, and enough for the other.
+    // K = 100,000 exceeds the number of tokens, K = 4 does not.
     let command = "paper --corpus two.tlc --topics 4,100000 --passes 3 --algorithms stbp -o out --json";
     let value = json(f, command);
     assert_eq!((&value["runs"], &value["runs_failed"]), (&6.into(), &2.into()));
     let report = std::fs::read_to_string(f.join("out/README.md")).unwrap();
     assert!(report.contains("## Runs without a result") && report.contains("two stbp K=100000"), "{report}");
     assert!(report.contains("| – |"), "{report}");
-    // It is tried again, and the others are not.
+    // The failed run is repeated, the others are not.
     let value = json(f, command);
     assert_eq!((&value["runs_done_now"], &value["runs_failed"]), (&0.into(), &2.into()));
-    // Too little memory is known before any work.
+    // Too little memory is detected before any work.
     let value = json(
         f,
         "paper --corpus two.tlc --topics 4 --passes 3 --algorithms tbp -o small --memory 1MiB --json",
@@ -138,7 +141,7 @@ fn a_run_that_fails_is_a_gap() {
 }
 
 #[test]
-fn wrong_usage_is_said() {
+fn invalid_arguments_are_reported() {
     let folder = folder();
     let f = folder.path();
     std::fs::create_dir(f.join("more")).unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::good;
 
-/// A run that takes longer waits for a pipe that nobody writes to any more.
+/// Time limit of a run; one that takes longer is waiting for a pipe without a writer.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Runs the program with each of `files` arriving through a named pipe `NAME.pipe`. The first bytes
@@ -24,7 +24,7 @@ fn run_with_pipes(folder: &Path, arguments: &str, files: &[&str]) -> Output {
             let _ = std::fs::remove_file(folder.join(&pipe));
             assert!(Command::new("mkfifo").current_dir(folder).arg(&pipe).status().unwrap().success());
             let script = format!("{{ head -c 3 {file}; sleep 0.05; tail -c +4 {file}; }} > {pipe}");
-            // Its complaint about a program that reads no more is of no interest.
+            // Its error about a closed pipe is ignored.
             let mut command = Command::new("sh");
             command.current_dir(folder).args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap()
         })
@@ -39,7 +39,7 @@ fn run_with_pipes(folder: &Path, arguments: &str, files: &[&str]) -> Output {
     output
 }
 
-/// Standard output of a run that must succeed.
+/// Returns the standard output of a run that must succeed.
 fn good_with_pipes(folder: &Path, arguments: &str, files: &[&str]) -> String {
     let output = run_with_pipes(folder, arguments, files);
     assert!(output.status.success(), "tinylda {arguments}: {}", String::from_utf8_lossy(&output.stderr));
@@ -55,14 +55,14 @@ fn bad_with_pipes(folder: &Path, arguments: &str, files: &[&str], parts: &[&str]
     }
 }
 
-/// The tensors of a model, without the metadata, which names the corpus.
+/// Returns the tensors of a model, without the metadata, which contains the name of the corpus.
 fn tensors(path: &Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     bytes[8 + header..].to_vec()
 }
 
-/// A folder with the same documents in several formats, a corpus of them and a model.
+/// Creates a folder with the same documents in several formats, their corpus and a model.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
@@ -158,7 +158,7 @@ fn vocabularies_names_and_references_may_arrive_through_a_pipe() {
     good(f, "import t.txt --vocabulary words -o file.tlc");
     good_with_pipes(f, "import t.txt --vocabulary words.pipe -o pipe.tlc", &["words"]);
     assert!(std::fs::read(f.join("file.tlc")).unwrap() == std::fs::read(f.join("pipe.tlc")).unwrap());
-    // Both at once.
+    // Both files arrive through pipes.
     good_with_pipes(f, "import t.txt.pipe --vocabulary words.pipe -o pipe.tlc", &["t.txt", "words"]);
     assert_eq!(good(f, "convert file.tlc - --to uci"), good(f, "convert pipe.tlc - --to uci"));
     // Unsorted documents are read first and named afterwards.
@@ -183,7 +183,7 @@ fn vocabularies_names_and_references_may_arrive_through_a_pipe() {
 }
 
 #[test]
-fn corpora_and_models_in_a_pipe_are_refused() {
+fn corpora_and_models_in_a_pipe_are_rejected() {
     let folder = folder();
     let f = folder.path();
     let save = "to a file first";

@@ -1,5 +1,5 @@
-//! What the user gets of `report` and `plot`: one file that needs nothing else, data in the form of docs/REPORT.md, nothing hostile let
-//! through.
+//! `report` and `plot`: a self-contained file, data in the format of docs/REPORT.md, and no
+//! injection of hostile text.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -12,7 +12,8 @@ use common::{bad, good, run};
 
 const HOSTILE: &str = "</script><img/src=x/onerror=alert(1)>&amp;\u{2028}";
 
-/// 60 texts about two things, with names and labels, as CSV; a corpus and a model of 4 topics.
+/// Creates a folder with 60 texts about two themes, with names and labels, as CSV, their corpus and
+/// a model of 4 topics.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
@@ -35,7 +36,7 @@ fn page(f: &Path, name: &str) -> String {
     std::fs::read_to_string(f.join(name)).unwrap()
 }
 
-/// What stands between two texts.
+/// Returns the text between two other texts.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let start = text.find(from).unwrap_or_else(|| panic!("{from} is missing")) + from.len();
     &text[start..start + text[start..].find(to).unwrap()]
@@ -54,8 +55,8 @@ fn numbers(value: &Value) -> Vec<f64> {
     list(value).iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
-/// What docs/REPORT.md says of all reports.
-fn fits_the_form(data: &Value, k: usize) {
+/// Checks the rules of docs/REPORT.md for all reports.
+fn assert_valid_report(data: &Value, k: usize) {
     assert_eq!(data["form"], 1);
     let topics = &data["topics"];
     let sum: f64 = numbers(&topics["prevalence"]).iter().sum();
@@ -97,7 +98,7 @@ fn one_file_with_everything() {
         serde_json::from_str(&good(f, "report texts.model texts.tlc -o r.html --json --threads 1")).unwrap();
     let page = page(f, "r.html");
     assert_eq!(told["bytes"].as_u64(), Some(page.len() as u64));
-    // Nothing of it is elsewhere, and nothing may come from there.
+    // The page loads nothing, and its policy forbids it.
     for outside in ["src=\"http", "src=\"//", "href=\"http", "@import", "url(http", "{{"] {
         assert!(!page.contains(outside), "{outside}");
     }
@@ -105,10 +106,10 @@ fn one_file_with_everything() {
     assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
     assert_eq!(policy.matches("'sha256-").count(), 2);
     assert!(!policy.contains("unsafe"));
-    // The hostile text is there as text alone.
+    // The hostile text appears only as text.
     assert!(!page.contains("<img/src") && !page.contains('\u{2028}'));
     let data = data(&page);
-    fits_the_form(&data, 4);
+    assert_valid_report(&data, 4);
     assert_eq!(data["title"], "texts");
     let documents = &data["documents"];
     assert_eq!(list(&documents["number"]).len(), 60);
@@ -131,14 +132,15 @@ fn one_file_with_everything() {
         assert!((numbers(shares).iter().sum::<f64>() - 1.0).abs() < 1e-3);
     }
     assert_eq!(list(&data["topics"]["coherence"]).len(), 4);
-    // From the log beside the model.
+    // These values come from the log next to the model.
     let passes = list(&data["run"]["passes"]);
     assert!(passes.iter().all(|pass| pass["seconds"].is_number() && pass["perplexity"].is_number()));
     assert_eq!(
         passes.len(),
         std::fs::read_to_string(f.join("texts.model.log.jsonl")).unwrap().lines().count()
     );
-    // On any number of threads; without texts where they are not wanted, or not there any more.
+    // The report does not depend on the number of threads. It has no texts if they are not wanted
+    // or do not exist any more.
     good(f, "report texts.model texts.tlc -o three.html --threads 3");
     assert!(page == self::page(f, "three.html"));
     good(f, "report texts.model texts.tlc -o without.html --no-text --title T<b>");
@@ -165,7 +167,7 @@ fn texts_of_packed_files_and_folders() {
         let out = good(f, &format!("train {input} -k 2 --passes 5 -o m.model --report {input}.html --json"));
         assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["report"], format!("{input}.html"));
         let data = data(&page(f, &format!("{input}.html")));
-        fits_the_form(&data, 2);
+        assert_valid_report(&data, 2);
         for (d, text) in list(&data["documents"]["text"]).iter().enumerate() {
             assert_eq!(text, line(d).trim(), "{input}");
         }
@@ -174,24 +176,24 @@ fn texts_of_packed_files_and_folders() {
 }
 
 #[test]
-fn a_model_alone() {
+fn model_without_corpus() {
     let folder = folder();
     let f = folder.path();
     std::fs::remove_file(f.join("texts.model.log.jsonl")).unwrap();
     good(f, "report texts.model -o r.html");
     let data = data(&page(f, "r.html"));
-    fits_the_form(&data, 4);
+    assert_valid_report(&data, 4);
     for name in ["documents", "typical", "labels"] {
         assert!(data[name].is_null(), "{name}");
     }
     assert!(data["topics"]["coherence"].is_null());
     assert!(list(&data["run"]["passes"]).iter().all(|pass| pass["seconds"].is_null()));
     good(f, "train texts.tlc -k 1 --passes 3 -o one.model --report one.html");
-    fits_the_form(&self::data(&page(f, "one.html")), 1);
+    assert_valid_report(&self::data(&page(f, "one.html")), 1);
 }
 
 #[test]
-fn hostile_words_are_words() {
+fn hostile_words_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
     let words = ["</script>", "<!--", "&lt;", "\u{2028}x", "{{DATA}}", "plain"];
@@ -204,7 +206,7 @@ fn hostile_words_are_words() {
     good(f, "report h.model h.tlc -o h.html");
     let page = page(f, "h.html");
     let data = data(&page);
-    fits_the_form(&data, 3);
+    assert_valid_report(&data, 3);
     let mut found: Vec<&str> = list(&data["words"]["text"]).iter().map(|w| w.as_str().unwrap()).collect();
     let mut all = words.to_vec();
     found.sort_unstable();
@@ -216,7 +218,7 @@ fn hostile_words_are_words() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn invalid_arguments_are_reported() {
     let folder = folder();
     let f = folder.path();
     std::fs::write(f.join("other.txt"), "aliens martians\n".repeat(30)).unwrap();
@@ -232,7 +234,7 @@ fn wrong_usage_is_told() {
     bad(f, "plot texts.model --what topics --topics 4 -o t.svg", 2, &["from 0 to 3"]);
     bad(f, "plot texts.model --what map --topics 1 -o t.svg", 2, &["--what topics"]);
     assert!(!f.join("r.html").exists() && !f.join("map.pdf").exists());
-    // A log of another training is passed over, and said.
+    // The log of another training is ignored with a message.
     std::fs::write(f.join("wrong.jsonl"), "{\"pass\":1,\"train_perplexity\":5}\nno JSON\n").unwrap();
     let output = run(f, "report texts.model -o r.html --log wrong.jsonl");
     assert!(output.status.success());

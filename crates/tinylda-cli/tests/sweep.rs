@@ -1,4 +1,5 @@
-//! `tinylda sweep`: is the number of topics found, does it go on, are the numbers the same on any threads?
+//! `tinylda sweep`: the number of topics is found, results are reused, and they do not depend on
+//! the number of threads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -10,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use common::{bad, good, run};
 use serde_json::Value;
 
-/// A folder with a corpus of ten topics.
+/// Creates a folder with a corpus of ten topics.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let synth = "-q synth -D 1500 -W 400 -K 10 --mean-length 60 --concentration 50 --seed 3 -o ten.tlc";
@@ -22,13 +23,13 @@ fn json(folder: &Path, arguments: &str) -> Value {
     serde_json::from_str(&good(folder, arguments)).unwrap()
 }
 
-/// sweep.csv without what depends on the machine: its last columns are threads and times.
+/// Returns sweep.csv without its last columns, threads and times, which depend on the machine.
 fn numbers(folder: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(folder.join("sweep.csv")).unwrap();
     text.lines().map(|line| line.rsplitn(4, ',').last().unwrap().to_owned()).collect()
 }
 
-/// When every run was kept.
+/// Returns when every run was saved.
 fn times(folder: &Path) -> BTreeMap<String, SystemTime> {
     let entries = std::fs::read_dir(folder.join("runs")).unwrap().map(|entry| entry.unwrap());
     entries
@@ -37,7 +38,7 @@ fn times(folder: &Path) -> BTreeMap<String, SystemTime> {
 }
 
 #[test]
-fn the_number_of_topics_is_found_whatever_the_threads() {
+fn number_of_topics_is_found_with_any_threads() {
     let folder = folder();
     let f = folder.path();
     let command = "-q sweep ten.tlc -k 20,2,10,5,10 --repeats 2 --passes 40";
@@ -51,7 +52,7 @@ fn the_number_of_topics_is_found_whatever_the_threads() {
     for name in ["stability", "diversity", "coherence"] {
         assert!(rows.iter().all(|row| row[name].as_f64().is_some_and(|v| v <= 1.0)), "{name}: {first}");
     }
-    // Two runs that find the truth find the same.
+    // Two runs that find the true topics agree.
     assert!(rows[2]["stability"].as_f64().unwrap() > 0.5, "{first}");
     let out = f.join("ten.sweep");
     let svg = std::fs::read_to_string(out.join("sweep.svg")).unwrap();
@@ -60,7 +61,8 @@ fn the_number_of_topics_is_found_whatever_the_threads() {
     let report = std::fs::read_to_string(out.join("report.md")).unwrap();
     assert!(report.contains(first["reason"].as_str().unwrap()), "{report}");
 
-    // The best model is one that `train` would make of the same documents, and the numbers are those of `eval`.
+    // The best model equals that of `train` on the same documents, and the values equal those of
+    // `eval`.
     let (k, seed) = (first["best"].as_u64().unwrap(), first["model_seed"].as_u64().unwrap());
     good(f, &format!("-q train ten.sweep/parts/train.tlc -k {k} --seed {seed} --passes 40 -o own.model"));
     assert!(std::fs::read(f.join("own.model")).unwrap() == std::fs::read(out.join("best.model")).unwrap());
@@ -68,7 +70,7 @@ fn the_number_of_topics_is_found_whatever_the_threads() {
     let perplexity = eval["predictive_perplexity"].as_f64().unwrap().to_string();
     let line = numbers(&out).into_iter().find(|line| line.starts_with(&format!("{k},{seed},"))).unwrap();
     assert_eq!(line.split(',').nth(2), Some(perplexity.as_str()));
-    // One model for each K.
+    // There is one model per K.
     assert_eq!(std::fs::read_dir(out.join("models")).unwrap().count(), 4);
 
     let second = json(f, &format!("{command} --threads 2 --memory 300MiB -o two --json"));
@@ -83,7 +85,7 @@ fn the_number_of_topics_is_found_whatever_the_threads() {
 }
 
 #[test]
-fn what_is_there_is_not_done_again() {
+fn finished_runs_are_reused() {
     let folder = folder();
     let f = folder.path();
     let out = f.join("out");
@@ -93,10 +95,10 @@ fn what_is_there_is_not_done_again() {
     let (all, before) = (numbers(&out), times(&out));
     assert_eq!(before.len(), 4);
     std::thread::sleep(Duration::from_millis(20));
-    // One is gone, one cannot be read.
+    // One result is missing, another one cannot be read.
     std::fs::remove_file(out.join("runs/k3-s2.json")).unwrap();
     std::fs::write(out.join("runs/k6-s1.json"), b"{\"settings\": ").unwrap();
-    // And a model that is not there is made again.
+    // A missing model is trained again.
     std::fs::remove_dir_all(out.join("models")).unwrap();
     let again = json(f, &format!("{command} -k 3,6 --repeats 2"));
     assert_eq!(again["runs_done_now"], 2);
@@ -108,7 +110,7 @@ fn what_is_there_is_not_done_again() {
         assert_eq!(before[name] != now[name], redone, "{name}");
     }
     assert!(out.join("best.model").exists());
-    // A model without its measures is measured, and not trained again.
+    // A model without evaluation is evaluated, but not trained again.
     let file = out.join("runs/k3-s1.json");
     let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     good(f, "-q train out/parts/train.tlc -k 3 --passes 15 -o out/models/k3-s1.model");
@@ -118,21 +120,21 @@ fn what_is_there_is_not_done_again() {
     good(f, &format!("{command} -k 3,6 --repeats 2"));
     assert_eq!(numbers(&out), all);
     assert!(std::fs::read_to_string(out.join("sweep.csv")).unwrap().contains(",12345,"));
-    // More K and more repeats are added; the table has all.
+    // More K and more repeats are added; the table contains all.
     let more = json(f, &format!("{command} -k 4 --repeats 3"));
     assert_eq!((&more["runs"], &more["runs_done_now"]), (&7.into(), &3.into()));
     assert!(all.iter().all(|line| numbers(&out).contains(line)));
-    // Other settings are not.
+    // Results of other settings are not added.
     bad(f, other, 2, &["--passes (15 there, 16 now)", "--optimize", "-o"]);
     good(f, "-q synth -D 100 -W 400 -K 10 --seed 4 -o other.tlc");
     bad(f, "-q sweep other.tlc --passes 15 -k 3 -o out", 2, &["the documents"]);
 }
 
 #[test]
-fn one_run_for_each_k() {
+fn one_run_per_k() {
     let folder = folder();
     let f = folder.path();
-    // From data, and in a folder named after it.
+    // The data is imported, and the folder is named after it.
     let synth = "-q synth -D 300 -W 200 -K 4 --mean-length 30 --format uci -o words.txt";
     good(f, synth);
     let table = good(f, "-q sweep words.txt -k 4 --repeats 1 --passes 10");
@@ -147,7 +149,7 @@ fn one_run_for_each_k() {
 }
 
 #[test]
-fn wrong_usage_is_said_before_any_work() {
+fn invalid_arguments_are_reported_before_any_work() {
     let folder = folder();
     let f = folder.path();
     good(f, "-q synth -D 2 -W 50 -K 2 -o two.tlc");

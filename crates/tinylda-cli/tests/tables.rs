@@ -1,4 +1,5 @@
-//! Matrices and tables at the command line: what the user sees, and whether other tools read what was written.
+//! Matrices and tables on the command line: output for the user, and files that other tools can
+//! read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -10,7 +11,7 @@ use tinylda::table::{Cell, Column, Table, TableFormat};
 
 use common::{bad, good, piped, run};
 
-/// A folder with tables of others in it.
+/// Creates a folder with tables from other programs.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tinylda/tests/fixtures/tables");
@@ -40,7 +41,7 @@ fn tables_are_imported() {
     assert!(!f.join("b.tlc").exists());
 }
 
-/// Articles as a Parquet table: their texts, names, sections, and how often they were read.
+/// Writes articles as a Parquet table, with their texts, names, sections and numbers of reads.
 fn articles(folder: &Path) {
     let columns = [
         Column::text("id"),
@@ -80,7 +81,7 @@ fn texts_in_a_table() {
         ("a1", true, false),
         "{topics}"
     );
-    // Documents that are no corpus yet.
+    // Documents that are not a corpus yet.
     let typical = good(f, &format!("documents two.model articles.parquet {options} --top 1 --min-tokens 5"));
     assert!(typical.contains("a0 (document 1, ") && typical.contains("a1 (document 2, "), "{typical}");
     let same = |input: &str| good(f, &format!("documents two.model {input} --min-tokens 5 --tsv"));
@@ -109,7 +110,7 @@ fn texts_in_a_table() {
 }
 
 #[test]
-fn tables_from_a_stream_or_packed() {
+fn tables_from_a_stream_or_compressed() {
     let folder = folder();
     let f = folder.path();
     articles(f);
@@ -138,9 +139,9 @@ fn tables_from_a_stream_or_packed() {
     assert!(!std::fs::read_dir(f).unwrap().any(hidden), "something was left behind");
 }
 
-/// Where the reader of Parquet gives up with a panic, the user sees an error and no more.
+/// If the Parquet reader panics, the user sees only an error.
 #[test]
-fn damage_is_told_once() {
+fn damage_is_reported_once() {
     let folder = folder();
     let f = folder.path();
     let mut bytes = std::fs::read(f.join("zstd.parquet")).unwrap();
@@ -180,7 +181,7 @@ fn a_corpus_is_converted() {
     bad(f, "convert plain.tlc x.mtx --vocab words.txt", 2, &["--vocab", "no vocabulary"]);
 }
 
-/// scipy, pandas and polars, where the machine has them.
+/// Reads the files with scipy, pandas and polars, if they are installed.
 #[test]
 fn other_tools_read_what_was_written() {
     let folder = folder();

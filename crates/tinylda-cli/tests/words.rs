@@ -1,4 +1,4 @@
-//! What the user sees of topics' words: `topics` in every order, `eval --coherence`, and what they say when something is wrong.
+//! Top words of topics: `topics` with every ranking, `eval --coherence`, and their errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -14,7 +14,7 @@ fn json(folder: &Path, arguments: &str) -> Value {
     serde_json::from_str(&good(folder, arguments)).unwrap()
 }
 
-/// A text, its corpus and a model of two topics that anyone can see in it.
+/// Creates a folder with a text, its corpus and a model of its two obvious topics.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
@@ -74,7 +74,7 @@ fn coherence_of_corpus_and_texts() {
     for key in ["exclusivity", "effective_words", "words_missing"] {
         assert_eq!(whole[key].as_array().unwrap().len(), 2, "{key}: {whole}");
     }
-    // With the order, and with windows longer than the lines: then the same as without.
+    // With the word order, and with windows longer than the lines, which is the same as without it.
     let texts = json(f, "eval two.model --reference texts.txt --coherence c_npmi --top 5 --json");
     assert_eq!(texts["coherence"][0]["window"], 10);
     let wide = json(

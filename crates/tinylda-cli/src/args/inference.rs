@@ -1,5 +1,5 @@
-//! Arguments of the commands that apply a model to documents (`infer`, `documents`), and the targets
-//! of `export`.
+//! Arguments of the commands that apply a model to documents (`infer`, `documents`), and the
+//! targets of `export`.
 
 use std::path::PathBuf;
 

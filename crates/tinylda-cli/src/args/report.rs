@@ -31,8 +31,8 @@ pub(crate) struct ReportArgs {
     /// Omit the first lines of documents
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_text: bool,
-    /// Training log, as written by `train --log` [default: the model's name with .log.jsonl, if that
-    /// file exists]
+    /// Training log, as written by `train --log` [default: the model's name with .log.jsonl, if
+    /// that file exists]
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) log: Option<PathBuf>,
     /// Number of threads; the result does not depend on it [default: all cores]
@@ -58,8 +58,8 @@ pub(crate) enum PlotKind {
 
 /// Draw a figure of a model for papers and slides
 ///
-/// Draws the top words of topics, the training perplexity or the map of the topics, as SVG or PNG by
-/// the suffix of the output file.
+/// Draws the top words of topics, the training perplexity or the map of the topics, as SVG or PNG
+/// by the suffix of the output file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda plot nyt.model --what topics --topics 1,5,7 -o topics.svg\n  \
     tinylda plot nyt.model --what perplexity -o perplexity.png\n  tinylda plot nyt.model --what map -o map.svg")]

@@ -1,7 +1,8 @@
 //! Arguments made from the library's table of settings.
 //!
-//! A setting of the library becomes an argument here without any further declaration. [`SettingArgs`]
-//! holds the parsed values; this module knows nothing about the commands that use them.
+//! A setting of the library becomes an argument here without any further declaration.
+//! [`SettingArgs`] holds the parsed values; this module knows nothing about the commands that use
+//! them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};

@@ -1,4 +1,5 @@
-//! Options for text: which parts of the input are text, names and labels, and how text becomes words.
+//! Options for text: which parts of the input are text, names and labels, and how text becomes
+//! words.
 //!
 //! All commands that accept data in place of a corpus file share them. [`TextArgs::parts`] and
 //! [`TextArgs::pipeline`] convert them into the types of the library.
@@ -46,7 +47,8 @@ pub(crate) struct TextArgs {
     /// Format of the data [default: detected from its content]
     #[arg(long, value_enum, help_heading = INPUT, hide_short_help = true)]
     pub(crate) format: Option<InputFormat>,
-    /// CSV, TSV, Parquet: column with the text, by name or number from 1; several columns are joined
+    /// CSV, TSV, Parquet: column with the text, by name or number from 1; several columns are
+    /// joined
     #[arg(long, value_name = "COLUMN", help_heading = INPUT, value_delimiter = ',')]
     text_column: Vec<String>,
     /// CSV, TSV, Parquet: column with the names of the documents
@@ -99,7 +101,7 @@ pub(crate) struct TextArgs {
     /// Whether to keep or drop words without a letter [default: drop]
     #[arg(long, value_enum, help_heading = TEXT, hide_short_help = true)]
     numbers: Option<Numbers>,
-    /// Remove stop words: languages such as en,de, files with one word per line, or none [default:
+    /// Remove stop words: languages such as en,de, a file with one word per line, or none [default:
     /// those of the detected language]
     #[arg(long, value_name = "LANGUAGES|FILE", help_heading = TEXT, value_delimiter = ',')]
     stop_words: Vec<String>,
@@ -129,7 +131,7 @@ pub(crate) struct TextArgs {
     #[arg(long, value_name = "FILE", help_heading = TEXT, hide_short_help = true)]
     vocabulary: Option<PathBuf>,
     /// Always rejected, with a pointer to `--phrases`; never set
-    #[arg(long, alias = "ngram-range", hide = true, num_args = 0..=1, default_missing_value = "", value_parser = UnknownArgumentValueParser::suggest_arg("--phrases"))]
+    #[arg(long, alias = "ngram-range", value_name = "N", hide = true, num_args = 0..=1, default_missing_value = "", value_parser = UnknownArgumentValueParser::suggest_arg("--phrases"))]
     ngrams: Option<String>,
 }
 

@@ -43,8 +43,8 @@ pub(crate) struct TrainingArgs {
     /// 90% of the free memory]
     #[arg(long, value_name = "SIZE", help_heading = MEMORY, value_parser = parse_memory_size)]
     pub(crate) memory: Option<MemorySize>,
-    /// Time between checkpoints, such as 30s, 10m or 2h; 0 writes a checkpoint only when training is
-    /// stopped
+    /// Time between checkpoints, such as 30s, 10m or 2h; 0 writes a checkpoint only when training
+    /// is stopped
     #[arg(long, value_name = "TIME", help_heading = MEMORY, hide_short_help = true, value_parser = parse_duration, default_value = "10m")]
     pub(crate) checkpoint_every: Duration,
 }
@@ -128,15 +128,16 @@ pub(crate) struct TrainArgs {
     /// Model file to write
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT, required_unless_present = "plan")]
     output: Option<PathBuf>,
-    /// Also write a report of the model: an HTML file to explore in a browser (see `tinylda report`)
+    /// Also write a report of the model: an HTML file to explore in a browser (see `tinylda
+    /// report`)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) report: Option<PathBuf>,
-    /// Also write the model after these passes, such as 1,10,100, to OUTPUT.snapshots/pass-00010.model
-    /// and so on
+    /// Also write the model after these passes, such as 1,10,100, to
+    /// OUTPUT.snapshots/pass-00010.model and so on
     #[arg(long, value_name = "PASSES", help_heading = OUTPUT, hide_short_help = true, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) snapshots: Vec<u32>,
-    /// Write one line of JSON per pass to FILE; - for standard output [default: the model's name with
-    /// .log.jsonl, if training takes more than a minute]
+    /// Write one line of JSON per pass to FILE; - for standard output [default: the model's name
+    /// with .log.jsonl, if training takes more than a minute]
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) log: Option<PathBuf>,
     /// Print the result as one JSON object

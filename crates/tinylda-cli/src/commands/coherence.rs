@@ -53,8 +53,8 @@ pub(super) fn coherence(
     Ok((value, lines(model, &topics, &found, &words, &source, windows)?))
 }
 
-/// Computes the coherence on the reference or the corpus. Also returns its name and whether it has a
-/// word order.
+/// Computes the coherence on the reference or the corpus. Also returns its name and whether it has
+/// a word order.
 fn measure(
     a: &args::EvalArgs,
     how: &Coherence,

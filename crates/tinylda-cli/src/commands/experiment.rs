@@ -57,8 +57,9 @@ pub(super) struct SplitSpec<'a> {
 
 /// Returns the training and test part of a corpus.
 ///
-/// The files are reused if they were made from the same corpus in the same way, as noted in a file next
-/// to `test`. If `train` is not needed, it may have been deleted, and is then not created again.
+/// The files are reused if they were made from the same corpus in the same way, as noted in a file
+/// next to `test`. If `train` is not needed, it may have been deleted, and is then not created
+/// again.
 pub(super) fn split_corpus(
     corpus: &Corpus,
     spec: &SplitSpec<'_>,

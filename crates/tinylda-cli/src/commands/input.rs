@@ -1,7 +1,7 @@
 //! Turns any input into a corpus file: `import` keeps it, other commands use it temporarily.
 //!
-//! Start with [`InputRequest`] for `train` and `sweep`, and [`OpenedDocuments`] for commands that apply
-//! a model.
+//! Start with [`InputRequest`] for `train` and `sweep`, and [`OpenedDocuments`] for commands that
+//! apply a model.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,8 @@ pub(crate) fn format(format: args::InputFormat) -> Format {
 /// Name of the options for text and tables in a message.
 pub(super) const TEXT_OPTION: &str = "an option for text";
 
-/// Returns the error for an option that is only valid with data to import, given with a corpus file.
+/// Returns the error for an option that is only valid with data to import, given with a corpus
+/// file.
 pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
     usage(format!(
         "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"

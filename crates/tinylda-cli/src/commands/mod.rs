@@ -1,7 +1,7 @@
 //! The commands, one file each, and the functions that they share.
 //!
-//! A command takes its parsed arguments, calls the library and prints a result. Formulas, formats and
-//! algorithms belong to the library. Start with the `run` function of a command.
+//! A command takes its parsed arguments, calls the library and prints a result. Formulas, formats
+//! and algorithms belong to the library. Start with the `run` function of a command.
 
 mod coherence;
 pub(crate) mod completions;
@@ -108,9 +108,9 @@ const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 13 << 20 } else { 41 << 1
 
 /// Rejects a memory limit that is too low for one of the steps of a command.
 ///
-/// `planned` is the result of the step that plans for itself, `need` the memory that the other steps
-/// need, and `have` the limit. The error states how much is enough for all steps; `steps` names those
-/// that need `need`.
+/// `planned` is the result of the step that plans for itself, `need` the memory that the other
+/// steps need, and `have` the limit. The error states how much is enough for all steps; `steps`
+/// names those that need `need`.
 fn check_memory_for_all_steps<T>(
     planned: tinylda::Result<T>,
     need: u64,

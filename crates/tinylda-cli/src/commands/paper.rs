@@ -1,9 +1,10 @@
 //! `tinylda paper`: reproduces the experiments of the TBP paper.
 //!
 //! Corpora are split (`corpora`), runs are listed and looked up (`runs`), their time is estimated
-//! (`estimate`), the remaining ones are executed (`work`), and all results are shown (`report`, with
-//! `figures` and `words`). Each run has its own file, so that only unfinished runs are lost when the
-//! command is stopped. Start with [`run`].
+//! (`estimate`), the remaining ones are executed (`work`), and all results are shown (`report`,
+//! with
+//! `figures` and `words`). Each run has its own file, so that only unfinished runs are lost when
+//! the command is stopped. Start with [`run`].
 
 mod corpora;
 mod estimate;

@@ -126,7 +126,8 @@ fn perplexity(model: &Model, heading: &str) -> Drawing {
     Figure { title: heading.into(), columns: 1, panels: vec![panel] }.draw()
 }
 
-/// Draws the map of topics: discs with an area proportional to the prevalence, largest at the bottom.
+/// Draws the map of topics: discs with an area proportional to the prevalence, largest at the
+/// bottom.
 fn map(model: &Model, heading: &str, ui: Ui) -> anyhow::Result<Drawing> {
     const SIDE: f64 = 640.0;
     const EDGE: f64 = 60.0;

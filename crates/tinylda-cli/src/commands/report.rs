@@ -67,8 +67,8 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &line)
 }
 
-/// Returns the memory in bytes that the report of a model needs if the topics of documents have to be
-/// inferred.
+/// Returns the memory in bytes that the report of a model needs if the topics of documents have to
+/// be inferred.
 fn memory_needed(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
     let report = Report { threads, texts: true, run: RunInfo::default() };
     Ok(with_program(report.memory_bytes(model, corpus)?))

@@ -1,8 +1,8 @@
 //! `tinylda sweep`: finds the best number of topics.
 //!
 //! The corpus is split, every K is trained with every seed and evaluated (`runs`), the results are
-//! compared (`choice`) and shown (`show`). Each run has its own file, so that only the active run is
-//! lost when the command is killed, and only since its last checkpoint. Start with [`run`].
+//! compared (`choice`) and shown (`show`). Each run has its own file, so that only the active run
+//! is lost when the command is killed, and only since its last checkpoint. Start with [`run`].
 
 mod choice;
 mod runs;

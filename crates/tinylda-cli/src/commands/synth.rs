@@ -52,8 +52,8 @@ pub(crate) fn run(a: &args::SynthArgs, ui: Ui) -> anyhow::Result<()> {
         synthetic.write(path, &settings.vocabulary(), &mut |p| bar.update(p))
     };
     let shape = if uci {
-        // UCI text begins with the number of entries, which is known only at the end, so a temporary
-        // corpus file is written first.
+        // UCI text begins with the number of entries, which is known only at the end, so a
+        // temporary corpus file is written first.
         let beside = a.output.parent().filter(|p| !to_stdout && !p.as_os_str().is_empty());
         let folder = match beside {
             Some(folder) => tempfile::tempdir_in(folder),

@@ -197,9 +197,9 @@ fn reject_import_options(a: &args::TrainArgs) -> anyhow::Result<()> {
 
 /// Trains on data of any kind, including standard input.
 ///
-/// The data is imported into a corpus file next to the model, of about two bytes per word. The file is
-/// deleted after training, unless it is to be kept. If training is stopped, the file remains, so that
-/// training can be resumed.
+/// The data is imported into a corpus file next to the model, of about two bytes per word. The file
+/// is deleted after training, unless it is to be kept. If training is stopped, the file remains, so
+/// that training can be resumed.
 fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Result<()> {
     let import_to = a.keep_corpus.clone().unwrap_or_else(|| {
         let stdin = a.corpus.as_path() == Path::new("-");
@@ -470,8 +470,8 @@ fn read_numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
         .collect()
 }
 
-/// Shows one line of progress: the documents of the pass, the use of the disk if there is any, and the
-/// memory compared with its limit.
+/// Shows one line of progress: the documents of the pass, the use of the disk if there is any, and
+/// the memory compared with its limit.
 fn show_progress(bar: &ProgressReporter, p: &TrainingProgress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
     let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_total))];

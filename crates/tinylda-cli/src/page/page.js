@@ -1,6 +1,6 @@
 'use strict';
-// The page of a report. The data's form is in docs/REPORT.md. Text of the data reaches the document by textContent and
-// setAttribute only; there is no markup in strings here, and the policy of the page would not run it.
+// Script of the report page. docs/REPORT.md describes the data. Text of the data is inserted only with
+// textContent and setAttribute. No string here contains markup, and the page's policy would block it.
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const { topics, words, documents, labels } = data;
@@ -10,7 +10,7 @@
   const $ = id => document.getElementById(id);
   const SVG = 'http://www.w3.org/2000/svg';
 
-  // ---- Small tools ----
+  // ---- Helpers ----
 
   /** An element: attributes by setAttribute, children by append (a string becomes a text node). */
   function el(tag, attributes, ...children) {
@@ -45,7 +45,7 @@
   };
   const say = text => { $('said').textContent = text; };
 
-  // A file opened from disk may have no storage.
+  // A file opened from disk may have no local storage.
   const store = {
     works: true,
     get(key) { try { return localStorage.getItem(key); } catch { store.works = false; return null; } },
@@ -61,7 +61,7 @@
     const score = data.top[k].map((_, i) => relevance(k, i, lambda));
     return range(score.length).sort((a, b) => score[b] - score[a]).slice(0, SHOWN);
   }
-  const firsts = []; // per topic, its first words at the usual lambda
+  const firsts = []; // per topic, its top words at the default lambda
   function first(k) {
     if (!firsts[k]) {
       const best = [];
@@ -79,7 +79,7 @@
   }
   const gist = (k, n) => first(k).slice(0, n).map(w => clip(words.text[w], 24)).join(', ');
 
-  // ---- Names that the reader gives to topics ----
+  // ---- Topic names given by the reader ----
 
   const fingerprint = (() => {
     let h = 2166136261;
@@ -104,7 +104,7 @@
   }
   function kept() {
     $('kept').firstElementChild.textContent = store.works
-      ? 'The name is kept in this browser.' : 'This browser keeps no names for files: export them before you close the page.';
+      ? 'The name is saved in this browser.' : 'This browser cannot save names for local files: export them before you close the page.';
   }
   function exportNames() {
     const named = range(K).filter(nameOf).map(k => ({ topic: k, name: nameOf(k), words: first(k).map(w => words.text[w]) }));
@@ -124,11 +124,11 @@
       show();
       $('sifted').textContent = `${good.length} names read.`;
     } catch {
-      $('sifted').textContent = 'This file holds no names of topics.';
+      $('sifted').textContent = 'This file contains no topic names.';
     }
   }
 
-  // ---- What is chosen; it stands in the address ----
+  // ---- Selection, stored in the address ----
 
   const TABS = ['topic', 'compare', 'word', 'documents', 'list', 'run'].filter(tab =>
     !(tab === 'documents' && !(documents && documents.number.length)) && !(tab === 'compare' && K < 2) && !(tab === 'run' && !data.run));
@@ -174,7 +174,7 @@
     const above = (id, edge) => $(id).getBoundingClientRect()[edge] < 0;
     if (now.tab !== was.tab) {
       if (above('tabs', 'top')) $('tabs').scrollIntoView();
-      if (inside) $(now.tab).focus({ preventScroll: true }); // what had the focus is hidden
+      if (inside) $(now.tab).focus({ preventScroll: true }); // the focused element is hidden
     } else if (now.doc !== was.doc && above('document', 'bottom')) $('document').scrollIntoView();
   }
   function chooseTopic(k, push) {
@@ -200,11 +200,11 @@
       const word = words.text[now.word];
       chip.querySelector('bdi').textContent = word;
       chip.title = word;
-      chip.setAttribute('aria-label', `Let go of the word ${clip(word, 60)}`);
+      chip.setAttribute('aria-label', `Clear the word ${clip(word, 60)}`);
     }
   }
 
-  // ---- Lists: one stop for the tab key, arrows inside ----
+  // ---- Lists: one tab stop, arrow keys inside ----
 
   function roving(list, selector) {
     const items = () => [...list.querySelectorAll(selector)].filter(i => i.offsetParent);
@@ -241,8 +241,8 @@
     const order = range(K).sort((a, b) => topics.prevalence[b] - topics.prevalence[a]);
     const circles = [];
     let width = 600, height = 600;
-    let zoom = 1, panX = 0, panY = 0; // screen = place * zoom + pan
-    let baseX, baseY, unit; // places at zoom 1, and the radius of weight 1
+    let zoom = 1, panX = 0, panY = 0; // screen = position * zoom + pan
+    let baseX, baseY, unit; // positions at zoom 1, and the radius of weight 1
     let hover = null, preview = null, weights = null, waiting = false;
     const pool = [], measured = new Map();
     const pen = document.createElement('canvas').getContext('2d');
@@ -282,7 +282,7 @@
         values.forEach((v, k) => { low = Math.min(low, v * scale - reach[k]); high = Math.max(high, v * scale + reach[k]); });
         return [high - low, (low + high) / 2, Math.max(...values) - Math.min(...values)];
       };
-      let low = 0, high = 2 * Math.max(width, height) / (Math.max(extent(x, 1)[2], extent(y, 1)[2]) || Infinity); // all in one place: 0
+      let low = 0, high = 2 * Math.max(width, height) / (Math.max(extent(x, 1)[2], extent(y, 1)[2]) || Infinity); // 0 if all positions are equal
       for (let i = 0; i < 40; i++) {
         const s = (low + high) / 2;
         if (extent(x, s)[0] <= width - 24 && extent(y, s)[0] <= height - 48) low = s; else high = s;
@@ -340,7 +340,7 @@
       const small = order.filter(k => radius(k) < 18).map(k => [k, screenX(k), screenY(k), radius(k) * 0.8]);
       /** No small circle of another topic under this text. */
       const clear = (of, x, y, w, h) => !small.some(([k, cx, cy, r]) => k !== of && cx + r > x && cx - r < x + w && cy + r > y && cy - r < y + h);
-      // Numbers first: a name must not hide the number of another topic.
+      // Numbers come first: a name must not hide the number of another topic.
       const alone = new Set(), boxes = new Map();
       for (const k of seen) {
         const r = radius(k), size = r > 22 ? 14 : 11, w = widthOf(String(k), size);
@@ -401,7 +401,7 @@
       bound();
     }
     function bound() {
-      // The map's middle half stays in sight.
+      // The middle half of the map stays visible.
       const hold = (pan, size) => clamp(pan, size * (0.75 - zoom), size * 0.25);
       if (zoom === 1) panX = panY = 0;
       else { panX = hold(panX, width); panY = hold(panY, height); }
@@ -497,7 +497,7 @@
     });
     plot.addEventListener('dblclick', event => zoomTo(zoom * 2, ...local(event)));
     plot.addEventListener('wheel', event => {
-      if (zoom === 1 && event.deltaY > 0 && !event.ctrlKey) return; // nothing left to zoom out of: the page scrolls
+      if (zoom === 1 && event.deltaY > 0 && !event.ctrlKey) return; // fully zoomed out: let the page scroll
       event.preventDefault();
       const step = event.deltaMode ? 30 : 1;
       zoomTo(zoom * Math.exp(-clamp(event.deltaY * step, -300, 300) * 0.002), ...local(event));
@@ -531,12 +531,12 @@
       weights = w === null ? null : new Map(data.lives[w].map((k, i) => [k, data.livesP[w][i]]));
       plot.classList.remove('still');
       $('legend').textContent = weights
-        ? 'Large: much of the word is in this topic. Dots: less than 1% of it.'
-        : 'Each circle is a topic. Large: much of the text is about it. Near: similar words.';
+        ? 'Area: share of the word that belongs to the topic. Dots: less than 1%.'
+        : 'Each circle is a topic. Area: prevalence. Distance: similarity of words.';
       frame();
     }
 
-    // Colour by a figure: dark to light in one direction, told apart without red and green (cividis).
+    // Colour by a value: cividis, from dark to light, distinguishable without red and green.
     const RAMP = [[0, 42, 102], [64, 78, 107], [124, 123, 120], [180, 170, 112], [253, 229, 94]];
     const ramp = t => {
       const at = clamp(t, 0, 1) * (RAMP.length - 1), i = Math.min(Math.floor(at), RAMP.length - 2);
@@ -670,7 +670,7 @@
     const label = labelOf(d);
     const head = el('span', { class: 'h' }, foreign('span', titleOf(d), 't'));
     if (label) head.append(foreign('span', label, 'tag'));
-    if (share != null) head.append(el('span', { class: 'v', title: 'share of the document that is of this topic' }, percent(share)));
+    if (share != null) head.append(el('span', { class: 'v', title: 'proportion of this topic in the document' }, percent(share)));
     const button = el('button', { type: 'button', tabindex: -1, 'data-doc': d }, head);
     if (documents.text && documents.text[d]) button.append(el('span', { class: 'x', dir: 'auto' }, documents.text[d]));
     return el('li', {}, button);
@@ -681,14 +681,14 @@
   }
   const shareIn = (d, k) => { const i = documents.topics[d].indexOf(k); return i < 0 ? null : documents.topicsP[d][i]; };
 
-  // ---- The parts ----
+  // ---- Panels ----
 
   const fillWords = wordList($('words')), fillOne = wordList($('oneWords')), fillTwo = wordList($('twoWords'));
   const settleTypical = documentList($('typical')), settleHits = documentList($('hits'));
   const FACTS = [
-    ['prevalence', 'of all words', 'How much of the text is about it.', percent],
+    ['prevalence', 'of all words', 'Share of all words that belong to the topic.', percent],
     ['coherence', 'coherence', 'How often its top words occur together; higher is better.', figure],
-    ['exclusivity', 'exclusivity', 'How much its words are its own; 1 is all.', figure],
+    ['exclusivity', 'exclusivity', 'How specific its words are to it; 1 is the maximum.', figure],
   ].filter(f => topics[f[0]]);
 
   function drawWords() {
@@ -708,7 +708,7 @@
     $('lambdaIs').textContent = 'λ = ' + now.lambda.toFixed(2);
   }
 
-  // Labels that look like years (1999, 1990s, 1999-05, 1999-05-17) are a line of time.
+  // Labels that look like years (1999, 1990s, 1999-05, 1999-05-17) are shown as a time line.
   const times = !!labels && labels.text.length > 1 && labels.text.every(t => /^\s*[12]\d{3}(s|([-/.]\d\d){0,2})\s*$/.test(t));
   let allLabels = false;
   function drawWhere() {
@@ -746,7 +746,7 @@
     }
     where.replaceChildren(list);
     if (at.length > 10) {
-      const more = el('button', { type: 'button', class: 'link' }, allLabels ? 'Show the ten first' : `Show all ${at.length}`);
+      const more = el('button', { type: 'button', class: 'link' }, allLabels ? 'Show the first ten' : `Show all ${at.length}`);
       more.onclick = () => { allLabels = !allLabels; drawWhere(); where.querySelector('.link').focus(); };
       where.append(more);
     }
@@ -812,16 +812,16 @@
         const seen = new Set(range(K).sort((a, b) => topics.prevalence[b] - topics.prevalence[a]).slice(0, 40).map(k => first(k)[0]).filter(i => i != null));
         for (const i of [...seen].slice(0, 24)) chips.append(el('button', { type: 'button', class: 'chip', 'data-word': i, title: words.text[i] }, el('bdi', {}, words.text[i])));
         chips.onclick = event => { const b = event.target.closest('button'); if (b) chooseWord(+b.dataset.word); };
-        panel.replaceChildren(el('h2', {}, 'Word'), el('p', {}, 'Find a word in the box at the top to see the topics that it lives in, or start with one of these.'), chips);
+        panel.replaceChildren(el('h2', {}, 'Word'), el('p', {}, 'Search for a word at the top to see its topics, or start with one of these.'), chips);
         return;
       }
       const ks = data.lives[w], shares = data.livesP[w];
       const rest = 1 - shares.reduce((a, b) => a + b, 0);
       panel.replaceChildren(
         el('h2', { dir: 'auto', class: 'clip', title: words.text[w] }, words.text[w]),
-        el('p', { class: 'quiet' }, `${rate(words.share[w])} in 10,000 words. `, ks.length === 1 ? 'It lives in one topic.' : `It lives in ${ks.length === 10 ? 'ten topics or more' : ks.length + ' topics'}.`),
+        el('p', { class: 'quiet' }, `${rate(words.share[w])} in 10,000 words. `, ks.length === 1 ? 'It occurs in one topic.' : `It occurs in ${ks.length === 10 ? 'ten topics or more' : ks.length + ' topics'}.`),
         el('h3', {}, 'Its topics'),
-        el('p', { class: 'quiet small' }, 'How the occurrences of the word are divided among the topics. The circles on the map show the same.'),
+        el('p', { class: 'quiet small' }, 'Distribution of the occurrences of the word over topics, also shown by the circles on the map.'),
         topicBars(el('ol', { class: 'bars topicbars', 'aria-label': 'Topics of the word' }), ks, shares, rest));
     },
 
@@ -859,7 +859,7 @@
     const asked = fold($('seek').value.trim()), found = [];
     for (let d = 0; d < foldedDocs.length; d++) if (foldedDocs[d].includes(asked)) found.push(d);
     const shown = found.slice(0, 60), all = (run.corpus || []).some(c => c[0] === "this report's documents") ? null : (run.corpus || []).find(c => c[0] === 'documents');
-    $('held').textContent = (asked ? `${whole(found.length)} found` : all && all[1] === whole(found.length) ? `All ${all[1]} documents` : `The report holds ${whole(found.length)}${all ? ` of ${all[1]}` : ''} documents: the typical ones and an even sample`) +
+    $('held').textContent = (asked ? `${whole(found.length)} found` : all && all[1] === whole(found.length) ? `All ${all[1]} documents` : `The report contains ${whole(found.length)}${all ? ` of ${all[1]}` : ''} documents: typical ones and an even sample`) +
       (shown.length < found.length ? `; the first ${shown.length} are shown.` : '.');
     $('hits').replaceChildren(...shown.map(d => documentRow(d)));
     settleHits();
@@ -917,7 +917,7 @@
     const asked = fold($('sift').value.trim());
     if (asked) foldedTopics ||= range(K).map(k => fold(`${k}\n${nameOf(k)}\n${data.top[k].map(w => words.text[w]).join('\n')}`));
     const shown = range(K).filter(k => !asked || foldedTopics[k].includes(asked));
-    // A topic without a figure is last either way.
+    // A topic without a value comes last in both orders.
     const last = down ? -Infinity : Infinity;
     shown.sort((a, b) => { const x = values[a] ?? last, y = values[b] ?? last; return x === y ? a - b : (x < y) === down ? 1 : -1; });
     $('rows').replaceChildren(...shown.map(k => rows[k]));
@@ -936,7 +936,7 @@
     else chooseTopic(+row.dataset.topic);
   });
 
-  // ---- The run ----
+  // ---- Training ----
 
   function ticks(low, high, about) {
     const rough = (high - low) / about || 1, power = 10 ** Math.floor(Math.log10(rough));
@@ -1001,32 +1001,32 @@
       if (points.length > 1) plots.append(linePlot({ ...options, xs: points.map(options.xs || (p => p[x])), ys: points.map(options.ys || (p => p[y])) }));
     };
     const plain = v => Math.abs(v) >= 100 ? whole(v) : String(+v.toPrecision(3));
-    // One unit along an axis, so that its marks are round.
+    // One unit per axis, so that its ticks are round numbers.
     const longest = Math.max(...passes.map(p => p.seconds || 0), 0);
     const [second, clock] = longest < 180 ? [1, 's'] : longest < 10800 ? [60, 'min'] : [3600, 'h'];
     const highest = Math.max(run.memory || 0, ...passes.map(p => p.memory || 0));
     const [byte, size] = highest >= 2 ** 30 ? [2 ** 30, 'GiB'] : highest >= 2 ** 20 ? [2 ** 20, 'MiB'] : [1024, 'KiB'];
     const time = { xs: p => p.seconds / second, xName: 'time, ' + { s: 'seconds', min: 'minutes', h: 'hours' }[clock], formX: plain, unitX: ' ' + clock };
-    plotOf('pass', 'perplexity', { title: 'Perplexity by pass', note: 'How surprised the model is by a word: lower is better, and a flat end means that it has settled.', xName: 'passes over the documents', formX: whole, unitX: ' passes', formY: plain });
+    plotOf('pass', 'perplexity', { title: 'Perplexity by pass', note: 'Measures how well the model predicts words: lower is better. A flat end means that training has converged.', xName: 'passes over the documents', formX: whole, unitX: ' passes', formY: plain });
     plotOf('seconds', 'perplexity', { title: 'Perplexity by time', ...time, formY: plain });
-    plotOf('seconds', 'memory', { title: 'Memory', note: run.memory ? 'What the run used, and the most that it was granted.' : 'What the run used.', ...time, ys: p => p.memory / byte, formY: v => `${plain(v)} ${size}`, zero: true,
-      level: run.memory ? { at: run.memory / byte, name: `ceiling ${bytes(run.memory)}` } : null });
+    plotOf('seconds', 'memory', { title: 'Memory', note: run.memory ? 'Memory used by the training, and its limit.' : 'Memory used by the training.', ...time, ys: p => p.memory / byte, formY: v => `${plain(v)} ${size}`, zero: true,
+      level: run.memory ? { at: run.memory / byte, name: `limit ${bytes(run.memory)}` } : null });
     const about = [];
     if (run.algorithm != null) about.push(['algorithm', run.algorithm]);
     about.push(['topics', whole(K)]);
     if (run.seed != null) about.push(['seed', run.seed]);
-    if (run.memory != null) about.push(['memory granted', bytes(run.memory)]);
+    if (run.memory != null) about.push(['memory limit', bytes(run.memory)]);
     if (run.version != null) about.push(['tinylda', run.version]);
     const known = new Set(about.map(a => a[0]));
     about.push(...(run.settings || []).filter(s => !known.has(s[0])));
     const panel = $('run');
-    panel.replaceChildren(el('h2', {}, 'The run'));
-    if (run.command) panel.append(el('p', { class: 'quiet small' }, 'The command that made this model.'), el('pre', { tabindex: 0, 'aria-label': 'Command' }, el('code', {}, run.command)));
+    panel.replaceChildren(el('h2', {}, 'Training'));
+    if (run.command) panel.append(el('p', { class: 'quiet small' }, 'Command that trained this model.'), el('pre', { tabindex: 0, 'aria-label': 'Command' }, el('code', {}, run.command)));
     if (plots.children.length) panel.append(plots);
     panel.append(el('div', { class: 'halves' }, pairs('Corpus', run.corpus), pairs('Settings', about)));
   }
 
-  // ---- Finding ----
+  // ---- Search ----
 
   let foldedWords = null, options = [], active = -1;
   const find = $('find'), found = $('found');
@@ -1061,7 +1061,7 @@
       item.onpointerdown = event => { event.preventDefault(); take(i); find.blur(); };
       return item;
     }));
-    if (asked && !options.length) found.append(el('li', { class: 'none quiet', role: 'option', 'aria-disabled': 'true' }, 'Nothing found. Rare words that no topic shows are not in the report.'));
+    if (asked && !options.length) found.append(el('li', { class: 'none quiet', role: 'option', 'aria-disabled': 'true' }, 'Nothing found. The report does not contain rare words that no topic lists.'));
     open(!!asked);
     mark();
   }
@@ -1141,7 +1141,7 @@
     if (event.key === 'Escape') letGo();
   });
 
-  // Light and dark.
+  // Light and dark theme.
   const dark = matchMedia('(prefers-color-scheme: dark)');
   let theme = store.get('tinylda theme');
   function dress() {
@@ -1157,7 +1157,7 @@
   };
   dark.addEventListener('change', dress);
 
-  // Paper gets the map, the topic, the table and the run.
+  // Print shows the map, the topic, the table and the training.
   const paper = matchMedia('print');
   function printing() { return paper.matches; }
   function ready() { for (const tab of ['topic', 'list', 'run']) if (TABS.includes(tab)) draw[tab](); }
@@ -1171,10 +1171,10 @@
   document.title = title === 'Topics' ? title : `${clip(title, 80)}: topics`;
   $('title').textContent = title;
   $('title').title = title;
-  const SAID = { documents: 'documents', words: 'different words', tokens: 'words in all' };
+  const SAID = { documents: 'documents', words: 'distinct words', tokens: 'words in total' };
   const counts = (run.corpus || []).filter(c => Object.hasOwn(SAID, c[0])).map(c => `${c[1]} ${SAID[c[0]]}`);
   $('summary').textContent = [`${whole(K)} ${K === 1 ? 'topic' : 'topics'}`, ...counts].join('  ·  ');
-  $('maker').textContent = `Made by tinylda${run.version ? ' ' + run.version : ''}.`;
+  $('maker').textContent = `Created by tinylda${run.version ? ' ' + run.version : ''}.`;
   kept();
   fromAddress();
   addEventListener('popstate', () => { fromAddress(); show(); });

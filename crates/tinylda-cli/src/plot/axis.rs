@@ -75,8 +75,8 @@ fn linear_ticks(from: f64, to: f64, about: f64) -> Vec<f64> {
     (first..=last).take(50).map(|i| i as f64 * step).collect()
 }
 
-/// Returns powers of ten; also 2 and 5 times them if they are few, or linear ticks if these are few,
-/// too.
+/// Returns powers of ten; also 2 and 5 times them if they are few, or linear ticks if these are
+/// few, too.
 fn log_ticks(from: f64, to: f64) -> Vec<f64> {
     let times = |factors: &[f64]| -> Vec<f64> {
         let powers = from.floor() as i32..=to.ceil() as i32;

@@ -1,9 +1,9 @@
 //! Plots: line charts in several panels with one legend, and drawings of text.
 //!
-//! A [`Figure`] is laid out once, as a [`Drawing`]: a list of lines, markers, rectangles and texts. `svg`
-//! and `png` draw such a list and know nothing about axes. Nothing depends on the fonts of the system:
-//! the texts of a PNG are drawn with Noto Sans, which is part of the program. This module knows nothing
-//! about models.
+//! A [`Figure`] is laid out once, as a [`Drawing`]: a list of lines, markers, rectangles and texts.
+//! `svg` and `png` draw such a list and know nothing about axes. Nothing depends on the fonts of
+//! the system: the texts of a PNG are drawn with Noto Sans, which is part of the program. This
+//! module knows nothing about models.
 
 mod axis;
 mod font;
@@ -261,8 +261,8 @@ impl Panel {
             let style = style(&self.series[i].name);
             let placed: Vec<(f64, f64)> =
                 points[i].iter().map(|p| (x.coordinate(p.0), y.coordinate(p.1))).collect();
-            // Markers on many points would hide the line, so only some points are marked, at different
-            // positions for each line.
+            // Markers on many points would hide the line, so only some points are marked, at
+            // different positions for each line.
             let every = if placed.len() > 20 && style.joined { placed.len().div_ceil(8) } else { 1 };
             let marked = placed.iter().copied().skip((nth * 3) % every).step_by(every);
             let markers: Vec<Shape> = marked.map(|at| style.marker_at(at)).collect();

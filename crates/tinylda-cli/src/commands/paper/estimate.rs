@@ -1,4 +1,5 @@
-//! Estimates the time of the remaining runs, from finished runs or from a short trial on a small part.
+//! Estimates the time of the remaining runs, from finished runs or from a short trial on a small
+//! part.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -103,8 +104,8 @@ pub(super) fn costs(all: &Experiments, ui: Ui) -> anyhow::Result<Vec<RunCost>> {
     Ok(all.runs.iter().zip(&all.records).map(cost).collect())
 }
 
-/// Trains each algorithm for a few passes on a part of the smallest corpus, and evaluates one model.
-/// Returns the speeds, and the seconds of the evaluation per non-zero and topic.
+/// Trains each algorithm for a few passes on a part of the smallest corpus, and evaluates one
+/// model. Returns the speeds, and the seconds of the evaluation per non-zero and topic.
 fn trial(
     all: &Experiments,
     wanted: &[(Algorithm, usize)],

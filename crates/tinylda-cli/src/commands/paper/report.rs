@@ -76,7 +76,8 @@ fn names(all: &Experiments) -> Vec<String> {
     all.corpora.iter().map(|data| escape_markdown(&data.name)).collect()
 }
 
-/// Returns the date of a number of seconds since 1970 (UTC), from the 400-year cycle of the calendar.
+/// Returns the date of a number of seconds since 1970 (UTC), from the 400-year cycle of the
+/// calendar.
 fn date(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -169,7 +170,8 @@ fn head(all: &Experiments) -> String {
     out
 }
 
-/// Returns the message memory of an algorithm: as a formula, and in bytes if the formula determines it.
+/// Returns the message memory of an algorithm: as a formula, and in bytes if the formula determines
+/// it.
 fn formula(name: &str, part: &CorpusPart, topics: u32) -> (&'static str, Option<u64>) {
     let (nonzeros, tokens) = (part.shape.nonzeros, part.shape.tokens);
     match name {
@@ -284,7 +286,8 @@ fn time_section(all: &Experiments) -> String {
     )
 }
 
-/// Returns the first pass, from the tenth on, that changes the perplexity by less than the threshold.
+/// Returns the first pass, from the tenth on, that changes the perplexity by less than the
+/// threshold.
 fn converged_at(history: &[(u32, f64)]) -> Option<u32> {
     let converged = |pair: &[(u32, f64)]| {
         pair[1].0 >= tinylda::settings::MIN_PASSES && (pair[1].1 - pair[0].1).abs() < THRESHOLD

@@ -260,8 +260,8 @@ impl PaperRun {
         let corpus = Corpus::open(&self.train.path)?;
         let trainer = self.trainer(threads);
         if let Some(bytes) = memory {
-            // The limit is only checked: enforced, it would apply to the whole process, in which other
-            // runs are active, too.
+            // The limit is only checked: enforced, it would apply to the whole process, in which
+            // other runs are active, too.
             with_memory_limit(trainer.clone(), bytes).plan(&corpus)?;
         }
         let mut monitor = TrainingMonitor::default();
@@ -293,8 +293,8 @@ impl PaperRun {
         Ok(outcome)
     }
 
-    /// Trains within the memory of the paper's desktop computer, with the rest of the data on disk, and
-    /// evaluates the snapshots.
+    /// Trains within the memory of the paper's desktop computer, with the rest of the data on disk,
+    /// and evaluates the snapshots.
     fn online(
         &self,
         threads: usize,

@@ -14,8 +14,8 @@ const SHOWN: usize = 10;
 /// Maximum number of characters shown per word.
 const LONGEST: usize = 30;
 
-/// Returns the topics of every algorithm that has a result, in the order of the most similar topics of
-/// the first algorithm.
+/// Returns the topics of every algorithm that has a result, in the order of the most similar topics
+/// of the first algorithm.
 pub(super) fn matched_topics(all: &Experiments) -> Vec<(&'static str, Vec<WordProbabilities>)> {
     let Some(data) = all.words_corpus.map(|at| &all.corpora[at]) else { return Vec::new() };
     let mut found: Vec<(&'static str, Vec<WordProbabilities>)> = Vec::new();

@@ -11,7 +11,8 @@ pub(super) struct SweepRow {
     pub(super) perplexity: RunValues,
     pub(super) coherence: RunValues,
     pub(super) diversity: RunValues,
-    /// Similarity of the topics of each run with those of the other runs. Empty if there is one run.
+    /// Similarity of the topics of each run with those of the other runs. Empty if there is one
+    /// run.
     pub(super) stability: RunValues,
     /// Time of training and evaluation.
     pub(super) seconds: RunValues,

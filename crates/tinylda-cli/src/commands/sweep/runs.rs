@@ -113,7 +113,8 @@ fn load_record(setup: &SweepSetup<'_>, file: &Path, ui: Ui) -> Option<SweepRecor
     experiment::load_result::<SweepRecord>(file, ui).filter(|record| record.settings == setup.settings)
 }
 
-/// Loads all complete results in the folder, including those of earlier commands, sorted by K and seed.
+/// Loads all complete results in the folder, including those of earlier commands, sorted by K and
+/// seed.
 pub(super) fn load_all(setup: &SweepSetup<'_>, ui: Ui) -> anyhow::Result<Vec<SweepRecord>> {
     let folder = setup.out.join("runs");
     let unread = || format!("cannot read the folder {}", folder.display());
@@ -251,7 +252,8 @@ fn evaluate(
     estimator: &TimeEstimator,
 ) -> Result<Measurements, Error> {
     let start = Instant::now();
-    // All runs predict the same words of the same documents, so that they differ only in the topics.
+    // All runs predict the same words of the same documents, so that they differ only in the
+    // topics.
     let evaluation = predictive_perplexity(model, &setup.test, setup.a.seed, Inference::Same, &mut |p| {
         let total = p.total.unwrap_or(0);
         estimator.show(bar, first, None, &format!("perplexity of {} of {total} documents", p.done))

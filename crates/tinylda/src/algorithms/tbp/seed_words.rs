@@ -80,9 +80,9 @@ impl Seeds {
             let entry = if topic.is_empty() {
                 return Err(bad(line, "nothing before the colon".into(), "a topic's number or name"));
             } else if topic.bytes().all(|b| b.is_ascii_digit()) {
-                let number: u32 = topic
-                    .parse()
-                    .map_err(|_| bad(line, format!("the topic {topic}"), "the number of a topic, starting at 0"))?;
+                let number: u32 = topic.parse().map_err(|_| {
+                    bad(line, format!("the topic {topic}"), "the number of a topic, starting at 0")
+                })?;
                 numbered.entry(number).or_insert_with(|| SeedTopic { line, ..SeedTopic::default() })
             } else {
                 let at = named.iter().position(|other| other.name.as_deref() == Some(topic));
@@ -165,12 +165,15 @@ impl Seeds {
         };
         if let Some((k, topic)) = self.topics.iter().next_back().filter(|&(&k, _)| k >= topics) {
             let (found, expected) = match topic.name {
-                Some(_) => {
-                    (format!("{} topics", u64::from(*k) + 1), format!("at most {topics} topics"))
-                }
+                Some(_) => (format!("{} topics", u64::from(*k) + 1), format!("at most {topics} topics")),
                 None => (format!("the topic {k}"), format!("topics from 0 to {}", topics - 1)),
             };
-            return Err(bad(topic.line, found, expected, "increase {topics}, or provide seed words for fewer topics"));
+            return Err(bad(
+                topic.line,
+                found,
+                expected,
+                "increase {topics}, or provide seed words for fewer topics",
+            ));
         }
         let Some(vocabulary) = corpus.vocabulary()? else {
             return Err(Error::unsupported("seeds", "the corpus has no vocabulary")
