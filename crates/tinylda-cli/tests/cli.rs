@@ -337,7 +337,7 @@ fn demo() {
     let found = json(f, "demo --json");
     assert_eq!((&found["themes"], &found["themes_found"]), (&12.into(), &12.into()), "{found}");
     let text = stdout(&good(f, "demo --seed 2 --keep kept"));
-    assert!(text.contains("cooking") && text.contains("What to try next"), "{text}");
+    assert!(text.contains("cooking") && text.contains("Next, try your own documents"), "{text}");
     good(f, "info kept/demo.tlc");
     good(f, "info kept/demo.model");
 }
@@ -368,7 +368,7 @@ fn invalid_arguments_exit_with_2() {
         ("", vec!["Usage"]),
         ("nonsense", vec!["nonsense"]),
         ("train small.tlc -o m", vec!["--topics"]),
-        ("train small.tlc -k 0 -o m", vec!["1 or more"]),
+        ("train small.tlc -k 0 -o m", vec!["expected a whole number of at least 1"]),
         ("train small.tlc -k -3 -o m", vec!["-3"]),
         ("train small.tlc -k 5000 -o m", vec!["-k must be at most 4695", "not 5000"]),
         ("train small.tlc -k 3 --alpha 0 -o m", vec!["expected a number from 0.000000001"]),

@@ -103,7 +103,7 @@ fn quick_writes_everything_and_resumes() {
     std::fs::remove_file(out.join("runs").join(spoilt[1])).unwrap();
     let (line, messages) = good(f, COMMAND);
     assert!(line.contains("20 runs, 2 of them new"), "{line}");
-    assert!(messages.contains("two-tbp-k4.json cannot be read"), "{messages}");
+    assert!(messages.contains("cannot read out/runs/two-tbp-k4.json"), "{messages}");
     for (name, time) in times(&out.join("runs")) {
         assert_eq!(runs[&name] != time, spoilt.contains(&name.as_str()), "{name}");
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::Inference;
-use super::heading::{INPUT, OUTPUT};
+use super::heading::{INPUT, OUTPUT, TEXT};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InferFormat {
@@ -22,7 +22,10 @@ pub(crate) enum InferFormat {
 }
 
 /// Input options for data that is not a corpus file.
+///
+/// Options for words are hidden: they are rejected, since text is processed as for the model.
 #[derive(Debug, Args)]
+#[command(mut_args(|arg| if arg.get_help_heading() == Some(TEXT) { arg.hide(true) } else { arg }))]
 pub(crate) struct DataArgs {
     /// Vocabulary file if INPUT is a bag of words: line i is word i
     #[arg(long, value_name = "FILE", help_heading = INPUT, hide_short_help = true)]

@@ -45,6 +45,11 @@ fn declared_here() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| !DECLARED_ELSEWHERE.contains(&setting.name))
 }
 
+/// Returns whether a setting is listed under the last heading, or not at all.
+fn is_expert(setting: &Setting) -> bool {
+    !matches!(setting.group, Group::Model | Group::Training)
+}
+
 /// Returns the help heading of a group of settings.
 fn help_heading(group: Group) -> &'static str {
     match group {
@@ -54,14 +59,13 @@ fn help_heading(group: Group) -> &'static str {
     }
 }
 
-/// Returns the help text of a setting: the algorithms it applies to, its meaning and its default.
+/// Returns the help text of a setting: its meaning, the algorithms it applies to and its default.
 fn help(setting: &Setting) -> String {
     let only: Vec<&str> = setting.only.iter().map(|algorithm| algorithm.name()).collect();
-    let mut text = match only.len() {
-        1..=2 => format!("{}: ", only.join(", ")),
-        _ => String::new(),
-    };
-    text += &setting.about.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut text = setting.about.split_whitespace().collect::<Vec<_>>().join(" ");
+    if matches!(only.len(), 1..=2) {
+        text = format!("{text} (only for {})", only.join(" and "));
+    }
     if !setting.default.is_empty() && !setting.switch {
         text = format!("{text} [default: {}]", setting.default);
     }
@@ -120,7 +124,7 @@ fn argument(setting: &'static Setting) -> Arg {
 
 impl Args for SettingArgs {
     fn augment_args(command: Command) -> Command {
-        let settings = declared_here().filter(|setting| setting.group != Group::Expert);
+        let settings = declared_here().filter(|setting| !is_expert(setting));
         settings.fold(command, |command, setting| command.arg(argument(setting)))
     }
 
@@ -131,7 +135,7 @@ impl Args for SettingArgs {
 
 impl Args for ExpertSettingArgs {
     fn augment_args(command: Command) -> Command {
-        let settings = declared_here().filter(|setting| setting.group == Group::Expert);
+        let settings = declared_here().filter(|setting| is_expert(setting));
         settings.fold(command, |command, setting| command.arg(argument(setting)))
     }
 

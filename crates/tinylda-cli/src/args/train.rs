@@ -95,13 +95,13 @@ pub(crate) struct TrainArgs {
     /// Number of topics
     #[arg(short = 'k', long, alias = "num-topics", value_name = "K", help_heading = MODEL, allow_negative_numbers = true, value_parser = super::parse_topics)]
     pub(crate) topics: u32,
-    /// tbp: file with seed words, one topic per line: `topic: word word …`
+    /// File with seed words, one topic per line: `topic: word word …` (only for tbp)
     ///
     /// Topics are numbers from 0 or names. The words attract their topic in every pass.
     #[arg(long, value_name = "FILE", help_heading = MODEL, hide_short_help = true)]
     pub(crate) seeds: Option<PathBuf>,
-    /// tbp: weight of a seed word in its topic, as a multiple of its frequency in the corpus
-    /// [default: 1]
+    /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus (only for
+    /// tbp) [default: 1]
     #[arg(long, value_name = "X", help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, requires = "seeds")]
     pub(crate) seed_weight: Option<f64>,
     /// Random seed: the same seed gives the same model, byte for byte
@@ -146,8 +146,8 @@ pub(crate) struct TrainArgs {
     /// Initial topics of all non-zeros, in the order of the corpus: one number from 0 per line
     #[arg(long, value_name = "FILE", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) start: Option<PathBuf>,
-    /// atbp, abp: fixed order in which documents are visited, instead of a random one: one number
-    /// from 0 per line
+    /// Fixed order in which documents are visited, instead of a random one: one number from 0 per
+    /// line (only for atbp and abp)
     #[arg(long, value_name = "FILE", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) order: Option<PathBuf>,
     #[command(flatten)]
