@@ -21,7 +21,7 @@ pub(crate) fn svg(drawing: &Drawing) -> String {
         match shape {
             Shape::Lines { points, stroke } => lines(&mut out, points, stroke, false),
             Shape::Marker { at, marker, size, colour } => {
-                marker_shape(&mut out, *at, *marker, *size, *colour)
+                marker_shape(&mut out, *at, *marker, *size, *colour);
             }
             Shape::Rectangle { at, size, fill } => {
                 let (x, y, w, h) = (number(at.0), number(at.1), number(size.0), number(size.1));

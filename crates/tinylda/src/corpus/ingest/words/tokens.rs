@@ -312,7 +312,7 @@ mod tests {
             let mut all = Vec::new();
             let tokenizer = Tokenizer::new(pipeline).unwrap();
             tokenizer.for_each_word(text, &mut TokenizerBuffer::default(), &mut |w| {
-                all.push(String::from_utf8(w.to_vec()).unwrap())
+                all.push(String::from_utf8(w.to_vec()).unwrap());
             });
             all
         };
