@@ -15,7 +15,7 @@
 //!
 //! # Messages in units
 //!
-//! A token has 64 *units* ([`UNITS_PER_TOKEN`](messages::UNITS_PER_TOKEN)). A message assigns all
+//! A token has 64 *units* ([`UNITS_PER_TOKEN`]). A message assigns all
 //! of them to topics in whole quanta (1 to 8 units), and only the topics that receive any are
 //! stored, two bytes each (`messages.rs`). It is quantized by systematic sampling: the running sum
 //! of z, scaled to the number of quanta, is cut at u, u+1, u+2, ... for a random u in [0, 1). Each
