@@ -1,8 +1,8 @@
 //! Options for text: which parts of the input are text, names and labels, and how text becomes
 //! words.
 //!
-//! All commands that accept data in place of a corpus file share them. [`TextArgs::parts`] and
-//! [`TextArgs::pipeline`] convert them into the types of the library.
+//! All commands that accept data in place of a corpus file share them.
+//! [`TextArgs::record_options`] and [`TextArgs::pipeline`] convert them into the types of the library.
 
 use std::path::{Path, PathBuf};
 
