@@ -48,7 +48,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlotKind {
-    /// ProgressReporter charts of the top words of topics
+    /// Bar charts of the top words of topics
     Topics,
     /// Training perplexity after each pass
     Perplexity,

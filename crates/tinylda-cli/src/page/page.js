@@ -271,7 +271,7 @@
     const screenX = k => baseX[k] * zoom + panX;
     const screenY = k => baseY[k] * zoom + panY;
 
-    /** Places at zoom 1: both axes alike, and room for the outermost circles. */
+    /** Places at zoom 1: both axes alike, and space for the outermost circles. */
     function fit() {
       unit = Math.sqrt(0.13 * width * height / Math.PI);
       const finite = v => Number.isFinite(v) ? v : 0;
@@ -378,7 +378,7 @@
       }
       for (let i = used; i < pool.length; i++) pool[i].setAttribute('display', 'none');
     }
-    /** A name, or as many words as there is room for. */
+    /** A name, or as many words as fit. */
     function named(k, room, size) {
       const name = nameOf(k);
       if (name) {

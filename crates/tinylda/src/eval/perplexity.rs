@@ -14,7 +14,7 @@ use crate::random::{Purpose, Random};
 pub const DEFINITION: &str = "exp(-sum x log sum_k p(w|k)p(k|d) / sum x) over the scored tokens. Each test document's tokens are \
 split at random: 20% (rounded) are scored, the others observed (a single count above 10000 in that proportion). The topics are fixed; p(k|d) is estimated on the observed \
 tokens from a uniform start, until it moves by less than 1e-4 of them or 500 iterations are done. Words that the model does \
-not know are tokens_left out. Lower is better.";
+not know are left out. Lower is better.";
 
 /// A model's predictive perplexity on a test corpus.
 #[derive(Debug, Clone, Copy, PartialEq)]

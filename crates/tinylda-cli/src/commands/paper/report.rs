@@ -114,7 +114,7 @@ fn head(all: &Experiments) -> String {
         machine::total_bytes().map_or_else(unknown, human_bytes)
     );
     let list = |items: Vec<String>| items.join(", ");
-    put_line!(out, "## RunSettings\n");
+    put_line!(out, "## Settings\n");
     put_line!(
         out,
         "- K: {}; alpha = 2/K; beta = {}",

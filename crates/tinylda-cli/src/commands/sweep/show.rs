@@ -220,7 +220,7 @@ fn report(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: Option<&BestTopicCo
         out,
         "`sweep.csv` contains one row per run, `models/` the best model of every K, and `best.model` is the model of the best K.\n"
     );
-    put_line!(out, "SweepSettings; all others have their defaults:\n");
+    put_line!(out, "Settings; all others have their defaults:\n");
     for (option, value) in setup.settings.iter().filter(|(_, value)| **value != Value::Null) {
         put_line!(out, "- {option}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     }
