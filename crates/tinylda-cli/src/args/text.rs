@@ -2,7 +2,7 @@
 //! words.
 //!
 //! All commands that accept data in place of a corpus file share them.
-//! [`TextArgs::record_options`] and [`TextArgs::pipeline`] convert them into the types of the library.
+//! [`TextArgs::record_options`] and [`TextArgs::pipeline`] convert them into the library's types.
 
 use std::path::{Path, PathBuf};
 

@@ -12,9 +12,9 @@
 //! MALLET's counts are integers, those of phi are not: `word-topic-counts` contains phi rounded so
 //! that the counts of a word still add up to its tokens (the largest remainders are rounded up).
 //! The topic of each token in the state is sampled from p(k|w,d), which is proportional to
-//! p(w|k) p(k|d), with random numbers that depend on (seed, document): the state is that of one more
-//! iteration of Gibbs sampling. The tokens of a document are in the order of word ids, since a
-//! corpus does not record another order.
+//! p(w|k) p(k|d), with random numbers that depend on (seed, document): the state is that of one
+//! more iteration of Gibbs sampling. The tokens of a document are in the order of word ids, since
+//! a corpus does not record another order.
 //!
 //! Start reading at [`save_mallet`].
 
