@@ -376,7 +376,7 @@ def storage_may_refuse(p):
         p.open()
         box = p.at("#name")
         box.send_keys("only here")
-        check("export" in p.text("#kept").lower() and "no names" in p.text("#kept"), "the page does not say that names are not kept")
+        check("export" in p.text("#kept").lower() and "cannot save names" in p.text("#kept"), "the page does not say that names are not kept")
         p.at("#theme").click()
     finally:
         p.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": refuse["identifier"]})
