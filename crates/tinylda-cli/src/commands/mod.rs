@@ -106,6 +106,12 @@ fn memory_limit(memory: Option<args::MemorySize>) -> anyhow::Result<Option<u64>>
 /// more code without optimization.
 const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 13 << 20 } else { 41 << 18 };
 
+/// Adds the memory of the program itself and a safety margin of 1/32 to the memory of a step.
+fn with_program(bytes: u64) -> u64 {
+    let bytes = PROGRAM_BYTES + bytes;
+    bytes + bytes / 32
+}
+
 /// Rejects a memory limit that is too low for one of the steps of a command.
 ///
 /// `planned` is the result of the step that plans for itself, `need` the memory that the other

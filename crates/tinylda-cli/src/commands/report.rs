@@ -12,7 +12,7 @@ use tinylda::progress::Step;
 use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TrainedDocuments};
 use tinylda::{Corpus, Model};
 
-use super::{PROGRAM_BYTES, check_output, infer, memory_limit, path_string, print};
+use super::{check_output, infer, memory_limit, path_string, print};
 use crate::args;
 use crate::progress::{ProgressReporter, Ui, Unit};
 
@@ -71,7 +71,7 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
 /// be inferred.
 fn memory_needed(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
     let report = Report { threads, texts: true, run: RunInfo::default() };
-    Ok(with_program(report.memory_bytes(model, corpus)?))
+    Ok(super::with_program(report.memory_bytes(model, corpus)?))
 }
 
 /// Returns the memory in bytes that the report needs after a training, which provides the topics of
@@ -88,13 +88,7 @@ pub(super) fn memory_needed_after_training(
     }
     let report = Report { threads, texts: true, run: RunInfo::default() };
     let documents = TrainedDocuments::memory_bytes(corpus, topics);
-    Ok(with_program(report.memory_bytes_after_training(model, corpus)? + documents))
-}
-
-/// Adds the memory of the program and a safety margin of 1/32.
-fn with_program(bytes: u64) -> u64 {
-    let bytes = PROGRAM_BYTES + bytes;
-    bytes + bytes / 32
+    Ok(super::with_program(report.memory_bytes_after_training(model, corpus)? + documents))
 }
 
 /// Content of a report that does not come from the model or the corpus.

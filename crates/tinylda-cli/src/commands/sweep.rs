@@ -21,7 +21,7 @@ use tinylda::report::ModelSize;
 use tinylda::{Corpus, Error};
 
 use super::train::trainer as training;
-use super::{PROGRAM_BYTES, experiment, memory_limit, shape_line, usage};
+use super::{experiment, memory_limit, shape_line, usage};
 use crate::args;
 use crate::progress::Ui;
 use choice::SweepRow;
@@ -206,8 +206,8 @@ fn check(setup: &SweepSetup<'_>, topics: &[u32]) -> anyhow::Result<()> {
         let model = ModelSize::of_training(&setup.train, k).memory_bytes();
         let how = Coherence { threads: setup.threads, ..Coherence::default() };
         let coherence = how.memory_bytes(&setup.corpus, k, setup.a.top);
-        let needed = PROGRAM_BYTES + (model + coherence + (2 << 20)).max(experiment::FIGURE_BYTES);
-        let needed = needed + needed / 32;
+        let evaluation = model + coherence + (2 << 20);
+        let needed = super::with_program(evaluation.max(experiment::FIGURE_BYTES));
         super::check_memory_for_all_steps(
             plan,
             needed,

@@ -18,8 +18,8 @@ mod write;
 
 pub(crate) use known::DocumentBuffer;
 pub use known::{UnknownWords, VocabularyMap};
-pub(crate) use stream::chunk_limits;
 pub use stream::{Mixture, Mixtures};
+pub(crate) use stream::{chunk_limits, fill_proportions};
 pub(crate) use typical::document_labels;
 pub use typical::{RankedDocument, SimilarDocuments, TypicalDocuments, document_names, find_document};
 #[cfg(feature = "compression")]

@@ -240,13 +240,18 @@ impl<'a> Mixtures<'a> {
         let theta = if tokens > 0 { inferencer.theta(number, document)? } else { inferencer.empty_theta() };
         let alpha = self.model.alpha();
         let total = tokens as f64 + alpha.iter().map(|&a| f64::from(a)).sum::<f64>();
-        proportions.clear();
-        proportions
-            .extend(theta.iter().zip(alpha).map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
+        fill_proportions(theta, alpha, total, proportions);
         let name = names.get(d as u32).unwrap_or_default();
         let label = labels.get(d as u32).unwrap_or_default();
         work(&Mixture { number, name, label, document, tokens, tokens_unknown, theta, proportions })
     }
+}
+
+/// Replaces `proportions` with (theta\[k\] + alpha\[k\]) / total.
+pub(crate) fn fill_proportions(theta: &[f32], alpha: &[f32], total: f64, proportions: &mut Vec<f32>) {
+    let counts = theta.iter().zip(alpha);
+    proportions.clear();
+    proportions.extend(counts.map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
 }
 
 impl<'m> InferenceWorker<'m> {

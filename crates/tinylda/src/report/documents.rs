@@ -345,8 +345,6 @@ pub struct TrainedDocuments<'a> {
     found: DocumentSums,
     /// Findings of the documents since the end of the last chunk.
     chunk: ChunkFindings,
-    /// Number of documents since the end of the last chunk.
-    in_chunk: u64,
     /// Number of documents so far.
     seen: u64,
 }
@@ -356,14 +354,7 @@ impl<'a> TrainedDocuments<'a> {
     pub fn new(corpus: &'a Corpus, topics: u32) -> Result<TrainedDocuments<'a>> {
         let criteria = Criteria::new(corpus, topics as usize)?;
         let found = DocumentSums::new(&criteria);
-        Ok(TrainedDocuments {
-            corpus,
-            criteria,
-            found,
-            chunk: ChunkFindings::default(),
-            in_chunk: 0,
-            seen: 0,
-        })
+        Ok(TrainedDocuments { corpus, criteria, found, chunk: ChunkFindings::default(), seen: 0 })
     }
 
     /// Returns an upper bound of its memory in bytes.
@@ -383,11 +374,9 @@ impl<'a> TrainedDocuments<'a> {
     /// Adds a document.
     pub fn add(&mut self, mixture: &Mixture<'_>) {
         self.criteria.add_document(mixture, &mut self.chunk);
-        self.in_chunk += 1;
         self.seen += 1;
-        if self.in_chunk == DOCUMENTS_PER_CHUNK {
+        if self.seen.is_multiple_of(DOCUMENTS_PER_CHUNK) {
             self.found.add(std::mem::take(&mut self.chunk), &self.criteria);
-            self.in_chunk = 0;
         }
     }
 

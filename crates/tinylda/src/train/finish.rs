@@ -12,7 +12,7 @@ use super::verdict::Referee;
 use crate::algorithms::tbp::seed_words::Seeds;
 use crate::corpus::{BlockReader, Corpus, Document, Vocabulary};
 use crate::error::{Error, Result};
-use crate::infer::Mixture;
+use crate::infer::{Mixture, fill_proportions};
 use crate::model::{CorpusIdentity, Model, ModelWriter, TrainingRecord};
 use crate::simd::flat_mut;
 use crate::store::Store;
@@ -226,9 +226,7 @@ impl<'a> DocumentEmitter<'a> {
         let tokens = document.tokens();
         // Not the number of tokens: with some algorithms theta is only close to it.
         let total = theta.iter().map(|&n| f64::from(n)).sum::<f64>() + self.alpha_sum;
-        self.proportions.clear();
-        let counts = theta.iter().zip(self.alpha);
-        self.proportions.extend(counts.map(|(&n, &a)| ((f64::from(n) + f64::from(a)) / total) as f32));
+        fill_proportions(theta, self.alpha, total, &mut self.proportions);
         each(&Mixture {
             number,
             name: self.names.get(at).unwrap_or_default(),
