@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -174,7 +173,7 @@ impl ProgressReporter {
                 self.ui.say(&text());
             }
         }
-        if crate::INTERRUPTED.load(Ordering::Relaxed) {
+        if crate::signals::interrupted() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

@@ -234,6 +234,28 @@ pub enum Error {
         /// Number of completed passes.
         passes: u32,
     },
+    /// The caller asked to stop, but the checkpoint could not be written.
+    NotSaved {
+        /// The folder for checkpoints.
+        path: PathBuf,
+        /// Number of completed passes.
+        passes: u32,
+        /// Number of completed passes in the last checkpoint; `None` if there is none.
+        saved: Option<u32>,
+        /// Reason why the checkpoint could not be written.
+        source: Box<Error>,
+    },
+    /// A model file exists that was trained with other settings or on another corpus.
+    ModelMismatch {
+        /// The model file.
+        path: PathBuf,
+        /// The setting that differs: a parameter, or a noun phrase.
+        setting: Template,
+        /// Its value in the model; `None` if it was not set.
+        found: Option<String>,
+        /// Its value in this run; `None` if it is not set.
+        wanted: Option<String>,
+    },
     /// A checkpoint was created with other settings.
     CheckpointMismatch {
         /// The folder of the checkpoint.
@@ -354,7 +376,9 @@ impl Error {
         match self {
             Error::Parameter { name, .. } => Some(name),
             Error::Memory { .. } => Some("memory"),
-            Error::CheckpointMismatch { setting, .. } => setting.as_parameter(),
+            Error::CheckpointMismatch { setting, .. } | Error::ModelMismatch { setting, .. } => {
+                setting.as_parameter()
+            }
             _ => None,
         }
     }
@@ -377,6 +401,10 @@ impl Error {
                 "resume with the version of tinylda that wrote it, or discard it with {restart}".into()
             }
             Error::Version { .. } => "upgrade tinylda, or create the file again with this version".into(),
+            Error::NotSaved { source, .. } => source.remedy().unwrap_or_default(),
+            Error::ModelMismatch { .. } => {
+                "omit {resume} to train it again and replace it, or choose another {output}".into()
+            }
             Error::CheckpointMismatch { .. } => {
                 "resume with the same settings, discard the checkpoint with {restart}, or choose another \
                  folder with {checkpoint}"
@@ -428,13 +456,25 @@ impl Error {
                 let plural = if *passes == 1 { "" } else { "es" };
                 format!("stopped after {passes} pass{plural}, with a checkpoint in {}", path.display())
             }
+            Error::NotSaved { path, passes, saved, source } => {
+                let plural = if *passes == 1 { "" } else { "es" };
+                let lost = match saved {
+                    None => "all progress is lost, since there is no earlier checkpoint".to_owned(),
+                    Some(pass) if pass == passes => {
+                        format!("the progress of this pass is lost; the last checkpoint, after pass {pass}, is in {}", path.display())
+                    }
+                    Some(pass) => format!("the progress since pass {pass} is lost; the last checkpoint is in {}", path.display()),
+                };
+                let reason = source.message(spelling);
+                format!("stopped after {passes} pass{plural}, but the checkpoint could not be written: {reason}; {lost}")
+            }
+            Error::ModelMismatch { path, setting, found, wanted } => {
+                let difference = differing(setting, found.as_deref(), wanted.as_deref(), spelling);
+                format!("{} was trained {difference}", path.display())
+            }
             Error::CheckpointMismatch { path, setting, found, wanted } => {
-                let (found, wanted) = (found.as_deref(), wanted.as_deref());
-                let set = |value| with_value(setting, value, spelling);
-                let before = if found.is_some() { "with" } else { "without" };
-                let now = if wanted.is_some() { "this run uses" } else { "this run does not use" };
-                let path = path.display();
-                format!("{path}: the checkpoint was created {before} {}, {now} {}", set(found), set(wanted))
+                let difference = differing(setting, found.as_deref(), wanted.as_deref(), spelling);
+                format!("{}: the checkpoint was created {difference}", path.display())
             }
             Error::CheckpointExists { path } => {
                 format!("{}: the folder contains the checkpoint of an unfinished training", path.display())
@@ -466,6 +506,19 @@ impl Error {
     pub(crate) fn damaged_model(path: &Path, position: Position, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "model", position, found: found.into() }
     }
+}
+
+/// Describes a setting that differs, phrased to follow "was created".
+fn differing(
+    setting: &Template,
+    found: Option<&str>,
+    wanted: Option<&str>,
+    spelling: ParameterSpelling<'_>,
+) -> String {
+    let set = |value| with_value(setting, value, spelling);
+    let before = if found.is_some() { "with" } else { "without" };
+    let now = if wanted.is_some() { "this run uses" } else { "this run does not use" };
+    format!("{before} {}, {now} {}", set(found), set(wanted))
 }
 
 /// Renders a setting with its value, if it has one.
