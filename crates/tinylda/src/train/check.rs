@@ -146,7 +146,7 @@ impl Trainer {
         word_tokens: &[u64],
         result: ResultKind,
     ) -> Result<PlanInput> {
-        let (shape, packed) = (corpus.shape(), corpus.bytes_without_strings());
+        let (shape, packed) = (corpus.shape(), corpus.packed_documents_bytes());
         let choice = |algorithm: Algorithm| AlgorithmChoice {
             algorithm,
             state: self.state_kind(algorithm),
