@@ -75,9 +75,9 @@ pub(crate) struct ProgressReporter {
 /// Estimated remaining time in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TimeLeft {
-    /// Estimated from finished work of the same kind.
+    /// Remaining time, estimated from finished work of the same kind.
     About(f64),
-    /// Upper bound, since the work may end sooner than planned.
+    /// Upper bound of the remaining time, since the work may end sooner than planned.
     AtMost(f64),
 }
 

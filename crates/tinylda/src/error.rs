@@ -58,12 +58,12 @@ pub enum Problem {
     Parse {
         /// The text that was given.
         found: String,
-        /// What it should be.
+        /// The expected form of the value.
         expected: Template,
     },
     /// The parameter is required here but was not given.
     Missing {
-        /// What it should be.
+        /// The expected form of the value.
         expected: Template,
     },
     /// The parameter cannot be combined with something else that was given.
@@ -137,13 +137,13 @@ pub enum Error {
     Input {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// Position in the file.
         position: Position,
-        /// What is there.
+        /// The content that was found.
         found: String,
-        /// What should be there.
+        /// The content that was expected.
         expected: Template,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// A corpus, model or checkpoint file is damaged or truncated.
@@ -152,9 +152,9 @@ pub enum Error {
         path: PathBuf,
         /// `corpus`, `model` or `checkpoint`.
         kind: &'static str,
-        /// Where in the file.
+        /// Position in the file.
         position: Position,
-        /// What is wrong there.
+        /// Description of the damage.
         found: String,
     },
     /// A file is of another kind than the expected one.
@@ -181,9 +181,9 @@ pub enum Error {
     Parameter {
         /// The parameter's name.
         name: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the parameter.
         problem: Problem,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// An entry of a matrix or of a document in memory is not a valid count. Rows are documents and
@@ -193,9 +193,9 @@ pub enum Error {
         row: u64,
         /// The column, counted from 0; `None` if its index is negative.
         column: Option<u64>,
-        /// What was found there.
+        /// The value that was found.
         found: String,
-        /// What was expected.
+        /// The value that was expected.
         expected: String,
     },
     /// The operation needs more memory than it may use.
@@ -211,7 +211,7 @@ pub enum Error {
     Allocation {
         /// Bytes requested.
         bytes: u64,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// A computation exceeded the range of its number type.
@@ -222,7 +222,7 @@ pub enum Error {
         phase: &'static str,
         /// The offending value.
         found: String,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// The caller asked to stop, and nothing was written.

@@ -128,11 +128,10 @@ impl Corpus {
     pub fn bytes(&self) -> u64 {
         self.source.length()
     }
-    /// Returns the size of the corpus in bytes without vocabulary, names, labels, places and
-    /// metadata.
-    pub fn bytes_without_strings(&self) -> u64 {
-        let strings: u64 = self.directory.entries.iter().map(BlockEntry::details_bytes).sum();
-        self.bytes() - self.directory.vocabulary_bytes - u64::from(self.directory.about_bytes) - strings
+    /// Returns the size of the packed documents in bytes: words and counts, without names, labels
+    /// and places.
+    pub fn packed_documents_bytes(&self) -> u64 {
+        self.directory.entries.iter().map(|entry| u64::from(entry.bytes)).sum()
     }
     /// Returns eight hexadecimal digits that identify the content: the CRC-32 of the footer, which
     /// contains the checksums of all parts.

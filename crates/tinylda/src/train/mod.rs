@@ -67,9 +67,9 @@ pub enum Resume {
     /// Return an error, so that nothing is lost by accident.
     #[default]
     No,
-    /// Resume from it; start a new training if there is none.
+    /// Resume from the checkpoint; start a new training if there is none.
     Yes,
-    /// Discard it and start a new training.
+    /// Discard the checkpoint and start a new training.
     Restart,
 }
 
