@@ -38,8 +38,8 @@ pub(crate) fn stdout_is_closed() -> bool {
 }
 
 /// Records whether standard output is closed. The standard library replaces closed standard streams
-/// by `/dev/null` before `main`, so this has to be found out earlier: the loader calls the functions
-/// of this section before it starts the program.
+/// by `/dev/null` before `main`, so this has to be found out earlier: the loader calls the
+/// functions of this section before it starts the program.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 #[allow(unsafe_code, reason = "a function that is called before `main`")]
 #[used]

@@ -173,11 +173,7 @@ impl ProgressReporter {
                 self.ui.say(&text());
             }
         }
-        if crate::signals::interrupted() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if crate::signals::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn text(&self, done: u64, total: u64, message: &str) -> String {

@@ -461,12 +461,20 @@ impl Error {
                 let lost = match saved {
                     None => "all progress is lost, since there is no earlier checkpoint".to_owned(),
                     Some(pass) if pass == passes => {
-                        format!("the progress of this pass is lost; the last checkpoint, after pass {pass}, is in {}", path.display())
+                        format!(
+                            "the progress of this pass is lost; the last checkpoint, after pass {pass}, is in {}",
+                            path.display()
+                        )
                     }
-                    Some(pass) => format!("the progress since pass {pass} is lost; the last checkpoint is in {}", path.display()),
+                    Some(pass) => format!(
+                        "the progress since pass {pass} is lost; the last checkpoint is in {}",
+                        path.display()
+                    ),
                 };
                 let reason = source.message(spelling);
-                format!("stopped after {passes} pass{plural}, but the checkpoint could not be written: {reason}; {lost}")
+                format!(
+                    "stopped after {passes} pass{plural}, but the checkpoint could not be written: {reason}; {lost}"
+                )
             }
             Error::ModelMismatch { path, setting, found, wanted } => {
                 let difference = differing(setting, found.as_deref(), wanted.as_deref(), spelling);

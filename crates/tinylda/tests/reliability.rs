@@ -68,11 +68,9 @@ fn r5_false_word_totals_are_refused() {
     let again = || Corpus::from_bytes(tokens.to_bytes().unwrap()).unwrap();
     let corpus = again();
     let mixtures = Mixtures::new(&model, &corpus).unwrap();
-    assert_false_totals(mixtures.for_each(
-        |_, _: &mut Vec<u8>| Ok(()),
-        |_| Ok(()),
-        &mut |_| ControlFlow::Continue(()),
-    ));
+    assert_false_totals(
+        mixtures.for_each(|_, _: &mut Vec<u8>| Ok(()), |_| Ok(()), &mut |_| ControlFlow::Continue(())),
+    );
     let done =
         predictive_perplexity(&model, &again(), 1, Inference::Same, &mut |_| ControlFlow::Continue(()));
     assert_false_totals(done);

@@ -218,10 +218,7 @@ impl InputRequest<'_> {
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
         let imported = run(&import, input, self.import_to, ui)?;
-        Ok(OpenedCorpus {
-            path: self.import_to.to_path_buf(),
-            imported: Some(imported),
-        })
+        Ok(OpenedCorpus { path: self.import_to.to_path_buf(), imported: Some(imported) })
     }
 }
 

@@ -210,17 +210,17 @@ fn reject_import_options(a: &args::TrainArgs) -> anyhow::Result<()> {
 /// Trains on data of any kind, including standard input.
 ///
 /// The data is imported into a corpus file of about two bytes per word in a temporary folder next
-/// to the model. If training is stopped, the data is imported again to resume it; only the documents
-/// of a stream are kept, since they cannot be read again.
+/// to the model. If training is stopped, the data is imported again to resume it; only the
+/// documents of a stream are kept, since they cannot be read again.
 fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Result<()> {
     let beside = a.output().parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = match a.keep_corpus {
-        Some(_) => None,
-        None => Some(
-            TemporaryFolder::new_in(beside.unwrap_or(Path::new(".")))
-                .with_context(|| format!("cannot create a temporary folder next to {}", a.output().display()))?,
-        ),
-    };
+    let folder =
+        match a.keep_corpus {
+            Some(_) => None,
+            None => Some(TemporaryFolder::new_in(beside.unwrap_or(Path::new("."))).with_context(|| {
+                format!("cannot create a temporary folder next to {}", a.output().display())
+            })?),
+        };
     let temporary = folder.as_ref().map(|folder| folder.path().join("input.tlc"));
     let import_to = a.keep_corpus.as_ref().or(temporary.as_ref()).context("no corpus file")?;
     if !a.plan {
@@ -260,9 +260,9 @@ fn keep_stream(a: &args::TrainArgs, temporary: &Path, error: &anyhow::Error) -> 
         append_to_name(a.output(), &if n == 1 { ".stdin.tlc".to_owned() } else { format!(".stdin-{n}.tlc") })
     });
     // A hard link never replaces a file of that name.
-    let kept = names.filter(|name| !name.exists()).find(|name| {
-        std::fs::hard_link(temporary, name).is_ok() || std::fs::rename(temporary, name).is_ok()
-    });
+    let kept = names
+        .filter(|name| !name.exists())
+        .find(|name| std::fs::hard_link(temporary, name).is_ok() || std::fs::rename(temporary, name).is_ok());
     let message = crate::message(error);
     match kept {
         Some(kept) => anyhow::anyhow!(

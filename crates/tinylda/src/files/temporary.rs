@@ -32,8 +32,7 @@ struct Registry {
     searched: BTreeSet<PathBuf>,
 }
 
-static REGISTRY: Mutex<Registry> =
-    Mutex::new(Registry { own: BTreeSet::new(), searched: BTreeSet::new() });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { own: BTreeSet::new(), searched: BTreeSet::new() });
 
 fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)

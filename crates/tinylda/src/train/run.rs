@@ -311,7 +311,8 @@ impl Training<'_> {
             (position.seconds, position.pass_message_bytes) = (referee.seconds(), self.store.message_bytes());
             let identity = self.trainer.identity(self.corpus);
             let scratch = self.scratch.clone().filter(|path| path != folder.path());
-            folder.write(identity, position, scratch, &records, |out| self.updater.save(&self.topics, out))?;
+            folder
+                .write(identity, position, scratch, &records, |out| self.updater.save(&self.topics, out))?;
             Ok(records)
         };
         match attempt() {

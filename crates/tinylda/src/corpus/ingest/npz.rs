@@ -243,8 +243,14 @@ impl NpzArchive {
             ));
         }
         let path = self.path.clone();
-        let open_array =
-            NpyArray { input: Box::new(input), path, name: name.into(), dtype: header.dtype, total, bytes: Vec::new() };
+        let open_array = NpyArray {
+            input: Box::new(input),
+            path,
+            name: name.into(),
+            dtype: header.dtype,
+            total,
+            bytes: Vec::new(),
+        };
         Ok(ArrayReader::new(name, Box::new(open_array)))
     }
 }
