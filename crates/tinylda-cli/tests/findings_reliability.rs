@@ -216,9 +216,9 @@ fn r15_the_model_is_mentioned_when_its_report_fails() {
 fn r21_temporary_files_of_killed_processes_are_removed() {
     let folder = folder();
     let f = folder.path();
-    std::fs::write(f.join(".tinylda-Ab12Cd.tmp"), "left").unwrap();
-    std::fs::create_dir(f.join(".tinylda-Ef34Gh")).unwrap();
-    std::fs::write(f.join(".tinylda-Ef34Gh/input.tlc"), "left").unwrap();
+    std::fs::write(f.join(".tinylda-tmp-Ab12Cd.tmp"), "left").unwrap();
+    std::fs::create_dir(f.join(".tinylda-tmp-Ef34Gh")).unwrap();
+    std::fs::write(f.join(".tinylda-tmp-Ef34Gh/input.tlc"), "left").unwrap();
     good(f, "import t.txt -o t.tlc");
     assert_eq!(names(f), ["t.tlc", "t.txt"]);
     // A process is killed while it waits, with a temporary folder next to its model.
