@@ -143,8 +143,8 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
             "trained on",
             format!(
                 "{} ({}): {} documents, {} tokens",
-                if s.corpus.file.is_empty() { "a corpus in memory" } else { &s.corpus.file },
-                s.corpus.fingerprint,
+                if s.corpus.file.is_empty() { "a corpus" } else { &s.corpus.file },
+                s.corpus.id(),
                 grouped(s.corpus.documents),
                 grouped(s.corpus.tokens)
             ),
