@@ -157,7 +157,7 @@ fn all_commands_in_sequence() {
     ] {
         assert_eq!(info[key], value, "{info}");
     }
-    assert_eq!(info["corpus"]["file"], "train.tlc");
+    assert_eq!(info["corpus"]["content"], json(f, "info train.tlc --json")["content"]);
 
     json(f, "export small.model --npz small.npz --json");
     let back = stdout(&good(f, "export small.tlc --uci -"));

@@ -266,8 +266,8 @@ fn r21_the_range_of_numbers_is_stated() {
 fn r21_a_failed_export_leaves_nothing() {
     let folder = folder();
     let f = folder.path();
-    let words: String = (0..3000).map(|w| format!("word{w} word{w} ")).collect();
-    std::fs::write(f.join("w.txt"), format!("{words}\n").repeat(3)).unwrap();
+    let words: Vec<String> = (0..3000).map(|w| format!("word{w} word{w}")).collect();
+    std::fs::write(f.join("w.txt"), format!("{}\n", words.join(" ")).repeat(3)).unwrap();
     good(f, "import w.txt -o w.tlc --min-docs 1 --max-docs 100%");
     good(f, "train w.tlc -k 2 --passes 2 -o m.model");
     let before = names(f);
