@@ -241,6 +241,10 @@ pub(crate) struct ConvertArgs {
     /// Also write the names of the documents to FILE, one per line
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) names: Option<PathBuf>,
+    /// Also write the names, labels and dates of the documents to FILE, a table by its suffix: .tsv,
+    /// .csv, .jsonl or .parquet
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) metadata: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,

@@ -17,7 +17,7 @@
 //! | `vocab` | the words' names |
 //! | `split` | divides a corpus into a training and a test part |
 //! | `synth` | synthetic corpora of any size |
-//! | `uci`, `convert` | export to UCI text and other formats |
+//! | `uci`, `convert`, `metadata` | export to UCI text, other formats and tables |
 
 mod about;
 mod block;
@@ -28,6 +28,7 @@ mod date;
 mod format;
 pub mod ingest;
 mod labels;
+mod metadata;
 mod pack;
 mod place;
 mod reader;
@@ -47,10 +48,11 @@ pub use convert::{CorpusFormat, convert, save_names, save_vocabulary, write_text
 pub use csr::{Csr, CsrIndex, CsrValue};
 pub use date::parse_date;
 pub use labels::{DEFAULT_LABEL_COLUMN, DocumentLabels, LabelTable};
+pub use metadata::{LABEL_SEPARATOR, save_metadata};
 pub use place::TextPlace;
 pub use reader::{BlockDetails, BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};
-pub use stats::{Lengths, Statistics};
+pub use stats::{DateStatistics, LabelStatistics, Lengths, MAX_DISTINCT_LABELS, Statistics};
 pub use synth::{Synth, Synthetic};
 pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
@@ -58,6 +60,7 @@ pub use writer::{CorpusWriter, Details, DocumentFields};
 
 pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, PackedDocuments};
 pub(crate) use format::MAGIC;
+pub(crate) use metadata::{MetadataColumns, text_cell};
 #[cfg(test)]
 pub(crate) use sizes::LongestDocuments;
 pub(crate) use sizes::PieceSizes;

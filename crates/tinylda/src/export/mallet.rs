@@ -5,6 +5,7 @@
 //! topic-word-weights.txt  k \t word \t phi[w,k] + beta                     K*W lines
 //! word-topic-counts.txt   w word k:count k:count ...                       largest first
 //! doc-topics.txt          d \t name \t p(0|d) \t ... \t p(K-1|d)           from 0, no header
+//! doc-metadata.tsv        document (from 1), name, labels and date, with a header; no file of MALLET
 //! state.gz                #doc source pos typeindex type topic, #alpha : ..., #beta : ...,
 //!                         then a line per token
 //! ```
@@ -24,12 +25,14 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{PathWriter, create_folder, push_float, write_file};
+use crate::corpus::save_metadata;
 use crate::error::{Error, Result};
 use crate::infer::{Mixture, Mixtures, push_field};
 use crate::model::Model;
 use crate::numbers::{push_number, push_share};
 use crate::progress::ProgressCallback;
 use crate::random::{Purpose, Random};
+use crate::table::TableFormat;
 
 /// Options of the export to MALLET's formats.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +60,11 @@ pub fn save_mallet(
         write_file(to, "word-topic-counts.txt", |out| word_topic_counts(model, out))?,
     ];
     if let Some(mixtures) = mixtures {
+        let (corpus, metadata) = (mixtures.corpus(), to.join("doc-metadata.tsv"));
+        if corpus.has_labels() || corpus.has_dates() {
+            save_metadata(corpus, &metadata, TableFormat::Tsv, progress)?;
+            files.push(metadata);
+        }
         files.push(write_file(to, "doc-topics.txt", |out| doc_topics(mixtures, out, progress))?);
         files.push(write_file(to, "state.gz", |out| state(mixtures, settings.seed, out, progress))?);
     }

@@ -98,7 +98,8 @@ fn wanted_texts(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<WantedText>> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_unstable_by_key(|&at| numbers[at]);
     let mut wanted: Vec<WantedText> = Vec::new();
-    let (mut reader, mut loaded) = (corpus.reader(), None);
+    let mut reader = corpus.reader();
+    let mut loaded: Option<(usize, Vec<TextPlace>, Vec<u32>)> = None;
     for at in order {
         let number = numbers[at];
         let Some(block) = corpus.block_of(number) else { continue };

@@ -306,5 +306,6 @@ fn write_corpus(
     let sorted = sorter.sorted();
     let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
     let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
-    Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted, dropped: None })
+    let compression = Compression::None;
+    Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, dates: None })
 }

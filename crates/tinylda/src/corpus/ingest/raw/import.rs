@@ -74,8 +74,16 @@ impl Import {
             memory: self.memory,
         };
         let compression = source.compression();
-        let (shape, empty_documents, dropped) = import.run(source, progress)?;
-        Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })
+        let written = import.run(source, progress)?;
+        Ok(Imported {
+            shape: written.shape,
+            format,
+            compression,
+            empty_documents: written.empty_documents,
+            sorted: false,
+            dropped: Some(written.dropped),
+            dates: written.dates,
+        })
     }
 }
 

@@ -26,7 +26,7 @@ use self::parallel::parallel_map_ordered;
 use self::passes::{BufferedBatches, DocumentEncoder, EncodedBatch, WordCounter};
 use self::records::{CsvLayout, JsonFields, NamedColumn, RecordFields, RecordFormat, RecordReader};
 use self::source::{TextBatch, TextSource};
-use super::Format;
+use super::{Format, ImportedDates};
 use super::lines::LineReader;
 use super::options::{RecordOptions, TextPipeline, is_text_name};
 use super::words::{
@@ -34,7 +34,7 @@ use super::words::{
     detect_language,
 };
 use crate::corpus::{
-    About, CorpusWriter, DEFAULT_LABEL_COLUMN, Details, DocumentFields, DocumentLabels, Shape, Vocabulary,
+    About, CorpusWriter, Details, DocumentFields, DocumentLabels, Shape, Vocabulary,
 };
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
@@ -51,6 +51,14 @@ pub(crate) struct TextImport<'a> {
     pub(crate) origin: Option<String>,
     pub(crate) threads: usize,
     pub(crate) memory: Option<u64>,
+}
+
+/// Result of an import of raw text.
+pub(crate) struct WrittenTexts {
+    pub(crate) shape: Shape,
+    pub(crate) empty_documents: u64,
+    pub(crate) dropped: DroppedTokens,
+    pub(crate) dates: Option<ImportedDates>,
 }
 
 /// Memory for everything except the tables of words, in bytes: batches in flight and buffers of
@@ -106,13 +114,12 @@ impl TextImport<'_> {
         Ok(detect_language(&sample))
     }
 
-    /// Reads the source and writes the corpus. Returns its shape, the number of empty documents and
-    /// the dropped tokens.
+    /// Reads the source and writes the corpus.
     pub(crate) fn run(
         &self,
         source: &mut dyn TextSource,
         progress: ProgressCallback<'_>,
-    ) -> Result<(Shape, u64, DroppedTokens)> {
+    ) -> Result<WrittenTexts> {
         let mut pipeline = self.resolve_pipeline(source)?;
         let mut dropped = DroppedTokens::default();
         let passes = match (&self.words.vocabulary, self.words.selection.phrases) {
@@ -157,11 +164,11 @@ impl TextImport<'_> {
             }
             &chosen
         };
-        let (shape, empty) =
+        let written =
             self.write_documents(source, buffered, pipeline, vocabulary, &mut dropped, &mut |at| {
                 report(at, pass)
             })?;
-        Ok((shape, empty, dropped))
+        Ok(WrittenTexts { dropped, ..written })
     }
 
     fn no_words_error(&self, documents: u64, dropped: &DroppedTokens) -> Error {
@@ -232,11 +239,11 @@ impl TextImport<'_> {
         vocabulary: &Vocabulary,
         dropped: &mut DroppedTokens,
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
-    ) -> Result<(Shape, u64)> {
+    ) -> Result<WrittenTexts> {
         let fixed = self.words.vocabulary.is_some();
         let index = WordIndex::new(vocabulary);
         let tokenizer = Tokenizer::new(&pipeline)?;
-        let RecordFields { names: mut named, label_columns, dates } = self.reader.fields();
+        let RecordFields { names: mut named, label_columns, multiple_labels, dates } = self.reader.fields();
         let mut names = self
             .names
             .map(|path| Ok::<_, Error>(LineReader::new(super::input::Input::open(path)?)))
@@ -248,8 +255,8 @@ impl TextImport<'_> {
             About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
         let fields = DocumentFields {
             names: named,
-            multiple_labels: label_columns != [DEFAULT_LABEL_COLUMN],
             label_columns,
+            multiple_labels,
             dates,
             places,
             checksums: places,
@@ -257,11 +264,13 @@ impl TextImport<'_> {
         };
         let mut writer = CorpusWriter::create_with(self.output, fields, &about)?;
         let (mut empty, mut documents) = (0, 0u64);
+        let mut found_dates = ImportedDates::default();
         let mut write = |batch: EncodedBatch| {
             if fixed {
                 batch.add_dropped_to(dropped);
             }
             let metadata = &batch.metadata;
+            metadata.count_dates(documents, &mut found_dates);
             for (i, (words, counts)) in batch.documents().enumerate() {
                 empty += u64::from(words.is_empty());
                 documents += 1;
@@ -315,7 +324,12 @@ impl TextImport<'_> {
                 remedy: "check that the vocabulary belongs to this text, and that the text is in the right column or field".into(),
             });
         }
-        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(), empty))
+        Ok(WrittenTexts {
+            shape: writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(),
+            empty_documents: empty,
+            dropped: DroppedTokens::default(),
+            dates: dates.then_some(found_dates),
+        })
     }
 }
 
