@@ -64,10 +64,21 @@ pub fn save_metadata(
     format: TableFormat,
     progress: ProgressCallback<'_>,
 ) -> Result<bool> {
-    let metadata = MetadataColumns::of(corpus);
-    if !corpus.has_names() && metadata.titles().next().is_none() {
+    if !(corpus.has_names() || corpus.has_labels() || corpus.has_dates()) {
         return Ok(false);
     }
+    metadata_table(corpus, path.as_ref(), format, progress)?.finish()?;
+    Ok(true)
+}
+
+/// Writes the table of [`save_metadata`] without finishing it.
+pub(crate) fn metadata_table(
+    corpus: &Corpus,
+    path: &Path,
+    format: TableFormat,
+    progress: ProgressCallback<'_>,
+) -> Result<Table> {
+    let metadata = MetadataColumns::of(corpus);
     let first = [Column::whole("document"), Column::text("name").optional()];
     let columns: Vec<Column> = first.into_iter().chain(metadata.columns()).collect();
     let mut table = Table::create(path, format, &columns)?;
@@ -87,6 +98,5 @@ pub fn save_metadata(
             return Err(Error::Interrupted);
         }
     }
-    table.finish()?;
-    Ok(true)
+    Ok(table)
 }

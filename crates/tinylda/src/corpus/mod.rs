@@ -14,6 +14,7 @@
 //! | `place`, `about` | positions of the documents' texts, metadata on how the corpus was made |
 //! | `sizes` | sizes of blocks and pieces, for the memory plan |
 //! | `stats` | document lengths, unused words |
+//! | `totals` | check of the word totals against the documents |
 //! | `vocab` | the words' names |
 //! | `split` | divides a corpus into a training and a test part |
 //! | `synth` | synthetic corpora of any size |
@@ -37,6 +38,7 @@ mod source;
 mod split;
 mod stats;
 mod synth;
+mod totals;
 mod uci;
 mod vocab;
 mod writer;
@@ -60,6 +62,8 @@ pub use writer::{CorpusWriter, Details, DocumentFields};
 
 pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, PackedDocuments};
 pub(crate) use format::MAGIC;
+#[cfg(feature = "compression")]
+pub(crate) use metadata::metadata_table;
 pub(crate) use metadata::{MetadataColumns, text_cell};
 #[cfg(test)]
 pub(crate) use sizes::LongestDocuments;
