@@ -1,5 +1,5 @@
-//! Writes the topic proportions of documents as tab-separated or comma-separated text, JSON lines, a
-//! NumPy array or a Parquet table.
+//! Writes the topic proportions of documents as tab-separated or comma-separated text, JSON lines,
+//! a NumPy array or a Parquet table.
 //!
 //! Start reading at [`ProportionsWriter`]. Text is formatted on the threads that infer the
 //! proportions, since formatting takes about as long as inference.
@@ -252,12 +252,7 @@ impl ProportionsWriter {
         Ok(summary)
     }
 
-    fn header(
-        &self,
-        mixtures: &Mixtures<'_>,
-        metadata: &MetadataColumns,
-        columns: Option<usize>,
-    ) -> Vec<u8> {
+    fn header(&self, mixtures: &Mixtures<'_>, metadata: &MetadataColumns, columns: Option<usize>) -> Vec<u8> {
         let topics = mixtures.model().topics();
         match self.format {
             ProportionsFormat::JsonLines | ProportionsFormat::Parquet => Vec::new(),

@@ -269,13 +269,8 @@ impl FolderSource {
                 let expected = Template::from("a pattern such as *.txt (").text(format!("{})", e.kind()));
                 Error::parse("glob", e.glob().unwrap_or_default(), expected)
             })?;
-        let mut source = FolderSource {
-            root: root.to_path_buf(),
-            glob,
-            folder_labels,
-            waiting: Vec::new(),
-            read: 0,
-        };
+        let mut source =
+            FolderSource { root: root.to_path_buf(), glob, folder_labels, waiting: Vec::new(), read: 0 };
         source.rewind()?;
         Ok(source)
     }
