@@ -106,9 +106,10 @@ fn label_json(column: &LabelStatistics) -> Value {
 
 /// Returns the statistics of the dates as JSON; null if there are none.
 fn dates_json(s: &Statistics) -> Value {
-    s.dates.as_ref().map_or(Value::Null, |dates| {
-        json!({ "documents": dates.documents, "first": dates.first, "last": dates.last })
-    })
+    s.dates.as_ref().map_or(
+        Value::Null,
+        |dates| json!({ "documents": dates.documents, "first": dates.first, "last": dates.last }),
+    )
 }
 
 /// Says whether the texts of documents can be found again.

@@ -33,7 +33,7 @@ use super::words::{
     detect_language,
 };
 use super::{Format, ImportedDates};
-use crate::corpus::{About, CorpusWriter, Details, DocumentFields, DocumentLabels, Shape, Vocabulary};
+use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 use crate::progress::{ProgressCallback, Step};
