@@ -10,8 +10,11 @@ use regex::Regex;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
+use super::clitics::Clitics;
+use super::scripts::{is_arabic_mark, is_syllable};
+use super::segment::WordSplitter;
 use super::stem::stemmer;
-use super::{Pipeline, TokenRule, segment};
+use super::{Pipeline, Segmentation, TokenRule, noise, segment};
 use crate::error::{Error, Result, Template};
 
 /// Reason why a token is dropped.
@@ -21,15 +24,19 @@ pub(crate) enum DropReason {
     Long,
     Number,
     Stop,
+    Noise,
 }
 
 impl DropReason {
     /// Number of reasons.
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 5;
 }
 
 enum Splitter {
+    /// Words of UAX 29.
     Unicode,
+    /// Words of UAX 29 with changes.
+    Words(WordSplitter),
     Whitespace,
     /// Runs of at least this many word characters.
     WordRuns(usize),
@@ -45,6 +52,11 @@ pub(crate) struct Tokenizer {
     splitter: Splitter,
     stop: ByteStringSet,
     stemmer: Option<rust_stemmers::Stemmer>,
+    clitics: Clitics,
+    /// Whether the lower case of `I` is `ı`, as in Turkish.
+    turkic: bool,
+    /// Whether optional vowel signs are removed, as in Arabic.
+    fold_arabic: bool,
     phrases: ByteStringSet,
 }
 
@@ -61,7 +73,12 @@ impl Tokenizer {
             return Err(Error::out_of_range("min_length", pipeline.min_length, expected));
         }
         let splitter = match &pipeline.tokens {
-            TokenRule::Unicode => Splitter::Unicode,
+            TokenRule::Unicode if !pipeline.drop_noise && pipeline.segmentation == Segmentation::None => {
+                Splitter::Unicode
+            }
+            TokenRule::Unicode => {
+                Splitter::Words(WordSplitter::new(pipeline.segmentation, pipeline.drop_noise)?)
+            }
             TokenRule::Whitespace => Splitter::Whitespace,
             TokenRule::Pattern(pattern) => match segment::word_run_pattern(pattern) {
                 Some(min_chars) => Splitter::WordRuns(min_chars),
@@ -78,6 +95,9 @@ impl Tokenizer {
             splitter,
             stop: ByteStringSet::default(),
             stemmer,
+            clitics: Clitics::new(if pipeline.drop_clitics { &pipeline.languages } else { &[] }),
+            turkic: pipeline.languages.first().is_some_and(|code| matches!(code.as_str(), "tr" | "az")),
+            fold_arabic: pipeline.languages.iter().any(|code| matches!(code.as_str(), "ar" | "fa" | "ur")),
             phrases: ByteStringSet::default(),
         };
         // The lists may use another normal form (é as two characters) and are not folded, so they
@@ -105,6 +125,11 @@ impl Tokenizer {
         !self.phrases.is_empty()
     }
 
+    /// Returns the maximum number of words of a phrase.
+    pub(crate) fn max_phrase_words(&self) -> u32 {
+        self.pipeline.phrase_words
+    }
+
     /// Returns whether two adjacent words form a phrase. `key` is scratch space.
     pub(crate) fn is_phrase(&self, a: &[u8], b: &[u8], key: &mut Vec<u8>) -> bool {
         write_phrase_key(a, b, key);
@@ -113,7 +138,7 @@ impl Tokenizer {
 
     /// Normalizes a text as the pipeline requires: NFC, lower case, without accents.
     fn normalize<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.is_ascii() {
+        if text.is_ascii() && !self.has_dotless_i(text) {
             return if self.pipeline.keep_case { text.into() } else { text.to_ascii_lowercase().into() };
         }
         let mut text: Cow<'_, str> = match is_nfc_quick(text.chars()) {
@@ -121,7 +146,13 @@ impl Tokenizer {
             _ => text.nfc().collect::<String>().into(),
         };
         if !self.pipeline.keep_case {
+            if self.turkic {
+                text = text.replace('I', "ı").replace('İ', "i").into();
+            }
             text = text.to_lowercase().into();
+        }
+        if self.fold_arabic && text.contains(is_arabic_mark) {
+            text = text.replace(is_arabic_mark, "").into();
         }
         if self.pipeline.fold_accents {
             text = text.nfd().filter(|&c| !is_combining_mark(c)).nfc().collect::<String>().into();
@@ -130,14 +161,20 @@ impl Tokenizer {
         if text.contains('\u{2019}') { text.replace('\u{2019}', "'").into() } else { text }
     }
 
-    /// Calls `each` with every normalized token of a text.
+    /// Returns whether the lower case of a text contains `ı`.
+    fn has_dotless_i(&self, text: &str) -> bool {
+        self.turkic && !self.pipeline.keep_case && text.contains('I')
+    }
+
+    /// Calls `each` with every normalized token of a text. An empty token stands for removed data,
+    /// such as an address.
     pub(crate) fn for_each_token(
         &self,
         text: &str,
         buffer: &mut TokenizerBuffer,
         each: &mut impl FnMut(&[u8]),
     ) {
-        if text.is_ascii() {
+        if text.is_ascii() && !self.has_dotless_i(text) {
             if self.pipeline.keep_case {
                 return self.split(text, each);
             }
@@ -158,28 +195,33 @@ impl Tokenizer {
         buffer: &mut TokenizerBuffer,
         each: &mut impl FnMut(&[u8]),
     ) {
-        let (mut before, mut key): (Option<Vec<u8>>, _) = (None, Vec::new());
+        // Previous word, which may still become part of a phrase, and whether it is a phrase.
+        let (mut before, mut key): (Option<(Vec<u8>, bool)>, _) = (None, Vec::new());
         self.for_each_token(text, buffer, &mut |token| match self.to_word(token) {
             Ok(word) if !self.has_phrases() => each(&word),
             Ok(word) => match before.take() {
-                Some(first) if self.is_phrase(&first, &word, &mut key) => {
+                Some((first, joined)) if self.is_phrase(&first, &word, &mut key) => {
                     join_phrase(&mut key);
-                    each(&key);
+                    if joined || self.max_phrase_words() < 3 {
+                        each(&key);
+                    } else {
+                        before = Some((key.clone(), true));
+                    }
                 }
                 first => {
-                    if let Some(first) = first {
+                    if let Some((first, _)) = first {
                         each(&first);
                     }
-                    before = Some(word.into_owned());
+                    before = Some((word.into_owned(), false));
                 }
             },
             Err(_) => {
-                if let Some(first) = before.take() {
+                if let Some((first, _)) = before.take() {
                     each(&first);
                 }
             }
         });
-        if let Some(first) = before {
+        if let Some((first, _)) = before {
             each(&first);
         }
     }
@@ -187,6 +229,7 @@ impl Tokenizer {
     fn split(&self, text: &str, each: &mut impl FnMut(&[u8])) {
         match &self.splitter {
             Splitter::Unicode => segment::split_unicode(text, each),
+            Splitter::Words(splitter) => splitter.split(text, each),
             Splitter::Whitespace => segment::split_whitespace(text, each),
             Splitter::WordRuns(min_chars) => segment::split_word_runs(text, *min_chars, each),
             Splitter::Pattern(pattern) if pattern.captures_len() > 1 => {
@@ -200,12 +243,44 @@ impl Tokenizer {
         }
     }
 
+    /// Returns whether tokens that are not words are dropped.
+    fn drops_noise(&self) -> bool {
+        self.pipeline.drop_noise && matches!(self.splitter, Splitter::Words(_))
+    }
+
     /// Returns the word that a token maps to, or the reason why it is dropped.
     pub(crate) fn to_word<'a>(&self, token: &'a [u8]) -> Result<Cow<'a, [u8]>, DropReason> {
-        let p = &self.pipeline;
         let Ok(text) = std::str::from_utf8(token) else { return Err(DropReason::Short) };
-        let length = if token.is_ascii() { token.len() } else { text.chars().count() };
-        if token.is_empty() || length < p.min_length as usize {
+        let clean = self.drops_noise();
+        if clean && text.is_empty() {
+            return Err(DropReason::Noise);
+        }
+        self.check_word(text)?;
+        let word = self.clitics.strip(text);
+        if word.len() < text.len() {
+            self.check_word(word)?;
+        }
+        // One letter is no word, except where a character is a syllable.
+        let mut characters = word.chars();
+        if clean && characters.next().is_some_and(|c| c.is_alphabetic() && !is_syllable(c)) && characters.next().is_none() {
+            return Err(DropReason::Short);
+        }
+        if clean && noise::is_noise(word) {
+            return Err(DropReason::Noise);
+        }
+        let Some(stemmer) = &self.stemmer else { return Ok(word.as_bytes().into()) };
+        match stemmer.stem(word) {
+            stem if stem.is_empty() => Err(DropReason::Short),
+            Cow::Borrowed(stem) => Ok(Cow::Borrowed(stem.as_bytes())),
+            Cow::Owned(stem) => Ok(Cow::Owned(stem.into_bytes())),
+        }
+    }
+
+    /// Checks the length of a word, that it contains a letter, and that it is no stop word.
+    fn check_word(&self, text: &str) -> Result<(), DropReason> {
+        let p = &self.pipeline;
+        let length = if text.is_ascii() { text.len() } else { text.chars().count() };
+        if length == 0 || length < p.min_length as usize {
             return Err(DropReason::Short);
         }
         if length > p.max_length as usize {
@@ -214,15 +289,7 @@ impl Tokenizer {
         if !p.keep_numbers && !text.chars().any(char::is_alphabetic) {
             return Err(DropReason::Number);
         }
-        if self.stop.contains(token) {
-            return Err(DropReason::Stop);
-        }
-        let Some(stemmer) = &self.stemmer else { return Ok(token.into()) };
-        match stemmer.stem(text) {
-            stem if stem.is_empty() => Err(DropReason::Short),
-            Cow::Borrowed(stem) => Ok(Cow::Borrowed(stem.as_bytes())),
-            Cow::Owned(stem) => Ok(Cow::Owned(stem.into_bytes())),
-        }
+        if self.stop.contains(text.as_bytes()) { Err(DropReason::Stop) } else { Ok(()) }
     }
 }
 
