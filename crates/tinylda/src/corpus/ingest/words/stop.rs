@@ -154,7 +154,7 @@ mod tests {
         for list in stop_word_lists() {
             assert!(language_name(list.name).is_some(), "{list:?}");
             let words = list_of_language(list.name).unwrap();
-            assert!(words.len() > 20 && words.iter().all(|word| !word.contains(char::is_whitespace)));
+            assert!(words.len() > 20, "{list:?}");
             let mut sorted = words.clone();
             sorted.sort_unstable();
             sorted.dedup();

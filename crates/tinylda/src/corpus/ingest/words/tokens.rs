@@ -326,24 +326,24 @@ mod tests {
 
     #[test]
     fn the_pipeline_does_what_it_says() {
-        let p = Pipeline::default();
+        let p = Pipeline::plain();
         assert_eq!(words(&p, "The cat's 3.14 CATS, e.g. Müller"), ["the", "cat's", "cats", "e.g", "müller"]);
         // A decomposed character gives the same word as a composed one.
         assert_eq!(words(&p, "Mu\u{308}ller don\u{2019}t"), ["müller", "don't"]);
-        let p = Pipeline { keep_case: true, keep_numbers: true, ..Pipeline::default() };
+        let p = Pipeline { keep_case: true, keep_numbers: true, ..Pipeline::plain() };
         assert_eq!(words(&p, "The 3.14"), ["The", "3.14"]);
-        let p = Pipeline { fold_accents: true, min_length: 3, max_length: 6, ..Pipeline::default() };
+        let p = Pipeline { fold_accents: true, min_length: 3, max_length: 6, ..Pipeline::plain() };
         assert_eq!(words(&p, "Élan of the Großväter ça"), ["elan", "the"]);
-        let p = Pipeline { stop_words: vec!["the".into(), "e\u{301}t".into()], ..Pipeline::default() };
+        let p = Pipeline { stop_words: vec!["the".into(), "e\u{301}t".into()], ..Pipeline::plain() };
         assert_eq!(words(&p, "The cat ét"), ["cat"]);
-        let p = Pipeline { stem: Some("english".into()), ..Pipeline::default() };
+        let p = Pipeline { stem: Some("english".into()), ..Pipeline::plain() };
         assert_eq!(words(&p, "Running runs"), ["run", "run"]);
-        let p = Pipeline { tokens: TokenRule::Pattern(r"#(\w+)".into()), ..Pipeline::default() };
+        let p = Pipeline { tokens: TokenRule::Pattern(r"#(\w+)".into()), ..Pipeline::plain() };
         assert_eq!(words(&p, "a #Tag and #more"), ["tag", "more"]);
-        let p = Pipeline { tokens: TokenRule::Whitespace, ..Pipeline::default() };
+        let p = Pipeline { tokens: TokenRule::Whitespace, ..Pipeline::plain() };
         assert_eq!(words(&p, "c++ a.b\tC#"), ["c++", "a.b", "c#"]);
         assert!(
-            Tokenizer::new(&Pipeline { tokens: TokenRule::Pattern("(".into()), ..Pipeline::default() })
+            Tokenizer::new(&Pipeline { tokens: TokenRule::Pattern("(".into()), ..Pipeline::plain() })
                 .is_err()
         );
     }
@@ -365,7 +365,14 @@ mod tests {
         };
         let text = serde_json::to_string(&p).unwrap();
         assert_eq!(serde_json::from_str::<Pipeline>(&text).unwrap(), p);
-        assert_eq!(serde_json::from_str::<Pipeline>("{}").unwrap(), Pipeline::default());
+        assert_eq!(serde_json::from_str::<Pipeline>("{}").unwrap(), Pipeline::plain());
+        // The keys of old files say the same as ever.
+        let old = r#"{"tokens":"unicode","min_length":1,"max_length":100,"phrases":[["new","york"]]}"#;
+        let old = serde_json::from_str::<Pipeline>(old).unwrap();
+        assert_eq!(old, Pipeline { phrases: vec![("new".into(), "york".into())], ..Pipeline::plain() });
+        let new = Pipeline { languages: vec!["tr".into()], ..Pipeline::default() };
+        let text = serde_json::to_string(&new).unwrap();
+        assert_eq!(serde_json::from_str::<Pipeline>(&text).unwrap(), new);
     }
 
     #[test]
@@ -373,7 +380,7 @@ mod tests {
         let pipeline = Pipeline {
             stop_words: vec!["the".into()],
             phrases: vec![("new".into(), "york".into())],
-            ..Pipeline::default()
+            ..Pipeline::plain()
         };
         let words = |pipeline: &Pipeline, text: &str| {
             let mut all = Vec::new();
@@ -386,6 +393,103 @@ mod tests {
         let text = "The New York times: new, the York new 42 new YORK new";
         assert_eq!(words(&pipeline, text), ["new_york", "times", "new", "york", "new", "new_york", "new"]);
         let plain = "Don't PANIC: 42 x2, \u{c4}pfel\u{2014}now";
-        assert_eq!(words(&Pipeline::default(), plain), ["don't", "panic", "x2", "\u{e4}pfel", "now"]);
+        assert_eq!(words(&Pipeline::plain(), plain), ["don't", "panic", "x2", "\u{e4}pfel", "now"]);
+    }
+
+    #[test]
+    fn phrases_of_three_words() {
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        let pipeline = Pipeline {
+            phrases: vec![pair("new", "york"), pair("new_york", "times")],
+            ..Pipeline::default()
+        };
+        let ordered = |pipeline: &Pipeline, text: &str| {
+            let tokenizer = Tokenizer::new(pipeline).unwrap();
+            let mut all = Vec::new();
+            tokenizer.for_each_word(text, &mut TokenizerBuffer::default(), &mut |w| {
+                all.push(String::from_utf8(w.to_vec()).unwrap());
+            });
+            all
+        };
+        let text = "new york times new york post new times, new york times square";
+        let expected = ["new_york_times", "new_york", "post", "new", "times", "new_york_times", "square"];
+        assert_eq!(ordered(&pipeline, text), expected);
+        // Pipelines of old files join two words only.
+        let old = Pipeline { phrase_words: 2, ..pipeline };
+        assert_eq!(ordered(&old, "new york times"), ["new_york", "times"]);
+    }
+
+    fn in_language(language: &str) -> Pipeline {
+        let stop_words = super::super::stop_word_list(language).unwrap_or_default();
+        Pipeline {
+            languages: vec![language.into()],
+            stop_words: stop_words.into_iter().map(String::from).collect(),
+            ..Pipeline::default()
+        }
+    }
+
+    #[test]
+    fn u2_content_words_are_kept() {
+        let text = "the computer science research group at microsoft wrote a novel about the world";
+        let expected = ["computer", "science", "research", "group", "microsoft", "wrote", "novel", "world"];
+        assert_eq!(words(&in_language("en"), text), expected);
+    }
+
+    #[test]
+    fn u6_noise_is_dropped_and_names_are_kept() {
+        let p = in_language("en");
+        let text = "God's word, by god: p53, BRCA1, COVID-19 and H1N1 in mp3; _really_ snake_case";
+        let expected =
+            ["god", "word", "god", "p53", "brca1", "covid-19", "h1n1", "mp3", "really", "snake_case"];
+        assert_eq!(words(&p, text), expected);
+        let noise = "0d _o w7 x 4a9f3c deadbeef0123 jo@example.com https://example.com/a/b?c=d ftp.cs.example.edu \
+                     example.org ------=_NextPart_000_0012_01BF3C 10mg 5th v2.0 aaaaaaa \
+                     M<V5D(&EN('1H92!W;W)L9\"!I<R!A;  0D_O W7Q8 \"9F9F9F9G";
+        assert_eq!(words(&p, noise), [] as [&str; 0]);
+        assert_eq!(words(&p, "The end.Next sentence: see u.s. army (Ph.D.)"), [
+            "end", "next", "sentence", "see", "u.s", "army", "ph.d"
+        ]);
+        // Without the rules, everything is kept as before.
+        let plain = Pipeline { stop_words: p.stop_words.clone(), ..Pipeline::plain() };
+        assert_eq!(words(&plain, "God's 0d w7"), ["god's", "0d", "w7"]);
+        // A pattern of one's own is followed to the letter.
+        let pattern = Pipeline { tokens: TokenRule::Pattern(r"\w+".into()), ..Pipeline::default() };
+        assert_eq!(words(&pattern, "god's 0d w7 x"), ["god", "s", "0d", "w7", "x"]);
+    }
+
+    #[test]
+    fn u4_turkish_and_azerbaijani_lower_case() {
+        assert_eq!(words(&in_language("tr"), "IŞIK İstanbul'da IRAK"), ["ışık", "istanbul", "ırak"]);
+        assert_eq!(words(&in_language("az"), "BAKI İLƏ"), ["bakı"]);
+        assert_eq!(words(&in_language("de"), "IRAK"), ["irak"]);
+    }
+
+    #[test]
+    fn clitics_of_french_and_italian() {
+        assert_eq!(words(&in_language("fr"), "L\u{2019}eau qu'il d'abord aujourd'hui"), ["eau", "abord"]);
+        assert_eq!(words(&in_language("it"), "dell'arte l'acqua"), ["arte", "acqua"]);
+    }
+
+    #[test]
+    fn arabic_vowel_signs_do_not_make_words() {
+        let p = in_language("ar");
+        assert_eq!(words(&p, "الكِتَاب الكتـاب"), ["الكتاب", "الكتاب"]);
+    }
+
+    #[cfg(feature = "segmentation")]
+    #[test]
+    fn u3_text_without_spaces_is_segmented() {
+        for (language, text, expected) in [
+            ("zh", "我们在北京大学学习计算机科学。", &["北京大学", "学习", "计算机", "科学"][..]),
+            ("ja", "私は東京で日本語を勉強します。", &["東京", "日本語", "勉強"]),
+            ("th", "ฉันไปโรงเรียนทุกวัน", &["โรงเรียน", "วัน"]),
+        ] {
+            assert_eq!(words(&in_language(language), text), expected, "{language}");
+        }
+        // Text with spaces between the words is not cut again.
+        let spaces = Pipeline { segmentation: Segmentation::Spaces, ..in_language("zh") };
+        assert_eq!(words(&spaces, "我们 在 北京大学 学习 , 计算机科学 。"), ["北京大学", "学习", "计算机科学"]);
+        let none = Pipeline { segmentation: Segmentation::None, ..Pipeline::default() };
+        assert_eq!(words(&none, "北京"), ["北", "京"]);
     }
 }
