@@ -587,11 +587,9 @@ pub(crate) struct CompletionsArgs {
 /// The default list of a language contains function words. Its long list, if it has one, also
 /// contains frequent words with a meaning, such as computer and system.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  tinylda stop-words\n  tinylda stop-words en\n  \
+#[command(after_help = "Examples:\n  tinylda stop-words\n  tinylda stop-words en\n  \
     tinylda stop-words en-long > my.txt      edit it, then: tinylda train ... --stop-words my.txt\n  \
-    tinylda import texts.txt --stop-words en,my.txt -o texts.tlc"
-)]
+    tinylda import texts.txt --stop-words en,my.txt -o texts.tlc")]
 pub(crate) struct StopWordsArgs {
     /// Name of a list: a language such as en or German, or a long list such as en-long
     pub(crate) list: Option<String>,

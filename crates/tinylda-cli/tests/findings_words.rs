@@ -90,7 +90,10 @@ fn u4_the_language_is_printed() {
     let f = folder.path();
     for (language, text) in [
         ("Arabic", "أعلنت الحكومة في بيان لها أن الاقتصاد ينمو هذا العام بعد أن كان في أزمة كما قال الوزير"),
-        ("Turkish", "Bu kitap çok güzel ama biraz uzun, çünkü yazar her şeyi anlatmak için daha fazla yer istiyor"),
+        (
+            "Turkish",
+            "Bu kitap çok güzel ama biraz uzun, çünkü yazar her şeyi anlatmak için daha fazla yer istiyor",
+        ),
         ("Hindi", "सरकार ने कहा कि इस साल देश में बारिश कम हुई है और किसानों के लिए यह समस्या है"),
         ("Russian", "Сегодня в городе была хорошая погода, и мы пошли в парк, чтобы погулять с детьми"),
         ("Chinese", "今天天气很好,我们去公园散步,然后一起吃了晚饭"),
@@ -104,7 +107,10 @@ fn u4_the_language_is_printed() {
         assert!(said.contains("stop words ("), "{language}: {said}");
     }
     let (said, words) = import(f, "geneA geneB geneC\ngeneB geneD\n", "");
-    assert!(said.contains("language: not detected, so no stop words are dropped; set it with --language"), "{said}");
+    assert!(
+        said.contains("language: not detected, so no stop words are dropped; set it with --language"),
+        "{said}"
+    );
     assert_eq!(words.len(), 4);
     let (said, words) = import(f, "IŞIK ve İstanbul\n", "--language tr");
     assert!(!said.contains("detected; override with --language"), "{said}");
@@ -156,8 +162,10 @@ fn u6_noise_makes_no_words() {
     let expected = "begin brakes car covid-19 engine game gif goal launch left low message-id needs new oil old \
                     orbit p53 pad picture rocket satellite season sha256 team won";
     let expected: Vec<&str> = expected.split_whitespace().collect();
-    let unexpected: Vec<&String> =
-        words.iter().filter(|word| !expected.contains(&word.as_str()) && !["id", "message"].contains(&word.as_str())).collect();
+    let unexpected: Vec<&String> = words
+        .iter()
+        .filter(|word| !expected.contains(&word.as_str()) && !["id", "message"].contains(&word.as_str()))
+        .collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");
     for word in ["car", "rocket", "team", "p53", "covid-19"] {
         assert!(words.iter().any(|known| known == word), "{word}: {words:?}");
@@ -186,46 +194,160 @@ fn u6_possessives_join_their_word() {
 
 /// Sentences of three themes: medicine, football, economy.
 const THEMES: [(&str, [[&str; 4]; 3]); 8] = [
-    ("zh", [
-        ["医生给病人开药。", "护士在医院照顾病人。", "病人的治疗需要药物。", "医院的医生做手术。"],
-        ["足球比赛今天开始。", "球队赢得了冠军。", "教练批评球队的防守。", "足球冠军的比赛很精彩。"],
-        ["股票市场今天下跌。", "银行提高了利率。", "经济增长影响市场。", "投资股票的银行很多。"],
-    ]),
-    ("ja", [
-        ["医者が患者に薬を出した。", "看護師は病院で患者を見た。", "患者の治療に薬が必要だ。", "病院の医者が手術をした。"],
-        ["サッカーの試合が始まった。", "チームが優勝した。", "監督はチームの守備を批判した。", "サッカーの優勝の試合だった。"],
-        ["株式市場が下落した。", "銀行が金利を上げた。", "経済成長が市場に影響する。", "株式に投資する銀行が多い。"],
-    ]),
-    ("th", [
-        ["หมอให้ยาแก่ผู้ป่วย", "พยาบาลดูแลผู้ป่วยในโรงพยาบาล", "การรักษาผู้ป่วยต้องใช้ยา", "หมอในโรงพยาบาลผ่าตัด"],
-        ["การแข่งขันฟุตบอลเริ่มวันนี้", "ทีมฟุตบอลได้แชมป์", "โค้ชวิจารณ์ทีม", "แชมป์ฟุตบอลแข่งขันสนุก"],
-        ["ตลาดหุ้นตกวันนี้", "ธนาคารขึ้นดอกเบี้ย", "เศรษฐกิจมีผลต่อตลาด", "ธนาคารลงทุนในหุ้น"],
-    ]),
-    ("ar", [
-        ["وصف الطبيب الدواء إلى المريض", "الممرضة في المستشفى مع المريض", "العلاج في المستشفى مع الدواء", "أجرى الطبيب عملية في المستشفى"],
-        ["بدأت المباراة في الملعب", "فاز الفريق في البطولة", "انتقد المدرب دفاع الفريق", "سجل اللاعب هدفا في المباراة"],
-        ["انخفض سوق الأسهم اليوم", "رفع البنك سعر الفائدة", "نمو الاقتصاد في السوق", "استثمر البنك في الأسهم"],
-    ]),
-    ("tr", [
-        ["Doktor hasta için ilaç yazdı.", "Hemşire bu hastane içinde hasta ile ilgilendi.", "Tedavi için ilaç gerekli.", "Doktor hastane içinde ameliyat yaptı."],
-        ["Futbol maçı bugün başladı.", "Takım bu maçı kazandı.", "Antrenör takım için konuştu.", "Futbol takımı gol attı ve kazandı."],
-        ["Borsa bugün düştü.", "Banka faiz oranını artırdı.", "Ekonomi ve piyasa büyüdü.", "Banka borsa için yatırım yaptı."],
-    ]),
-    ("de", [
-        ["Der Arzt gibt dem Patienten ein Medikament.", "Die Pflegerin hilft dem Patienten im Krankenhaus.", "Das Medikament ist für die Behandlung.", "Der Arzt operiert im Krankenhaus."],
-        ["Das Spiel der Mannschaft hat begonnen.", "Die Mannschaft hat das Spiel gewonnen.", "Der Trainer spricht mit dem Torwart.", "Der Torwart der Mannschaft hält den Ball."],
-        ["Die Börse ist heute gefallen.", "Die Bank erhöht den Zins.", "Die Wirtschaft und der Markt wachsen.", "Die Bank investiert an der Börse."],
-    ]),
-    ("hi", [
-        ["डॉक्टर ने मरीज को दवा दी।", "नर्स ने अस्पताल में मरीज की सेवा की।", "इलाज के लिए दवा चाहिए।", "डॉक्टर ने अस्पताल में ऑपरेशन किया।"],
-        ["फुटबॉल का मैच आज शुरू हुआ।", "टीम ने मैच में जीत हासिल की।", "कोच ने टीम की आलोचना की।", "खिलाड़ी ने मैच में गोल किया।"],
-        ["शेयर बाजार आज गिर गया।", "बैंक ने ब्याज दर बढ़ाई।", "अर्थव्यवस्था और बाजार पर असर है।", "बैंक ने शेयर में निवेश किया।"],
-    ]),
-    ("ru", [
-        ["Врач дал лекарство, и пациент в больнице.", "Медсестра и пациент были в больнице.", "Для лечения нужно лекарство.", "Врач сделал операцию в больнице."],
-        ["Матч начался, и команда вышла на поле.", "Команда выиграла матч.", "Тренер и вратарь были на поле.", "Вратарь не пропустил гол в матче."],
-        ["Биржа упала, и рынок тоже.", "Банк поднял ставку для всех.", "Экономика и рынок растут.", "Банк вложил деньги в акции на бирже."],
-    ]),
+    (
+        "zh",
+        [
+            ["医生给病人开药。", "护士在医院照顾病人。", "病人的治疗需要药物。", "医院的医生做手术。"],
+            ["足球比赛今天开始。", "球队赢得了冠军。", "教练批评球队的防守。", "足球冠军的比赛很精彩。"],
+            ["股票市场今天下跌。", "银行提高了利率。", "经济增长影响市场。", "投资股票的银行很多。"],
+        ],
+    ),
+    (
+        "ja",
+        [
+            [
+                "医者が患者に薬を出した。",
+                "看護師は病院で患者を見た。",
+                "患者の治療に薬が必要だ。",
+                "病院の医者が手術をした。",
+            ],
+            [
+                "サッカーの試合が始まった。",
+                "チームが優勝した。",
+                "監督はチームの守備を批判した。",
+                "サッカーの優勝の試合だった。",
+            ],
+            [
+                "株式市場が下落した。",
+                "銀行が金利を上げた。",
+                "経済成長が市場に影響する。",
+                "株式に投資する銀行が多い。",
+            ],
+        ],
+    ),
+    (
+        "th",
+        [
+            ["หมอให้ยาแก่ผู้ป่วย", "พยาบาลดูแลผู้ป่วยในโรงพยาบาล", "การรักษาผู้ป่วยต้องใช้ยา", "หมอในโรงพยาบาลผ่าตัด"],
+            ["การแข่งขันฟุตบอลเริ่มวันนี้", "ทีมฟุตบอลได้แชมป์", "โค้ชวิจารณ์ทีม", "แชมป์ฟุตบอลแข่งขันสนุก"],
+            ["ตลาดหุ้นตกวันนี้", "ธนาคารขึ้นดอกเบี้ย", "เศรษฐกิจมีผลต่อตลาด", "ธนาคารลงทุนในหุ้น"],
+        ],
+    ),
+    (
+        "ar",
+        [
+            [
+                "وصف الطبيب الدواء إلى المريض",
+                "الممرضة في المستشفى مع المريض",
+                "العلاج في المستشفى مع الدواء",
+                "أجرى الطبيب عملية في المستشفى",
+            ],
+            [
+                "بدأت المباراة في الملعب",
+                "فاز الفريق في البطولة",
+                "انتقد المدرب دفاع الفريق",
+                "سجل اللاعب هدفا في المباراة",
+            ],
+            [
+                "انخفض سوق الأسهم اليوم",
+                "رفع البنك سعر الفائدة",
+                "نمو الاقتصاد في السوق",
+                "استثمر البنك في الأسهم",
+            ],
+        ],
+    ),
+    (
+        "tr",
+        [
+            [
+                "Doktor hasta için ilaç yazdı.",
+                "Hemşire bu hastane içinde hasta ile ilgilendi.",
+                "Tedavi için ilaç gerekli.",
+                "Doktor hastane içinde ameliyat yaptı.",
+            ],
+            [
+                "Futbol maçı bugün başladı.",
+                "Takım bu maçı kazandı.",
+                "Antrenör takım için konuştu.",
+                "Futbol takımı gol attı ve kazandı.",
+            ],
+            [
+                "Borsa bugün düştü.",
+                "Banka faiz oranını artırdı.",
+                "Ekonomi ve piyasa büyüdü.",
+                "Banka borsa için yatırım yaptı.",
+            ],
+        ],
+    ),
+    (
+        "de",
+        [
+            [
+                "Der Arzt gibt dem Patienten ein Medikament.",
+                "Die Pflegerin hilft dem Patienten im Krankenhaus.",
+                "Das Medikament ist für die Behandlung.",
+                "Der Arzt operiert im Krankenhaus.",
+            ],
+            [
+                "Das Spiel der Mannschaft hat begonnen.",
+                "Die Mannschaft hat das Spiel gewonnen.",
+                "Der Trainer spricht mit dem Torwart.",
+                "Der Torwart der Mannschaft hält den Ball.",
+            ],
+            [
+                "Die Börse ist heute gefallen.",
+                "Die Bank erhöht den Zins.",
+                "Die Wirtschaft und der Markt wachsen.",
+                "Die Bank investiert an der Börse.",
+            ],
+        ],
+    ),
+    (
+        "hi",
+        [
+            [
+                "डॉक्टर ने मरीज को दवा दी।",
+                "नर्स ने अस्पताल में मरीज की सेवा की।",
+                "इलाज के लिए दवा चाहिए।",
+                "डॉक्टर ने अस्पताल में ऑपरेशन किया।",
+            ],
+            [
+                "फुटबॉल का मैच आज शुरू हुआ।",
+                "टीम ने मैच में जीत हासिल की।",
+                "कोच ने टीम की आलोचना की।",
+                "खिलाड़ी ने मैच में गोल किया।",
+            ],
+            [
+                "शेयर बाजार आज गिर गया।",
+                "बैंक ने ब्याज दर बढ़ाई।",
+                "अर्थव्यवस्था और बाजार पर असर है।",
+                "बैंक ने शेयर में निवेश किया।",
+            ],
+        ],
+    ),
+    (
+        "ru",
+        [
+            [
+                "Врач дал лекарство, и пациент в больнице.",
+                "Медсестра и пациент были в больнице.",
+                "Для лечения нужно лекарство.",
+                "Врач сделал операцию в больнице.",
+            ],
+            [
+                "Матч начался, и команда вышла на поле.",
+                "Команда выиграла матч.",
+                "Тренер и вратарь были на поле.",
+                "Вратарь не пропустил гол в матче.",
+            ],
+            [
+                "Биржа упала, и рынок тоже.",
+                "Банк поднял ставку для всех.",
+                "Экономика и рынок растут.",
+                "Банк вложил деньги в акции на бирже.",
+            ],
+        ],
+    ),
 ];
 
 /// Documents of every language are assigned to three topics that are their themes.
@@ -250,26 +372,33 @@ fn u3_u4_topics_of_eight_languages_separate_themes() {
         let topics: Vec<usize> = rows.lines().map(strongest_topic).collect();
         assert_eq!(topics.len(), 30, "{rows}");
         for (i, &topic) in topics.iter().enumerate() {
-            assert_eq!(topic, topics[i % 3], "{language}: document {i} of {topics:?}\n{}", good(f, "topics m.model -q"));
+            assert_eq!(
+                topic,
+                topics[i % 3],
+                "{language}: document {i} of {topics:?}\n{}",
+                good(f, "topics m.model -q")
+            );
         }
-        assert!(topics[0] != topics[1] && topics[1] != topics[2] && topics[0] != topics[2], "{language}: {topics:?}");
+        assert!(
+            topics[0] != topics[1] && topics[1] != topics[2] && topics[0] != topics[2],
+            "{language}: {topics:?}"
+        );
     }
 }
 
 /// Returns the topic with the highest proportion in a line of `infer --to jsonl`.
 fn strongest_topic(line: &str) -> usize {
     let value: Value = serde_json::from_str(line).unwrap();
-    let topics = value["topics"].as_array().unwrap_or_else(|| panic!("{line}"));
-    let proportion = |topic: &Value| topic.as_f64().or_else(|| topic["proportion"].as_f64()).unwrap();
-    let number = |i: usize| topics[i]["topic"].as_u64().map_or(i, |n| n as usize);
-    let best = (0..topics.len()).max_by(|&a, &b| proportion(&topics[a]).total_cmp(&proportion(&topics[b])));
-    number(best.unwrap())
+    let proportions = value["proportions"].as_array().unwrap_or_else(|| panic!("{line}"));
+    let proportion = |topic: usize| proportions[topic].as_f64().unwrap();
+    (0..proportions.len()).max_by(|&a, &b| proportion(a).total_cmp(&proportion(b))).unwrap()
 }
 
 #[test]
 fn phrases_have_up_to_three_words() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "She reads the New York Times daily.\nThe New York subway is old.\nNew ideas need times.\n".repeat(15);
+    let text = "She reads the New York Times daily.\nThe New York subway is old.\nNew ideas need times.\n"
+        .repeat(15);
     let (said, words) = import(folder.path(), &text, "--phrases=0.3");
     assert!(words.iter().any(|word| word == "new_york_times"), "{words:?}");
     assert!(words.iter().any(|word| word.starts_with("new_york")), "{words:?}");

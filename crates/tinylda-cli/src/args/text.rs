@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
-use tinylda::corpus::ingest::words::{DocumentLimit, Pipeline, Segmentation, StopWords, TokenRule, WordSelection};
+use tinylda::corpus::ingest::words::{
+    DocumentLimit, Pipeline, Segmentation, StopWords, TokenRule, WordSelection,
+};
 use tinylda::corpus::ingest::{DetectedInput, InputKind, RecordOptions, TextPipeline};
 use tinylda::error::Template;
 use tinylda::{Corpus, Error, Model, Vocabulary};

@@ -44,6 +44,8 @@ fn unknown(name: &str) -> anyhow::Error {
         Some(language) => usage(format!(
             "there is no long list of stop words {name:?}; {language} has one list, `tinylda stop-words {language}`"
         )),
-        None => usage(format!("unknown list of stop words {name:?}; `tinylda stop-words` prints the names of all lists")),
+        None => usage(format!(
+            "unknown list of stop words {name:?}; `tinylda stop-words` prints the names of all lists"
+        )),
     }
 }

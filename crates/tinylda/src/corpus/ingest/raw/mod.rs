@@ -31,8 +31,8 @@ use super::Format;
 use super::lines::LineReader;
 use super::options::{RecordOptions, TextPipeline, is_text_name};
 use super::words::{
-    CountRuns, DroppedTokens, LanguageSample, Pipeline, Segmentation, StopWords, TextLanguages,
-    TokenRule, Tokenizer, WordIndex, WordSelector, list_of_language, most_frequent,
+    CountRuns, DroppedTokens, LanguageSample, Pipeline, Segmentation, StopWords, TextLanguages, TokenRule,
+    Tokenizer, WordIndex, WordSelector, list_of_language, most_frequent,
 };
 use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
@@ -151,10 +151,13 @@ impl TextImport<'_> {
                 // The first pass finds pairs of words, the next one pairs of a phrase and a word.
                 for _ in 1..pipeline.phrase_words {
                     let tokenizer = Tokenizer::new(&pipeline)?;
-                    let (selector, mut runs, _) =
-                        self.count_words(source, &tokenizer, true, &mut DroppedTokens::default(), &mut |at| {
-                            report(at, pass)
-                        })?;
+                    let (selector, mut runs, _) = self.count_words(
+                        source,
+                        &tokenizer,
+                        true,
+                        &mut DroppedTokens::default(),
+                        &mut |at| report(at, pass),
+                    )?;
                     selector.select_phrases(&mut runs, score, &mut pipeline.phrases)?;
                     source.rewind()?;
                     pass += 1;

@@ -16,9 +16,9 @@ enum ApostropheRule {
 /// Elided words, without their apostrophe.
 const ELIDED: [&str; 46] = [
     "l", "d", "j", "m", "n", "s", "t", "c", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu", "quelqu", "presqu",
-    "entr", "un", "dell", "nell", "all", "dall", "sull", "coll", "quest", "quell", "gl", "anch", "com", "dov",
-    "cos", "sant", "bell", "tutt", "mezz", "v", "senz", "ch", "pel", "quant", "nessun", "ciascun", "alcun",
-    "vent", "trent", "grand", "buon",
+    "entr", "un", "dell", "nell", "all", "dall", "sull", "coll", "quest", "quell", "gl", "anch", "com",
+    "dov", "cos", "sant", "bell", "tutt", "mezz", "v", "senz", "ch", "pel", "quant", "nessun", "ciascun",
+    "alcun", "vent", "trent", "grand", "buon",
 ];
 
 /// Words of French whose apostrophe is part of them.

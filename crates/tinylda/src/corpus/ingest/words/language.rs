@@ -103,16 +103,76 @@ const NAMES: [(&str, &str); 84] = [
 
 /// Codes of ISO 639-3 that `whatlang` uses, in the order of its documentation, and those used here.
 const LONG_CODES: [(&str, &str); 70] = [
-    ("epo", "eo"), ("eng", "en"), ("rus", "ru"), ("cmn", "zh"), ("spa", "es"), ("por", "pt"), ("ita", "it"),
-    ("ben", "bn"), ("fra", "fr"), ("deu", "de"), ("ukr", "uk"), ("kat", "ka"), ("ara", "ar"), ("hin", "hi"),
-    ("jpn", "ja"), ("heb", "he"), ("yid", "yi"), ("pol", "pl"), ("amh", "am"), ("jav", "jv"), ("kor", "ko"),
-    ("nob", "no"), ("dan", "da"), ("swe", "sv"), ("fin", "fi"), ("tur", "tr"), ("nld", "nl"), ("hun", "hu"),
-    ("ces", "cs"), ("ell", "el"), ("bul", "bg"), ("bel", "be"), ("mar", "mr"), ("kan", "kn"), ("ron", "ro"),
-    ("slv", "sl"), ("hrv", "hr"), ("srp", "sr"), ("mkd", "mk"), ("lit", "lt"), ("lav", "lv"), ("est", "et"),
-    ("tam", "ta"), ("vie", "vi"), ("urd", "ur"), ("tha", "th"), ("guj", "gu"), ("uzb", "uz"), ("pan", "pa"),
-    ("aze", "az"), ("ind", "id"), ("tel", "te"), ("pes", "fa"), ("mal", "ml"), ("ori", "or"), ("mya", "my"),
-    ("nep", "ne"), ("sin", "si"), ("khm", "km"), ("tuk", "tk"), ("aka", "ak"), ("zul", "zu"), ("sna", "sn"),
-    ("afr", "af"), ("lat", "la"), ("slk", "sk"), ("cat", "ca"), ("tgl", "tl"), ("hye", "hy"), ("cym", "cy"),
+    ("epo", "eo"),
+    ("eng", "en"),
+    ("rus", "ru"),
+    ("cmn", "zh"),
+    ("spa", "es"),
+    ("por", "pt"),
+    ("ita", "it"),
+    ("ben", "bn"),
+    ("fra", "fr"),
+    ("deu", "de"),
+    ("ukr", "uk"),
+    ("kat", "ka"),
+    ("ara", "ar"),
+    ("hin", "hi"),
+    ("jpn", "ja"),
+    ("heb", "he"),
+    ("yid", "yi"),
+    ("pol", "pl"),
+    ("amh", "am"),
+    ("jav", "jv"),
+    ("kor", "ko"),
+    ("nob", "no"),
+    ("dan", "da"),
+    ("swe", "sv"),
+    ("fin", "fi"),
+    ("tur", "tr"),
+    ("nld", "nl"),
+    ("hun", "hu"),
+    ("ces", "cs"),
+    ("ell", "el"),
+    ("bul", "bg"),
+    ("bel", "be"),
+    ("mar", "mr"),
+    ("kan", "kn"),
+    ("ron", "ro"),
+    ("slv", "sl"),
+    ("hrv", "hr"),
+    ("srp", "sr"),
+    ("mkd", "mk"),
+    ("lit", "lt"),
+    ("lav", "lv"),
+    ("est", "et"),
+    ("tam", "ta"),
+    ("vie", "vi"),
+    ("urd", "ur"),
+    ("tha", "th"),
+    ("guj", "gu"),
+    ("uzb", "uz"),
+    ("pan", "pa"),
+    ("aze", "az"),
+    ("ind", "id"),
+    ("tel", "te"),
+    ("pes", "fa"),
+    ("mal", "ml"),
+    ("ori", "or"),
+    ("mya", "my"),
+    ("nep", "ne"),
+    ("sin", "si"),
+    ("khm", "km"),
+    ("tuk", "tk"),
+    ("aka", "ak"),
+    ("zul", "zu"),
+    ("sna", "sn"),
+    ("afr", "af"),
+    ("lat", "la"),
+    ("slk", "sk"),
+    ("cat", "ca"),
+    ("tgl", "tl"),
+    ("hye", "hy"),
+    ("cym", "cy"),
 ];
 
 /// Returns the English name of a language by its code.
@@ -138,7 +198,8 @@ impl TextLanguages {
                 code => code.to_string(),
             };
             if language_name(&code).is_none() {
-                let expected = "the code (ISO 639-1) or English name of a language, such as en or German, or none";
+                let expected =
+                    "the code (ISO 639-1) or English name of a language, such as en or German, or none";
                 return Err(Error::out_of_range("language", format!("{name:?}"), expected));
             }
             languages.push((code, 100));
@@ -216,8 +277,7 @@ fn language_of_script(text: &str) -> Option<&'static str> {
         }
     }
     let east = if kana * 20 > han { ("ja", han + kana) } else { ("zh", han) };
-    let candidates =
-        [east, ("th", others[0]), ("lo", others[1]), ("my", others[2]), ("km", others[3])];
+    let candidates = [east, ("th", others[0]), ("lo", others[1]), ("my", others[2]), ("km", others[3])];
     let (code, count) = candidates.into_iter().max_by_key(|(_, count)| *count)?;
     (count > 0 && count * 3 >= letters).then_some(code)
 }
@@ -268,7 +328,9 @@ impl LanguageSample {
         let text = &text[..text.floor_char_boundary(MAX_DOCUMENT_BYTES)];
         self.documents += 1;
         self.unspaced.add(text);
-        let Ok(tokenizer) = Tokenizer::new(&Pipeline { keep_numbers: true, ..Pipeline::plain() }) else { return };
+        let Ok(tokenizer) = Tokenizer::new(&Pipeline { keep_numbers: true, ..Pipeline::plain() }) else {
+            return;
+        };
         let detected = match language_of_script(text) {
             Some(code) => Some((code, true)),
             None => language_of_letters(text),
@@ -339,12 +401,14 @@ impl LanguageSample {
             let (hits, different) = stop_word_hits(code, &self.all);
             if different >= MIN_DISTINCT_STOP_WORDS { hits } else { 0 }
         };
-        let candidates = languages().into_iter().filter(|code| detected.is_none() || unknown_to_whatlang(code));
+        let candidates =
+            languages().into_iter().filter(|code| detected.is_none() || unknown_to_whatlang(code));
         let (best, code) = candidates
             .map(|code| (score(code), code))
             .max_by_key(|&(hits, code)| (hits, std::cmp::Reverse(code)))?;
         let against = detected.map_or(0, score);
-        (best as f64 >= MIN_SHARE_ALONE * total as f64 && best > against + against / 4 && best > 0).then_some(code)
+        (best as f64 >= MIN_SHARE_ALONE * total as f64 && best > against + against / 4 && best > 0)
+            .then_some(code)
     }
 }
 
@@ -421,8 +485,14 @@ mod tests {
     #[test]
     fn u4_languages_of_other_scripts_are_detected() {
         for (text, code) in [
-            ("الحكومة أعلنت في بيان لها أن الاقتصاد ينمو هذا العام بعد أن كان في أزمة، وهو ما قاله الوزير", "ar"),
-            ("Bu kitap çok güzel ama biraz uzun, çünkü yazar her şeyi anlatmak için daha fazla yer istiyor", "tr"),
+            (
+                "الحكومة أعلنت في بيان لها أن الاقتصاد ينمو هذا العام بعد أن كان في أزمة، وهو ما قاله الوزير",
+                "ar",
+            ),
+            (
+                "Bu kitap çok güzel ama biraz uzun, çünkü yazar her şeyi anlatmak için daha fazla yer istiyor",
+                "tr",
+            ),
             ("सरकार ने कहा कि इस साल देश में बारिश कम हुई है और किसानों के लिए यह समस्या है", "hi"),
             ("Сегодня в городе была хорошая погода, и мы пошли в парк, чтобы погулять с детьми", "ru"),
             ("今天天气很好,我们去公园散步,然后一起吃了晚饭", "zh"),
@@ -440,7 +510,8 @@ mod tests {
     #[test]
     fn u4_mixed_collections_are_noticed() {
         let english = "The government said that it would not change the law before the end of the year";
-        let german = "Die Regierung hat gesagt, dass sie das Gesetz nicht vor dem Ende des Jahres ändern will";
+        let german =
+            "Die Regierung hat gesagt, dass sie das Gesetz nicht vor dem Ende des Jahres ändern will";
         assert_eq!(detect(&[english, german, english]), ["en", "de"]);
         assert_eq!(detect(&[&[english; 9][..], &[german]].concat()), ["en"]);
     }

@@ -51,11 +51,11 @@ pub use options::{
 pub use stop::{StopWordList, languages, stop_word_list, stop_word_lists};
 
 #[cfg(feature = "text")]
+pub(crate) use language::LanguageSample;
+#[cfg(feature = "text")]
 pub(crate) use runs::{CountRuns, TermCount};
 #[cfg(feature = "text")]
 pub(crate) use select::{WordSelector, most_frequent};
-#[cfg(feature = "text")]
-pub(crate) use language::LanguageSample;
 #[cfg(feature = "text")]
 pub(crate) use stop::list_of_language;
 #[cfg(feature = "text")]

@@ -46,9 +46,8 @@ pub(super) fn is_encoded(chunk: &[u8]) -> bool {
         if b.is_ascii_alphanumeric() {
             characters += 1;
             runs += usize::from(!last.is_ascii_alphanumeric());
-            changes += usize::from(
-                last.is_ascii_alphanumeric() && last.is_ascii_digit() != b.is_ascii_digit(),
-            );
+            changes +=
+                usize::from(last.is_ascii_alphanumeric() && last.is_ascii_digit() != b.is_ascii_digit());
         } else {
             symbols += usize::from(is_symbol(b));
             base64 &= matches!(b, b'+' | b'/' | b'=');
@@ -63,12 +62,14 @@ pub(super) fn is_encoded(chunk: &[u8]) -> bool {
 pub(super) fn find_address(chunk: &[u8]) -> Option<Range<usize>> {
     if let Some(at) = memchr::memmem::find(chunk, b"://") {
         let scheme = chunk[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
-        let is_end = |b: &u8| matches!(b, b'<' | b'>' | b'"' | b'\'' | b')' | b']' | b'}' | b'|') || !b.is_ascii();
+        let is_end =
+            |b: &u8| matches!(b, b'<' | b'>' | b'"' | b'\'' | b')' | b']' | b'}' | b'|') || !b.is_ascii();
         let end = chunk[at..].iter().position(is_end).map_or(chunk.len(), |n| at + n);
         return Some(at - scheme..end);
     }
     for at in memchr::memchr_iter(b'@', chunk) {
-        let is_part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'.' | b'_' | b'%' | b'+' | b'-' | b'=');
+        let is_part =
+            |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'.' | b'_' | b'%' | b'+' | b'-' | b'=');
         let before = chunk[..at].iter().rev().take_while(is_part).count();
         let after = chunk[at + 1..].iter().take_while(is_part).count();
         if before > 0 && after > 0 {
@@ -155,8 +156,21 @@ mod tests {
             assert!(!is_noise(name), "{name}");
         }
         for noise in [
-            "0d", "w7", "4a9f3c", "10mg", "q8zk3f7x", "5th", "1.5mg", "v2.0", "aaaa", "xxxxxx", "a123456",
-            "deadbeef00", "01bf3c5d", "nextpart_000_0012_01bf3c", "",
+            "0d",
+            "w7",
+            "4a9f3c",
+            "10mg",
+            "q8zk3f7x",
+            "5th",
+            "1.5mg",
+            "v2.0",
+            "aaaa",
+            "xxxxxx",
+            "a123456",
+            "deadbeef00",
+            "01bf3c5d",
+            "nextpart_000_0012_01bf3c",
+            "",
         ] {
             assert!(is_noise(noise), "{noise}");
         }

@@ -195,9 +195,11 @@ impl WordSplitter {
             Segmentation::None => UnspacedSplitter::Characters,
             Segmentation::Spaces => UnspacedSplitter::Spaces,
             #[cfg(feature = "segmentation")]
-            Segmentation::Dictionary => UnspacedSplitter::Dictionary(
-                icu_segmenter::WordSegmenter::new_dictionary(icu_segmenter::options::WordBreakInvariantOptions::default()),
-            ),
+            Segmentation::Dictionary => {
+                UnspacedSplitter::Dictionary(icu_segmenter::WordSegmenter::new_dictionary(
+                    icu_segmenter::options::WordBreakInvariantOptions::default(),
+                ))
+            }
             #[cfg(not(feature = "segmentation"))]
             Segmentation::Dictionary => {
                 let reason = "this build has no dictionaries (feature \"segmentation\")";
@@ -233,7 +235,9 @@ impl WordSplitter {
                 }
             } else if !self.clean {
                 self.split_chunk(chunk, marks, each);
-            } else if marks & mark::ADDRESS != 0 && let Some(address) = find_address(chunk.as_bytes()) {
+            } else if marks & mark::ADDRESS != 0
+                && let Some(address) = find_address(chunk.as_bytes())
+            {
                 self.split_around(chunk, address, each);
                 encoded = false;
             } else if marks & mark::WIDE == 0 && is_encoded_after(chunk.as_bytes(), marks, encoded) {
@@ -274,14 +278,17 @@ impl WordSplitter {
             }
             return split_ascii_clean(chunk, each);
         }
-        let mut each_word = |word: &'a str| if self.clean { emit_clean(word, each) } else { each(word.as_bytes()) };
+        let mut each_word =
+            |word: &'a str| if self.clean { emit_clean(word, each) } else { each(word.as_bytes()) };
         if matches!(self.unspaced, UnspacedSplitter::Characters) || !chunk.chars().any(is_unspaced) {
             return chunk.unicode_words().for_each(each_word);
         }
         match &self.unspaced {
             UnspacedSplitter::Characters => {}
             UnspacedSplitter::Spaces => chunk
-                .split(|c: char| !(is_unspaced(c) || c.is_alphanumeric() || c == '_') || is_unspaced_punctuation(c))
+                .split(|c: char| {
+                    !(is_unspaced(c) || c.is_alphanumeric() || c == '_') || is_unspaced_punctuation(c)
+                })
                 .filter(|word| !word.is_empty())
                 .for_each(each_word),
             #[cfg(feature = "segmentation")]

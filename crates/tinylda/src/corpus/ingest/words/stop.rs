@@ -169,13 +169,16 @@ mod tests {
     fn u2_default_list_keeps_content_words() {
         let english = stop_word_list("en").unwrap();
         assert!((150..350).contains(&english.len()), "{}", english.len());
-        for word in "computer system microsoft research novel interest bill fire home man world state uk million \
+        for word in
+            "computer system microsoft research novel interest bill fire home man world state uk million \
                      text page web tv test value copy science group wrote new time year people work"
-            .split_whitespace()
+                .split_whitespace()
         {
             assert!(!english.contains(&word), "{word}");
         }
-        for word in "the of and to in is it that was for with as be on not this are or by from at an which".split(' ') {
+        for word in
+            "the of and to in is it that was for with as be on not this are or by from at an which".split(' ')
+        {
             assert!(english.contains(&word), "{word}");
         }
         assert!(stop_word_list("en-long").unwrap().contains(&"computer"));

@@ -262,7 +262,10 @@ impl Tokenizer {
         }
         // One letter is no word, except where a character is a syllable.
         let mut characters = word.chars();
-        if clean && characters.next().is_some_and(|c| c.is_alphabetic() && !is_syllable(c)) && characters.next().is_none() {
+        if clean
+            && characters.next().is_some_and(|c| c.is_alphabetic() && !is_syllable(c))
+            && characters.next().is_none()
+        {
             return Err(DropReason::Short);
         }
         if clean && noise::is_noise(word) {
@@ -399,10 +402,8 @@ mod tests {
     #[test]
     fn phrases_of_three_words() {
         let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
-        let pipeline = Pipeline {
-            phrases: vec![pair("new", "york"), pair("new_york", "times")],
-            ..Pipeline::default()
-        };
+        let pipeline =
+            Pipeline { phrases: vec![pair("new", "york"), pair("new_york", "times")], ..Pipeline::default() };
         let ordered = |pipeline: &Pipeline, text: &str| {
             let tokenizer = Tokenizer::new(pipeline).unwrap();
             let mut all = Vec::new();
@@ -446,9 +447,10 @@ mod tests {
                      example.org ------=_NextPart_000_0012_01BF3C 10mg 5th v2.0 aaaaaaa \
                      M<V5D(&EN('1H92!W;W)L9\"!I<R!A;  0D_O W7Q8 \"9F9F9F9G";
         assert_eq!(words(&p, noise), [] as [&str; 0]);
-        assert_eq!(words(&p, "The end.Next sentence: see u.s. army (Ph.D.)"), [
-            "end", "next", "sentence", "see", "u.s", "army", "ph.d"
-        ]);
+        assert_eq!(
+            words(&p, "The end.Next sentence: see u.s. army (Ph.D.)"),
+            ["end", "next", "sentence", "see", "u.s", "army", "ph.d"]
+        );
         // Without the rules, everything is kept as before.
         let plain = Pipeline { stop_words: p.stop_words.clone(), ..Pipeline::plain() };
         assert_eq!(words(&plain, "God's 0d w7"), ["god's", "0d", "w7"]);
@@ -488,7 +490,10 @@ mod tests {
         }
         // Text with spaces between the words is not cut again.
         let spaces = Pipeline { segmentation: Segmentation::Spaces, ..in_language("zh") };
-        assert_eq!(words(&spaces, "我们 在 北京大学 学习 , 计算机科学 。"), ["北京大学", "学习", "计算机科学"]);
+        assert_eq!(
+            words(&spaces, "我们 在 北京大学 学习 , 计算机科学 。"),
+            ["北京大学", "学习", "计算机科学"]
+        );
         let none = Pipeline { segmentation: Segmentation::None, ..Pipeline::default() };
         assert_eq!(words(&none, "北京"), ["北", "京"]);
     }
