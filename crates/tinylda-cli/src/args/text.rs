@@ -115,8 +115,8 @@ pub(crate) struct TextArgs {
     /// Remove accents: é becomes e
     #[arg(long, help_heading = TEXT, hide_short_help = true)]
     fold_accents: bool,
-    /// Minimum length of a word, in characters [default: 2 for letters, 1 for Chinese characters and
-    /// Korean syllables; 1 with --token-pattern or --noise keep]
+    /// Minimum length of a word, in characters [default: 2 for letters, 1 for Chinese characters
+    /// and Korean syllables; 1 with --token-pattern or --noise keep]
     #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true)]
     min_length: Option<u32>,
     /// Maximum length of a word, in characters [default: 100]

@@ -1,10 +1,10 @@
 //! Languages: their codes and names, and the detection of the languages of a text.
 //!
 //! Documents are sampled one by one. Scripts without spaces between words identify the language.
-//! For other scripts, the crate `whatlang` compares frequent groups of three letters, and a language
-//! only counts if its stop words occur in the documents: lists of names or genes have no language.
-//! Languages that `whatlang` does not know are detected by their stop words alone. Start with
-//! [`LanguageSample`].
+//! For other scripts, the crate `whatlang` compares frequent groups of three letters, and a
+//! language only counts if its stop words occur in the documents: lists of names or genes have no
+//! language. Languages that `whatlang` does not know are detected by their stop words alone. Start
+//! with [`LanguageSample`].
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -300,7 +300,8 @@ fn language_of_letters(text: &str) -> Option<(&'static str, bool)> {
     Some((code, !shared))
 }
 
-/// Returns the number of tokens that are stop words of a language, and the number of different ones.
+/// Returns the number of tokens that are stop words of a language, and the number of different
+/// ones.
 fn stop_word_hits(code: &str, tokens: &TokenCounts) -> (u64, usize) {
     let mut list = list_of_language(code).unwrap_or_default();
     list.extend(stop_word_list(&format!("{code}-long")).unwrap_or_default());
@@ -442,7 +443,8 @@ impl UnspacedRuns {
         self.spaced += spaced;
     }
 
-    /// Returns whether the runs are so short, and so often separated by spaces, that they are words.
+    /// Returns whether the runs are so short, and so often separated by spaces, that they are
+    /// words.
     fn is_presegmented(&self) -> bool {
         let longest_mean = if self.han * 2 > self.characters { 4 } else { 8 };
         self.spaced * 2 > self.runs && self.characters <= longest_mean * self.runs

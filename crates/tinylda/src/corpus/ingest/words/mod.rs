@@ -137,8 +137,8 @@ pub struct Pipeline {
     /// Maximum number of words of a phrase, 2 or 3.
     #[serde(skip_serializing_if = "is_two")]
     pub phrase_words: u32,
-    /// Pairs of words that are joined by `_` into one word, sorted. If phrases may have three words,
-    /// the first one of a pair can be a phrase.
+    /// Pairs of words that are joined by `_` into one word, sorted. If phrases may have three
+    /// words, the first one of a pair can be a phrase.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phrases: Vec<(String, String)>,
 }

@@ -33,8 +33,8 @@ pub struct WordSelection {
     pub max_docs: Option<DocumentLimit>,
     /// Maximum number of words: those in the most documents are kept.
     pub max_words: Option<u32>,
-    /// Minimum score of adjacent words that are joined into phrases of two or three words: normalised pointwise mutual
-    /// information, from -1 to 1. `None` disables phrases.
+    /// Minimum score of adjacent words that are joined into phrases of two or three words:
+    /// normalised pointwise mutual information, from -1 to 1. `None` disables phrases.
     pub phrases: Option<f64>,
 }
 
@@ -78,8 +78,8 @@ pub struct TextLanguages {
     pub languages: Vec<(String, u32)>,
     /// How the languages are known.
     pub source: LanguageSource,
-    /// Whether words without spaces between them were cut into characters, because this build has no
-    /// dictionaries.
+    /// Whether words without spaces between them were cut into characters, because this build has
+    /// no dictionaries.
     pub cut_into_characters: bool,
     /// Whether the text was already segmented by spaces.
     pub presegmented: bool,
@@ -114,8 +114,8 @@ pub struct DroppedTokens {
     pub noise: u64,
     /// Most frequent stop words with the numbers of their tokens, the most frequent one first.
     pub stop_words: Vec<WordOccurrences>,
-    /// Most frequent words of the vocabulary with the numbers of their documents, if they are in more
-    /// than a quarter of all documents.
+    /// Most frequent words of the vocabulary with the numbers of their documents, if they are in
+    /// more than a quarter of all documents.
     pub common_words: Vec<WordOccurrences>,
     /// Number of words in too few documents, and number of their tokens.
     pub rare: (u64, u64),

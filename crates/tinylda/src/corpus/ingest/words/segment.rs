@@ -5,9 +5,9 @@
 //! tables. UAX 29 has a boundary at whitespace, except before a combining mark that stands alone
 //! after it; here the whitespace is never part of a word.
 //!
-//! Start with [`split_unicode`], which follows UAX 29 to the letter, and with [`WordSplitter`], which
-//! also handles addresses, encoded data, and scripts without spaces between words. Normalization and
-//! filtering are done by `tokens`.
+//! Start with [`split_unicode`], which follows UAX 29 to the letter, and with [`WordSplitter`],
+//! which also handles addresses, encoded data, and scripts without spaces between words.
+//! Normalization and filtering are done by `tokens`.
 
 use std::sync::OnceLock;
 
@@ -188,8 +188,8 @@ pub(super) struct WordSplitter {
 }
 
 impl WordSplitter {
-    /// Creates a splitter. Without `clean`, only scripts without spaces are treated differently from
-    /// UAX 29.
+    /// Creates a splitter. Without `clean`, only scripts without spaces are treated differently
+    /// from UAX 29.
     pub(super) fn new(segmentation: Segmentation, clean: bool) -> Result<WordSplitter> {
         let unspaced = match segmentation {
             Segmentation::None => UnspacedSplitter::Characters,

@@ -123,9 +123,9 @@ impl WordSelector {
         Ok(kept)
     }
 
-    /// Selects the pairs of words that occur together more often than by chance, and adds them to the
-    /// sorted list of phrases. The runs contain words and pairs. If there are phrases already, the
-    /// first word of a new pair is one of them.
+    /// Selects the pairs of words that occur together more often than by chance, and adds them to
+    /// the sorted list of phrases. The runs contain words and pairs. If there are phrases already,
+    /// the first word of a new pair is one of them.
     pub(crate) fn select_phrases(
         &self,
         runs: &mut CountRuns,
