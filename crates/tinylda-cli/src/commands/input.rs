@@ -9,6 +9,7 @@ use tinylda::corpus::ingest::words::StopWords;
 use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
 use tinylda::files::TemporaryFolder;
 use tinylda::progress::Step;
+use tinylda::report::TextAccess;
 use tinylda::{Corpus, Model};
 
 use super::{check_output, grouped, usage};
@@ -112,6 +113,15 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
         words::print_languages(dropped, &pipeline, import.words.stop == StopWords::Given, ui);
         words::print_dropped(dropped, &pipeline, import.words.vocabulary.is_some(), ui);
     }
+    if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
+        ui.say(&format!(
+            "warning: {} of {} dates cannot be read or are ambiguous, first that of document {}; these \
+             documents have no date; write dates as YYYY-MM-DD, or pass --strict to reject them",
+            grouped(dates.unreadable),
+            grouped(dates.known + dates.unreadable),
+            grouped(dates.first_unreadable)
+        ));
+    }
     if done.empty_documents > 0 {
         ui.say(&format!(
             "{} documents have no words; they are kept, but do not influence the topics",
@@ -173,6 +183,8 @@ impl InputRequest<'_> {
 pub(crate) struct OpenedDocuments {
     /// The opened corpus.
     pub(crate) corpus: Corpus,
+    /// Files from which texts may be read: the data that was imported.
+    pub(crate) texts: TextAccess,
     /// Temporary folder of an imported corpus, deleted on drop.
     _folder: Option<TemporaryFolder>,
 }
@@ -202,7 +214,8 @@ impl OpenedDocuments {
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(not_with_corpus_error(option));
             }
-            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, _folder: None });
+            let texts = TextAccess::default();
+            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, texts, _folder: None });
         }
         let folder = TemporaryFolder::new_in(std::env::temp_dir())?;
         let path = folder.path().join("input.tlc");
@@ -211,6 +224,7 @@ impl OpenedDocuments {
         import.names.clone_from(&data.names);
         import.threads = threads;
         run(&import, detected, &path, ui)?;
-        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, _folder: Some(folder) })
+        let texts = TextAccess { named: vec![input.to_path_buf()] };
+        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, texts, _folder: Some(folder) })
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod split;
 pub(crate) mod stop_words;
 pub(crate) mod sweep;
 pub(crate) mod synth;
+mod texts;
 mod themes;
 pub(crate) mod topics;
 pub(crate) mod train;
