@@ -210,6 +210,8 @@ impl TextLanguages {
 
 /// Maximum number of documents that are sampled.
 const MAX_DOCUMENTS: usize = 1000;
+/// Maximum number of bytes that are sampled, which limits the memory for their tokens.
+const MAX_SAMPLE_BYTES: usize = 256 << 10;
 /// Maximum number of bytes of a document that are sampled.
 const MAX_DOCUMENT_BYTES: usize = 2000;
 /// Minimum share of the documents of a language that counts.
@@ -254,6 +256,7 @@ struct UnspacedRuns {
 #[derive(Debug, Default)]
 pub(crate) struct LanguageSample {
     documents: usize,
+    bytes: usize,
     by_language: BTreeMap<&'static str, LanguageDocuments>,
     /// Tokens of all documents.
     all: TokenCounts,
@@ -321,13 +324,14 @@ fn stop_word_share(code: &str, tokens: &TokenCounts) -> f64 {
 impl LanguageSample {
     /// Returns whether enough documents have been added.
     pub(crate) fn is_full(&self) -> bool {
-        self.documents >= MAX_DOCUMENTS
+        self.documents >= MAX_DOCUMENTS || self.bytes >= MAX_SAMPLE_BYTES
     }
 
     /// Adds a document.
     pub(crate) fn add(&mut self, text: &str) {
         let text = &text[..text.floor_char_boundary(MAX_DOCUMENT_BYTES)];
         self.documents += 1;
+        self.bytes += text.len();
         self.unspaced.add(text);
         let Ok(tokenizer) = Tokenizer::new(&Pipeline { keep_numbers: true, ..Pipeline::plain() }) else {
             return;

@@ -79,6 +79,37 @@ pub(super) fn find_address(chunk: &[u8]) -> Option<Range<usize>> {
     None
 }
 
+/// Returns whether characters that end with a colon are the name of a technical header of a mail,
+/// such as `Message-ID:`. Some names are words, and are headers only at the start of a line.
+pub(super) fn is_header_name(chunk: &str, starts_line: bool) -> bool {
+    const NAMES: [&str; 14] = [
+        "message-id",
+        "mime-version",
+        "in-reply-to",
+        "reply-to",
+        "return-path",
+        "followup-to",
+        "user-agent",
+        "delivered-to",
+        "dkim-signature",
+        "authentication-results",
+        "received-spf",
+        "errors-to",
+        "article-i.d.",
+        "content-type",
+    ];
+    const PREFIXES: [&str; 5] = ["x-", "content-", "nntp-", "arc-", "list-"];
+    const WORDS: [&str; 8] =
+        ["received", "xref", "newsgroups", "organization", "distribution", "lines", "references", "path"];
+    let Some(name) = chunk.strip_suffix(':') else { return false };
+    let is = |known: &&str| known.eq_ignore_ascii_case(name);
+    let starts = |prefix: &&str| {
+        name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    NAMES.iter().any(is) || PREFIXES.iter().any(starts) || starts_line && WORDS.iter().any(is)
+}
+
 /// Returns whether a token with periods between letters is the name of a host, such as
 /// `ftp.example.com`. Two words without a blank after the period (`end.next`) are not.
 pub(super) fn is_host_name(token: &str) -> bool {
@@ -107,6 +138,10 @@ pub(super) fn is_noise(token: &str) -> bool {
         return true;
     }
     if bytes.len() > MAX_LETTERS && token.is_ascii() {
+        return true;
+    }
+    // Single letters that underscores join are formulas or encoded data: m_p.
+    if bytes.contains(&b'_') && token.split('_').all(|part| part.chars().count() < 2) {
         return true;
     }
     if !bytes.iter().any(u8::is_ascii_digit) {
@@ -171,6 +206,7 @@ mod tests {
             "01bf3c5d",
             "nextpart_000_0012_01bf3c",
             "",
+            "m_p",
         ] {
             assert!(is_noise(noise), "{noise}");
         }
@@ -197,6 +233,17 @@ mod tests {
             "path/to/some/file/from/2019/01/results",
         ] {
             assert!(!is_encoded(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_are_recognized() {
+        for name in ["Message-ID:", "x-trace:", "Content-Transfer-Encoding:", "nntp-posting-host:"] {
+            assert!(is_header_name(name, false), "{name}");
+        }
+        assert!(is_header_name("Lines:", true) && !is_header_name("lines:", false));
+        for other in ["note:", "x:", "result:", "content:", "Message-ID"] {
+            assert!(!is_header_name(other, true), "{other}");
         }
     }
 

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Segmentation;
-use super::noise::{find_address, is_abbreviation, is_encoded, is_host_name, is_symbol};
+use super::noise::{find_address, is_abbreviation, is_encoded, is_header_name, is_host_name, is_symbol};
 use super::scripts::is_unspaced;
 use crate::error::Result;
 
@@ -213,8 +213,7 @@ impl WordSplitter {
     /// Calls `each` with every word of a text.
     pub(super) fn split<'a>(&self, text: &'a str, each: &mut impl FnMut(&'a [u8])) {
         let bytes = text.as_bytes();
-        // Whether the preceding characters were encoded data: short fragments after them are, too.
-        let mut encoded = false;
+        let mut encoded = EncodedState::default();
         let mut at = 0;
         while at < bytes.len() {
             let (start, mut marks) = (at, 0u8);
@@ -227,26 +226,26 @@ impl WordSplitter {
                 at += 1;
             }
             let chunk = &text[start..at];
-            at += 1;
             if marks == 0 {
-                if !(chunk.is_empty() || encoded && chunk.len() < 3) {
-                    encoded = false;
+                // Letters only, or nothing.
+                if !chunk.is_empty() && !(self.clean && encoded.includes(chunk.as_bytes(), marks)) {
                     each(chunk.as_bytes());
                 }
             } else if !self.clean {
                 self.split_chunk(chunk, marks, each);
+            } else if chunk.ends_with(':') && is_header_name(chunk, start == 0 || bytes[start - 1] == b'\n') {
+                each(REMOVED);
+                at = end_of_header(bytes, at);
             } else if marks & mark::ADDRESS != 0
                 && let Some(address) = find_address(chunk.as_bytes())
             {
                 self.split_around(chunk, address, each);
-                encoded = false;
-            } else if marks & mark::WIDE == 0 && is_encoded_after(chunk.as_bytes(), marks, encoded) {
-                encoded = true;
+            } else if marks & mark::WIDE == 0 && encoded.includes(chunk.as_bytes(), marks) {
                 each(REMOVED);
             } else {
-                encoded = false;
                 self.split_chunk(chunk, marks, each);
             }
+            at += 1;
         }
     }
 
@@ -312,17 +311,48 @@ fn is_unspaced_punctuation(c: char) -> bool {
         | '\u{104a}'..='\u{104f}' | '\u{17d4}'..='\u{17da}')
 }
 
-/// Returns whether ASCII characters are encoded data. After encoded data, this includes short
-/// fragments with digits and symbols.
-fn is_encoded_after(chunk: &[u8], marks: u8, encoded: bool) -> bool {
-    if marks & (mark::SYMBOL | mark::DIGIT) == 0 {
-        return false;
+/// Maximum length of the value of a header in bytes. Text without line breaks has no longer ones.
+const MAX_HEADER_BYTES: usize = 300;
+
+/// Returns the end of the line, or `at` if the line is too long for a header.
+fn end_of_header(bytes: &[u8], at: usize) -> usize {
+    let line = &bytes[at..bytes.len().min(at + MAX_HEADER_BYTES)];
+    memchr::memchr(b'\n', line).map_or(at, |end| at + end)
+}
+
+/// Recognizes encoded data with blanks in it by the preceding fragments.
+#[derive(Debug, Default)]
+struct EncodedState {
+    /// Number of fragments in a row that consist mostly of symbols; 2 or more in encoded data.
+    fragments: u8,
+}
+
+impl EncodedState {
+    /// Returns whether ASCII characters without blanks are encoded data: by themselves, or because
+    /// they are no word and follow encoded data.
+    fn includes(&mut self, chunk: &[u8], marks: u8) -> bool {
+        if marks == 0 && self.fragments == 0 {
+            return false;
+        }
+        let (mut letters, mut others, mut run, mut longest) = (0, 0, 0, 0);
+        for &b in chunk {
+            let letter = b.is_ascii_alphabetic();
+            run = if letter { run + 1 } else { 0 };
+            longest = longest.max(run);
+            letters += usize::from(letter || b.is_ascii_digit());
+            others += usize::from(is_symbol(b) || b == b'_');
+        }
+        if marks & (mark::SYMBOL | mark::DIGIT) != 0 && is_encoded(chunk) {
+            self.fragments = 3;
+            return true;
+        }
+        if letters > 0 && others >= letters {
+            self.fragments = (self.fragments + 1).min(3);
+        } else if longest >= 3 && marks & mark::DIGIT == 0 && others <= 2 {
+            self.fragments = 0;
+        }
+        self.fragments >= 2
     }
-    if encoded {
-        let inner = chunk.get(..chunk.len() - 1).unwrap_or_default();
-        return is_encoded(chunk) || inner.iter().any(|&b| b.is_ascii_digit() || is_symbol(b));
-    }
-    is_encoded(chunk)
 }
 
 /// Calls `each` with the words of a token that may contain separators.
