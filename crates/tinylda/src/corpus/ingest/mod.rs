@@ -204,7 +204,7 @@ pub struct Import {
 }
 
 /// Result of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
     /// Size of the corpus.
