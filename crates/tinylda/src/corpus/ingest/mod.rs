@@ -30,6 +30,8 @@ mod binary;
 #[cfg(feature = "compression")]
 mod decompress;
 mod detect;
+#[cfg(feature = "text")]
+mod encoding;
 #[cfg(any(feature = "npz", feature = "hdf5", feature = "parquet"))]
 mod dtype;
 #[cfg(feature = "hdf5")]
