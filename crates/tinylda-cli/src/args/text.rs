@@ -171,7 +171,8 @@ impl TextArgs {
         RecordOptions {
             text_columns: self.text_column.clone(),
             id_column: self.id_column.clone(),
-            label_column: self.label_column.clone(),
+            label_columns: self.label_column.iter().cloned().collect(),
+            date_column: None,
             delimiter: self.delimiter,
             header: self.header.and_then(|header| match header {
                 Header::Yes => Some(true),
@@ -181,7 +182,10 @@ impl TextArgs {
             no_quotes: self.quotes == Some(YesNo::No),
             text_fields: self.text_field.clone(),
             id_field: self.id_field.clone(),
-            label_field: self.label_field.clone(),
+            label_fields: self.label_field.iter().cloned().collect(),
+            date_field: None,
+            label_separator: None,
+            folder_labels: false,
             glob: self.glob.clone(),
             strict: self.strict,
         }

@@ -10,6 +10,7 @@
 //! | `writer`, `reader` | writes and reads a corpus, document by document and block by block |
 //! | `source` | the bytes of a corpus: a file or memory |
 //! | `format`, `block`, `pack` | layout of the bytes (see `docs/FORMAT.md`) |
+//! | `labels`, `date` | labels of documents, notations of dates |
 //! | `place`, `about` | positions of the documents' texts, metadata on how the corpus was made |
 //! | `sizes` | sizes of blocks and pieces, for the memory plan |
 //! | `stats` | document lengths, unused words |
@@ -23,8 +24,10 @@ mod block;
 mod builder;
 mod convert;
 mod csr;
+mod date;
 mod format;
 pub mod ingest;
+mod labels;
 mod pack;
 mod place;
 mod reader;
@@ -42,8 +45,10 @@ pub use block::{Block, Document};
 pub use builder::CorpusBuilder;
 pub use convert::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
 pub use csr::{Csr, CsrIndex, CsrValue};
+pub use date::parse_date;
+pub use labels::{DEFAULT_LABEL_COLUMN, DocumentLabels, LabelTable};
 pub use place::TextPlace;
-pub use reader::{BlockReader, Corpus, WordTotals};
+pub use reader::{BlockDetails, BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};
 pub use stats::{Lengths, Statistics};
 pub use synth::{Synth, Synthetic};

@@ -45,9 +45,7 @@ impl Statistics {
         let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
         for i in 0..corpus.blocks() {
             reader.read(i, &mut block)?;
-            reader.read_names(i)?;
-            reader.read_labels(i)?;
-            reader.read_places(i)?;
+            reader.read_details(i)?;
             for document in block.iter() {
                 *lengths.entry(document.tokens()).or_default() += 1;
                 for (&w, &x) in document.words.iter().zip(document.counts) {

@@ -483,6 +483,7 @@ impl Import {
         let first_id = self.first_id.is_some().then_some("first_id");
         fits(first_id, &[Format::SvmLight, Format::LdaC], another)?;
         fits(self.records.glob.is_some().then_some("glob"), &[Format::Folder], another)?;
+        fits(self.records.folder_labels.then_some("label_from"), &[Format::Folder], another)?;
         fits(self.records.table_option(), &[Format::Csv], another)?;
         fits(self.records.json_option(), &[Format::JsonLines], another)?;
         let words = self.words.given().filter(|_| !self.words_if_text);

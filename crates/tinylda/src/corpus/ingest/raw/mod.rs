@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 
 use self::parallel::parallel_map_ordered;
 use self::passes::{BufferedBatches, DocumentEncoder, EncodedBatch, WordCounter};
-use self::records::{CsvLayout, JsonFields, RecordFormat, RecordReader};
+use self::records::{CsvLayout, JsonFields, NamedColumn, RecordFields, RecordFormat, RecordReader};
 use self::source::{TextBatch, TextSource};
 use super::Format;
 use super::lines::LineReader;
@@ -33,7 +33,9 @@ use super::words::{
     CountRuns, DroppedTokens, Pipeline, StopWords, TokenRule, Tokenizer, WordIndex, WordSelector,
     detect_language,
 };
-use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Vocabulary};
+use crate::corpus::{
+    About, CorpusWriter, DEFAULT_LABEL_COLUMN, Details, DocumentFields, DocumentLabels, Shape, Vocabulary,
+};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 use crate::progress::{ProgressCallback, Step};
@@ -234,7 +236,7 @@ impl TextImport<'_> {
         let fixed = self.words.vocabulary.is_some();
         let index = WordIndex::new(vocabulary);
         let tokenizer = Tokenizer::new(&pipeline)?;
-        let (mut named, labelled) = self.reader.has_names_and_labels();
+        let RecordFields { names: mut named, label_columns, dates } = self.reader.fields();
         let mut names = self
             .names
             .map(|path| Ok::<_, Error>(LineReader::new(super::input::Input::open(path)?)))
@@ -242,8 +244,17 @@ impl TextImport<'_> {
         named |= names.is_some();
         let places = self.origin.is_some();
         let sources = self.origin.iter().map(|path| self.reader.format.source(path, self.format));
-        let about = About { pipeline: Some(pipeline), sources: sources.collect() };
-        let fields = DocumentFields { names: named, labels: labelled, places };
+        let about =
+            About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
+        let fields = DocumentFields {
+            names: named,
+            multiple_labels: label_columns != [DEFAULT_LABEL_COLUMN],
+            label_columns,
+            dates,
+            places,
+            checksums: places,
+            tokens_unknown: fixed,
+        };
         let mut writer = CorpusWriter::create_with(self.output, fields, &about)?;
         let (mut empty, mut documents) = (0, 0u64);
         let mut write = |batch: EncodedBatch| {
@@ -254,10 +265,14 @@ impl TextImport<'_> {
             for (i, (words, counts)) in batch.documents().enumerate() {
                 empty += u64::from(words.is_empty());
                 documents += 1;
+                let labels = metadata.labels.row(i);
                 let mut details = Details {
                     name: metadata.names.get(i as u32),
-                    label: metadata.labels.get(i as u32),
+                    labels: DocumentLabels::Columns(&labels),
+                    date: metadata.dates.get(i as u32),
                     place: metadata.places.get(i).copied(),
+                    checksum: metadata.checksums.get(i).copied(),
+                    tokens_unknown: batch.tokens_unknown(i),
                 };
                 if let Some(lines) = &mut names {
                     if !lines.advance()? {
@@ -331,7 +346,8 @@ pub(crate) fn record_format(
             RecordFormat::Json(JsonFields {
                 text,
                 id: options.id_field.clone(),
-                label: options.label_field.clone(),
+                labels: options.label_fields.clone(),
+                date: options.date_field.clone(),
             })
         }
         Format::Mallet => RecordFormat::Mallet,
@@ -345,7 +361,10 @@ fn csv_layout(options: &RecordOptions, start: &[u8], path: &Path) -> Result<CsvL
     let delimiter = options.delimiter.unwrap_or_else(|| records::delimiter(start));
     let quotes = !options.no_quotes;
     let first = records::first_row(start, delimiter, quotes);
-    let wanted = || options.text_columns.iter().chain(&options.id_column).chain(&options.label_column);
+    let wanted = || {
+        let others = options.label_columns.iter().chain(&options.date_column);
+        options.text_columns.iter().chain(&options.id_column).chain(others)
+    };
     let number = |name: &str| name.parse::<usize>().ok().filter(|&n| n > 0);
     let same = |a: &str, b: &str| a == b || a.eq_ignore_ascii_case(b);
     let named = |name: &str| first.iter().position(|column| same(column, name));
@@ -387,8 +406,14 @@ fn csv_layout(options: &RecordOptions, start: &[u8], path: &Path) -> Result<CsvL
         options.text_columns.iter().map(|name| find("text_column", name)).collect::<Result<_>>()?
     };
     let id = options.id_column.as_deref().map(|name| find("id_column", name)).transpose()?;
-    let label = options.label_column.as_deref().map(|name| find("label_column", name)).transpose()?;
-    Ok(CsvLayout { delimiter, quotes, header, columns: Some(first.len()), text, id, label })
+    let label = |name: &String| {
+        let at = find("label_column", name)?;
+        let column = first.get(at).filter(|column| header && !column.is_empty());
+        Ok(NamedColumn { name: column.unwrap_or(name).clone(), at })
+    };
+    let labels = options.label_columns.iter().map(label).collect::<Result<_>>()?;
+    let date = options.date_column.as_deref().map(|name| find("date_column", name)).transpose()?;
+    Ok(CsvLayout { delimiter, quotes, header, columns: Some(first.len()), text, id, labels, date })
 }
 
 /// Returns whether a string looks like a column name: short, made of letters, and not a sentence.
