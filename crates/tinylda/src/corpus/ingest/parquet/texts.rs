@@ -6,6 +6,7 @@ use crate::corpus::ingest::raw::records::{RecordFields, RecordFormat};
 use crate::corpus::ingest::raw::source::{
     MAX_RECORD_BYTES, MIN_BATCH_BYTES, SpanKind, TextBatch, TextSource, TextSpan,
 };
+use crate::corpus::ingest::notes::TableNotes;
 use crate::error::{Error, Position, Result};
 
 /// Maximum number of rows of a batch, since rows without text have no bytes that would limit it.
@@ -37,6 +38,18 @@ impl ParquetTexts {
             label_columns: self.labels.iter().map(|column| column.name.clone()).collect(),
             dates: self.date.is_some(),
         })
+    }
+
+    /// Returns the names of the columns.
+    pub(in super::super) fn notes(&self) -> TableNotes {
+        TableNotes {
+            text: self.text.iter().map(|column| column.name.clone()).collect(),
+            id: self.id.as_ref().map(|column| column.name.clone()),
+            labels: self.labels.iter().map(|column| column.name.clone()).collect(),
+            date: self.date.as_ref().map(|column| column.name.clone()),
+            delimiter: None,
+            header: true,
+        }
     }
 
     /// Appends the next row to a batch; returns false at the end of the file.

@@ -140,6 +140,9 @@ impl JsonSplitter {
         last: bool,
         records: &mut Vec<Range<usize>>,
     ) -> Result<Option<usize>, JsonSyntaxError> {
+        if bytes[at] == b'[' {
+            return Err(syntax_error(bytes, at, "an object or a string instead of a list"));
+        }
         let end = value_end(bytes, at, last);
         if end.is_none() && last {
             return Err(JsonSyntaxError {
@@ -180,6 +183,14 @@ impl JsonSplitter {
         let end = value_end(bytes, value, last);
         if end.is_some() { Ok(end) } else { incomplete("a complete JSON value") }
     }
+}
+
+/// Returns the position of the next record from `at` on, in bytes that begin and end with a record
+/// that [`JsonSplitter`] found.
+pub(crate) fn next_record(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let is_separator = |b: &&u8| b.is_ascii_whitespace() || b",[]\x1e".contains(b);
+    let start = at + bytes.get(at..)?.iter().take_while(is_separator).count();
+    value_end(bytes, start, true).map(|end| start..end)
 }
 
 fn syntax_error(bytes: &[u8], at: usize, expected: &'static str) -> JsonSyntaxError {
@@ -397,10 +408,10 @@ impl JsonSample {
             Value::Array(list) => list.first().is_some_and(Value::is_string),
             _ => false,
         };
-        match self.fields.iter_mut().find(|(known, _)| known == path) {
-            Some((_, is_text)) => *is_text |= text,
-            None if self.fields.len() < MAX_FIELDS => self.fields.push((path.into(), text)),
-            None => {}
+        if let Some((_, is_text)) = self.fields.iter_mut().find(|(known, _)| known == path) {
+            *is_text |= text;
+        } else if self.fields.len() < MAX_FIELDS {
+            self.fields.push((path.into(), text));
         }
     }
 
@@ -445,7 +456,16 @@ mod tests {
             let last = parts.peek().is_none();
             let mut records = Vec::new();
             let used = splitter.split(&buffer, last, &mut records)?;
-            all.extend(records.into_iter().map(|r| String::from_utf8_lossy(&buffer[r]).into_owned()));
+            all.extend(records.iter().map(|r| String::from_utf8_lossy(&buffer[r.clone()]).into_owned()));
+            if let (Some(first), Some(last)) = (records.first(), records.last()) {
+                let bytes = &buffer[first.start..last.end];
+                let (mut at, mut again) = (0, 0);
+                while let Some(record) = next_record(bytes, at) {
+                    at = record.end;
+                    again += 1;
+                }
+                assert_eq!(again, records.len(), "{text}");
+            }
             buffer.drain(..used);
             if last {
                 return Ok(all);
@@ -481,6 +501,7 @@ mod tests {
             ("[{}, {\"a", JsonEnvelope::Array, 5, "a complete JSON value"),
             ("[{}] x", JsonEnvelope::Array, 5, "the end of the file"),
             ("{}]", JsonEnvelope::Values, 2, "a record"),
+            ("[{}, [1]]", JsonEnvelope::Array, 5, "instead of a list"),
             ("{\"data\":[{}]", member(), 12, "} at the end"),
             ("{\"data\" [{}]", member(), 8, "a colon"),
             ("{\"x\":}", member(), 5, "a value"),
