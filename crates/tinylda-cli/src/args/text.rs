@@ -80,7 +80,12 @@ pub(crate) struct TextArgs {
     /// Folders: read only files whose names match PATTERN, such as '*.txt'
     #[arg(long, value_name = "PATTERN", help_heading = INPUT, hide_short_help = true)]
     glob: Option<String>,
-    /// Reject text that is not valid UTF-8 instead of replacing the invalid bytes
+    /// Encoding of the text, such as utf-8, latin1, windows-1251, shift_jis or utf-16 [default:
+    /// detected]
+    #[arg(long, value_name = "NAME", help_heading = INPUT)]
+    encoding: Option<String>,
+    /// Reject what is guessed or skipped otherwise: invalid UTF-8, rows with another number of
+    /// columns, files that cannot be read
     #[arg(long, help_heading = INPUT, hide_short_help = true)]
     strict: bool,
     /// Regular expression whose matches are the words [default: Unicode word boundaries, UAX 29]
@@ -187,6 +192,7 @@ impl TextArgs {
             label_separator: None,
             folder_labels: false,
             glob: self.glob.clone(),
+            encoding: self.encoding.clone(),
             strict: self.strict,
         }
     }

@@ -33,6 +33,9 @@ pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     }
     let input = DetectedInput::open(&a.corpus)?;
     if input.kind() == InputKind::Corpus {
+        if !a.more.is_empty() {
+            return Err(super::input::one_corpus_error());
+        }
         reject_import_options(a)?;
         on_corpus(a, ui)
     } else {
@@ -210,6 +213,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     }
     let request = super::input::InputRequest {
         input: &a.corpus,
+        more: &a.more,
         text: &a.text,
         vocab: a.vocab.as_deref(),
         model: None,
@@ -229,6 +233,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     }
     let mut own = a.clone();
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path.clone(), None, None);
+    own.more.clear();
     own.text = args::TextArgs::default();
     let result = on_corpus(&own, ui);
     let stopped = result.is_err() && tinylda::train::has_checkpoint(checkpoint_folder(a));

@@ -350,6 +350,15 @@ impl CorpusWriter {
             self.word_documents[w as usize] += 1;
         }
         let parts = self.parts;
+        if let DocumentLabels::Columns(columns) = details.labels
+            && !parts.label_lists
+            && parts.labels
+            && columns.iter().any(|values| values.len() > 1)
+        {
+            let found = format!("several for document {}", self.blocks.documents() + 1);
+            return Err(Error::out_of_range("labels", found, "at most one for each document")
+                .with_remedy("declare that documents may have several labels"));
+        }
         let date = details.date.filter(|date| parts.dates && !date.is_empty());
         let date = match date.map(|date| (date, parse_date(date))) {
             Some((date, None)) => return Err(self.bad_date(date)),

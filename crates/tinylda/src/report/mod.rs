@@ -37,7 +37,7 @@ use crate::eval::{Coherence, Measure, word_measures};
 use crate::format::grouped;
 use crate::infer::{Mixtures, document_details, document_names};
 use crate::model::{Model, Probabilities};
-use crate::progress::{ProgressCallback, Step};
+use crate::progress::ProgressCallback;
 use crate::threads::pool;
 use documents::{DocumentFindings, documents};
 use json::JsonWriter;

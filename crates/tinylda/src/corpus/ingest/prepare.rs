@@ -228,8 +228,9 @@ impl Import {
         progress: ProgressCallback<'_>,
     ) -> Result<PreparedInput> {
         let whole = |file: SharedFile| {
-            let total = file.bytes();
-            Input { reopenable, ..Input::plain(Box::new(file.reader_at(0)), path, total) }
+            let mut input = Input::plain(Box::new(file.reader_at(0)), path, file.bytes());
+            input.reopenable = reopenable;
+            input
         };
         let mut archive = FileArchive::open(path, file.clone())?;
         match archive.kind() {
@@ -262,7 +263,8 @@ impl Import {
         let names: Vec<String> = archive.members.iter().map(|member| member.name.clone()).collect();
         let mut texts = Vec::new();
         for name in &names {
-            let member = Input { reopenable, ..member_input(&mut archive, name, path)? };
+            let mut member = member_input(&mut archive, name, path)?;
+            member.reopenable = reopenable;
             match self.prepare(DetectedInput::new(member)?, output, progress)? {
                 PreparedInput::Texts(more) => texts.extend(more),
                 other if names.len() == 1 => return Ok(other),

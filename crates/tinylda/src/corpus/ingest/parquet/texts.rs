@@ -36,6 +36,7 @@ impl ParquetTexts {
         RecordFormat::Rows(RecordFields {
             names: self.id.is_some(),
             label_columns: self.labels.iter().map(|column| column.name.clone()).collect(),
+            multiple_labels: true,
             dates: self.date.is_some(),
         })
     }

@@ -416,32 +416,57 @@ impl TextSource for FileTexts {
     }
 }
 
-/// Reads the text of one document of a source at `path` again, as it was imported. `name` is the name
-/// of the document. Returns `None` if that fails, and if the name leads out of the source.
-pub(crate) fn read_text_again(source: &Source, path: &Path, name: &str) -> Option<Vec<u8>> {
-    let rule = match source.encoding.as_deref() {
-        Some(encoding) => EncodingRule::Given(parse_encoding(encoding).ok()?),
-        None => EncodingRule::Detect,
-    };
-    let inside = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    let format = Format::ALL.into_iter().find(|format| format.name() == source.format)?;
-    let (bytes, format) = match format {
-        Format::Folder => {
-            let file = path.join(name);
-            (if inside && file.is_file() { read_file(&file).ok()? } else { return None }, None)
-        }
-        Format::Zip => {
-            let file = SharedFile::new(File::open(path).ok().filter(|_| path.is_file())?).ok()?;
-            let mut archive = FileArchive::open(path, file).ok()?;
-            let member = archive.find(name)?.clone();
-            (archive.read_member(&member, MAX_RECORD_BYTES).ok()?, None)
-        }
-        Format::Html | Format::Xml | Format::Docx if path.is_file() => (read_file(path).ok()?, Some(format)),
-        _ => return None,
-    };
-    let mut text = file_text(Path::new(name), bytes, rule, format).ok()?;
-    text.bytes.drain(..text.mark);
-    Some(text.bytes)
+/// Reader that finds the texts of files again, as they were imported.
+pub(crate) struct FileTextFinder {
+    path: PathBuf,
+    format: Format,
+    rule: EncodingRule,
+    /// Archive at the path, once it was opened.
+    archive: Option<FileArchive>,
+}
+
+impl FileTextFinder {
+    /// Creates a reader of the documents of a source at `path`; returns `None` if its files are not
+    /// single documents.
+    pub(crate) fn new(source: &Source, path: &Path) -> Option<FileTextFinder> {
+        let rule = match source.encoding.as_deref() {
+            Some(encoding) => EncodingRule::Given(parse_encoding(encoding).ok()?),
+            None => EncodingRule::Detect,
+        };
+        let format = Format::ALL.into_iter().find(|format| format.name() == source.format)?;
+        let files = [Format::Folder, Format::Zip, Format::Html, Format::Xml, Format::Docx];
+        let path = path.to_path_buf();
+        files.contains(&format).then_some(FileTextFinder { path, format, rule, archive: None })
+    }
+
+    /// Returns the text of the document with this name; `None` if it cannot be read. Names that lead
+    /// out of the folder are refused.
+    pub(crate) fn read(&mut self, name: &str) -> Option<Vec<u8>> {
+        let is_normal = |part| matches!(part, std::path::Component::Normal(_));
+        let (bytes, format) = match self.format {
+            Format::Folder => {
+                let file = self.path.join(name);
+                if !Path::new(name).components().all(is_normal) || !file.is_file() {
+                    return None;
+                }
+                (read_file(&file).ok()?, None)
+            }
+            Format::Zip => {
+                if self.archive.is_none() && self.path.is_file() {
+                    let file = File::open(&self.path).ok()?;
+                    self.archive = FileArchive::open(&self.path, SharedFile::new(file).ok()?).ok();
+                }
+                let archive = self.archive.as_mut()?;
+                let member = archive.find(name)?.clone();
+                (archive.read_member(&member, MAX_RECORD_BYTES).ok()?, None)
+            }
+            _ if !self.path.is_file() => return None,
+            format => (read_file(&self.path).ok()?, Some(format)),
+        };
+        let mut text = file_text(Path::new(name), bytes, self.rule, format).ok()?;
+        text.bytes.drain(..text.mark);
+        Some(text.bytes)
+    }
 }
 
 #[cfg(test)]

@@ -206,7 +206,8 @@ fn text_source(
     }
     let (path, member) = (input.path.clone(), input.member.clone());
     let file = spool(input, output, progress)?;
-    let copy = Input { member, ..Input::spooled(&file, &path)? };
+    let mut copy = Input::spooled(&file, &path)?;
+    copy.member = member;
     let origin = TextOrigin::new(&copy, decoding, Some(file));
     Ok(FileSource::new(copy, origin, ends))
 }

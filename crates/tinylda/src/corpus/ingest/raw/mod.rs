@@ -43,8 +43,7 @@ use super::words::{
     detect_language,
 };
 use crate::corpus::{
-    About, CorpusWriter, DEFAULT_LABEL_COLUMN, Details, DocumentFields, DocumentLabels, Shape, Source,
-    Vocabulary,
+    About, CorpusWriter, Details, DocumentFields, DocumentLabels, Shape, Source, Vocabulary,
 };
 use crate::error::{Error, Position, Result};
 use crate::files::folder_of;
@@ -280,7 +279,8 @@ impl TextImport<'_> {
         let fixed = self.words.vocabulary.is_some();
         let index = WordIndex::new(vocabulary);
         let tokenizer = Tokenizer::new(&pipeline)?;
-        let RecordFields { names: mut named, label_columns, dates } = self.readers.fields().clone();
+        let RecordFields { names: mut named, label_columns, multiple_labels, dates } =
+            self.readers.fields().clone();
         let mut names = self
             .names
             .map(|path| Ok::<_, Error>(LineReader::new(super::input::Input::open(path)?)))
@@ -293,8 +293,8 @@ impl TextImport<'_> {
             About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
         let fields = DocumentFields {
             names: named,
-            multiple_labels: label_columns != [DEFAULT_LABEL_COLUMN],
             label_columns,
+            multiple_labels,
             dates,
             places,
             checksums: places,

@@ -20,8 +20,9 @@ impl RecordReaders {
     pub(crate) fn new(all: Vec<RecordReader>) -> Result<RecordReaders> {
         let mut fields = RecordFields::default();
         for reader in &all {
-            let RecordFields { names, label_columns, dates } = reader.fields();
+            let RecordFields { names, label_columns, multiple_labels, dates } = reader.fields();
             fields.names |= names;
+            fields.multiple_labels |= multiple_labels;
             fields.dates |= dates;
             if fields.label_columns.is_empty() {
                 fields.label_columns = label_columns;

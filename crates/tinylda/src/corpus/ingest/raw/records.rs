@@ -46,6 +46,8 @@ pub(crate) struct RecordFields {
     pub(crate) names: bool,
     /// Names of the label columns.
     pub(crate) label_columns: Vec<String>,
+    /// Whether a document may have several values in a label column.
+    pub(crate) multiple_labels: bool,
     pub(crate) dates: bool,
 }
 
@@ -232,7 +234,14 @@ impl RecordReader {
 
     /// Returns the fields of the records.
     pub(crate) fn fields(&self) -> RecordFields {
-        let fields = |names, label_columns, dates| RecordFields { names, label_columns, dates };
+        let multiple_labels =
+            self.label_separator.is_some() || matches!(self.format, RecordFormat::Json(_));
+        let fields = |names, label_columns, dates| RecordFields {
+            names,
+            label_columns,
+            multiple_labels,
+            dates,
+        };
         let one = |name: &str| vec![name.to_owned()];
         match &self.format {
             RecordFormat::Lines => RecordFields::default(),

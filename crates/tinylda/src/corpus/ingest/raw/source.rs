@@ -148,21 +148,21 @@ pub(crate) fn open_member(path: &std::path::Path, name: &str) -> Result<Input> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let file = SharedFile::new(file).map_err(Error::io("read", path))?;
     let mut archive = FileArchive::open(path, file)?;
-    let missing = || Error::io("open", &path.join(name))(std::io::ErrorKind::NotFound.into());
-    let member = archive.find(name).cloned().ok_or_else(missing)?;
-    Ok(Input { reopenable: true, ..member_input(&mut archive, &member.name, path)? })
+    let mut input = member_input(&mut archive, name, path)?;
+    input.reopenable = true;
+    Ok(input)
 }
 
 /// Opens a member of an archive as an input. It can be opened again if the caller says so.
 pub(crate) fn member_input(archive: &mut FileArchive, name: &str, path: &std::path::Path) -> Result<Input> {
     let missing = || Error::io("open", &path.join(name))(std::io::ErrorKind::NotFound.into());
     let member = archive.find(name).cloned().ok_or_else(missing)?;
-    let input = Input::new(archive.open_member(&member)?, path, None)?;
-    let compression = match input.compression {
-        Compression::None => Compression::Zip,
-        inside => inside,
-    };
-    Ok(Input { compression, member: Some(member.name), ..input })
+    let mut input = Input::new(archive.open_member(&member)?, path, None)?;
+    if input.compression == Compression::None {
+        input.compression = Compression::Zip;
+    }
+    input.member = Some(member.name);
+    Ok(input)
 }
 
 /// Input that is opened again for every pass.
@@ -184,12 +184,6 @@ impl TextOrigin {
     pub(crate) fn of_source(source: &Source, path: PathBuf) -> Option<TextOrigin> {
         let decoding = TextDecoding::of_source(source)?;
         Some(TextOrigin { path, member: source.member.clone(), spool: None, decoding })
-    }
-
-    /// Returns whether positions in the decoded input are positions in the file.
-    pub(crate) fn is_plain(&self) -> bool {
-        let utf8 = EncodingRule::Given(TextEncoding::Utf8);
-        self.member.is_none() && self.decoding.rule == utf8 && !self.decoding.carriage_returns
     }
 
     /// Opens the input from its beginning.

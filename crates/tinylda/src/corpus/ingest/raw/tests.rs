@@ -42,7 +42,7 @@ fn documents(path: &Path) -> Documents {
                 let from = place.offset as usize;
                 String::from_utf8_lossy(&bytes[from..from + place.length as usize]).into_owned()
             });
-            all.push((text(&names), text(&labels), words.collect(), shown));
+            all.push((text(&names), labels.row(d).concat().join(" "), words.collect(), shown));
         }
     }
     all
