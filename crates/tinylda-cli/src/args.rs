@@ -255,6 +255,10 @@ pub(crate) struct ConvertArgs {
     /// Also write the names of the documents to FILE, one per line
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) names: Option<PathBuf>,
+    /// Also write the names, labels and dates of the documents to FILE, a table by its suffix: .tsv,
+    /// .csv, .jsonl or .parquet
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) metadata: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
@@ -398,10 +402,10 @@ pub(crate) struct TopicsArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Missing {
-    /// Exclude them and report their number
+    /// Exclude such words and report their number
     LeaveOut,
-    /// Include them, as gensim does if its dictionary has them: u_mass counts their pairs, the
-    /// other measures become infinite or undefined
+    /// Include such words, as gensim does if its dictionary has them: u_mass counts their pairs,
+    /// the other measures become infinite or undefined
     Keep,
 }
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tinylda::corpus::Statistics;
+use tinylda::corpus::{LabelStatistics, MAX_DISTINCT_LABELS, Statistics};
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::format::human_bytes;
 use tinylda::{Corpus, Model};
 
-use super::{grouped, path_string, plain, print, shape_json, table};
+use super::{escape_control, grouped, path_string, plain, print, shape_json, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -34,7 +34,7 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("blocks checked", Unit::Plain);
     let s = Statistics::of(&corpus, &mut |p| bar.update(p))?;
     bar.finish();
-    let per_nonzero = corpus.bytes_without_strings() as f64 / s.shape.nonzeros.max(1) as f64;
+    let per_nonzero = corpus.packed_documents_bytes() as f64 / s.shape.nonzeros.max(1) as f64;
     let mut value = shape_json(s.shape);
     let rest = json!({
         "kind": "corpus",
@@ -48,6 +48,17 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         "vocabulary": corpus.has_vocabulary(),
         "names": corpus.has_names(),
         "labels": corpus.has_labels(),
+        "label_columns": s.labels.iter().map(|column| json!({
+            "name": column.name,
+            "documents": column.documents,
+            "distinct": column.distinct,
+        })).collect::<Vec<_>>(),
+        "dates": s.dates.as_ref().map(|dates| json!({
+            "documents": dates.documents,
+            "first": dates.first,
+            "last": dates.last,
+        })),
+        "text_checksums": corpus.has_checksums(),
         "places": corpus.has_places(),
         "about": corpus.about()?,
         "blocks": corpus.blocks(),
@@ -88,11 +99,38 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         ),
         ("vocabulary", if corpus.has_vocabulary() { "yes" } else { "no" }.into()),
         ("names", if corpus.has_names() { "yes" } else { "no" }.into()),
-        ("labels", if corpus.has_labels() { "yes" } else { "no" }.into()),
-        ("positions of texts", if corpus.has_places() { "yes" } else { "no" }.into()),
+        ("labels", labels(&s)),
+        ("dates", dates(&s)),
+        (
+            "positions of texts",
+            match (corpus.has_places(), corpus.has_checksums()) {
+                (true, true) => "yes, with checksums",
+                (true, false) => "yes, without checksums",
+                _ => "no",
+            }
+            .into(),
+        ),
         ("checksum", format!("verified, {}", corpus.fingerprint())),
     ]);
     print(json, &value.into(), &lines)
+}
+
+/// Describes the label columns in one line.
+fn labels(s: &Statistics) -> String {
+    let column = |column: &LabelStatistics| {
+        let at_least = if column.distinct == MAX_DISTINCT_LABELS { "at least " } else { "" };
+        let (name, distinct) = (escape_control(&column.name), grouped(column.distinct));
+        format!("{name} ({at_least}{distinct} distinct in {} documents)", grouped(column.documents))
+    };
+    let all: Vec<String> = s.labels.iter().map(column).collect();
+    if all.is_empty() { "no".into() } else { all.join(", ") }
+}
+
+/// Describes the dates in one line.
+fn dates(s: &Statistics) -> String {
+    s.dates.as_ref().map_or("no".into(), |dates| {
+        format!("{} to {} in {} documents", dates.first, dates.last, grouped(dates.documents))
+    })
 }
 
 fn model(path: &Path, json: bool) -> anyhow::Result<()> {
@@ -143,8 +181,8 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
             "trained on",
             format!(
                 "{} ({}): {} documents, {} tokens",
-                if s.corpus.file.is_empty() { "a corpus in memory" } else { &s.corpus.file },
-                s.corpus.fingerprint,
+                if s.corpus.file.is_empty() { "a corpus" } else { &s.corpus.file },
+                s.corpus.id(),
                 grouped(s.corpus.documents),
                 grouped(s.corpus.tokens)
             ),

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::words::DroppedTokens;
 use tinylda::corpus::ingest::{DetectedInput, Format, Import, Imported, InputKind};
+use tinylda::files::TemporaryFolder;
 use tinylda::progress::Step;
+use tinylda::report::TextAccess;
 use tinylda::{Corpus, Model};
 
 use super::{check_output, grouped, usage};
@@ -19,19 +21,8 @@ use crate::progress::{Ui, Unit};
 pub(crate) struct OpenedCorpus {
     /// Path of the corpus file.
     pub(crate) path: PathBuf,
-    /// Whether the file was made for this command only.
-    temporary: bool,
     /// Result of the import, if there was one.
     pub(crate) imported: Option<Imported>,
-}
-
-impl OpenedCorpus {
-    /// Deletes the file if it was made for this command only.
-    pub(crate) fn remove_if_temporary(&self) {
-        if self.temporary {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// Converts a format from the arguments to that of the library.
@@ -133,6 +124,15 @@ pub(crate) fn run(
         let pipeline = Corpus::open(output)?.about()?.pipeline.unwrap_or_default();
         print_dropped(dropped, &pipeline.stop_languages, import.words.vocabulary.is_some(), ui);
     }
+    if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
+        ui.say(&format!(
+            "warning: {} of {} dates cannot be read or are ambiguous, first that of document {}; these \
+             documents have no date; write dates as YYYY-MM-DD, or pass --strict to reject them",
+            grouped(dates.unreadable),
+            grouped(dates.known + dates.unreadable),
+            grouped(dates.first_unreadable)
+        ));
+    }
     if done.empty_documents > 0 {
         ui.say(&format!(
             "{} documents have no words; they are kept, but do not influence the topics",
@@ -219,8 +219,6 @@ pub(crate) struct InputRequest<'a> {
     pub(crate) model: Option<&'a Model>,
     /// Corpus file to write if the input has to be imported.
     pub(crate) import_to: &'a Path,
-    /// Whether the imported corpus is kept.
-    pub(crate) keep: bool,
     /// Number of threads; 0 for all cores.
     pub(crate) threads: usize,
     /// Memory limit in bytes.
@@ -240,7 +238,7 @@ impl InputRequest<'_> {
                         TEXT_OPTION
                     }));
                 }
-                return Ok(OpenedCorpus { path: self.input.to_path_buf(), temporary: false, imported: None });
+                return Ok(OpenedCorpus { path: self.input.to_path_buf(), imported: None });
             }
             InputKind::Model => {
                 // Always fails, with an error that explains why.
@@ -253,11 +251,7 @@ impl InputRequest<'_> {
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
         let imported = run(&import, open_more(input, self.more)?, self.import_to, ui)?;
-        Ok(OpenedCorpus {
-            path: self.import_to.to_path_buf(),
-            temporary: !self.keep,
-            imported: Some(imported),
-        })
+        Ok(OpenedCorpus { path: self.import_to.to_path_buf(), imported: Some(imported) })
     }
 }
 
@@ -265,8 +259,10 @@ impl InputRequest<'_> {
 pub(crate) struct OpenedDocuments {
     /// The opened corpus.
     pub(crate) corpus: Corpus,
+    /// Files from which texts may be read: the data that was imported.
+    pub(crate) texts: TextAccess,
     /// Temporary folder of an imported corpus, deleted on drop.
-    _folder: Option<tempfile::TempDir>,
+    _folder: Option<TemporaryFolder>,
 }
 
 impl OpenedDocuments {
@@ -294,15 +290,17 @@ impl OpenedDocuments {
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(not_with_corpus_error(option));
             }
-            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, _folder: None });
+            let texts = TextAccess::default();
+            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, texts, _folder: None });
         }
-        let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
+        let folder = TemporaryFolder::new_in(std::env::temp_dir())?;
         let path = folder.path().join("input.tlc");
         let mut import = import(&data.text, Some(model))?;
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
         run(&import, vec![detected], &path, ui)?;
-        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, _folder: Some(folder) })
+        let texts = TextAccess { named: vec![input.to_path_buf()] };
+        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, texts, _folder: Some(folder) })
     }
 }

@@ -9,10 +9,10 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tinylda::format::human_bytes;
 use tinylda::progress::Step;
-use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TrainedDocuments};
+use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TextAccess, TrainedDocuments};
 use tinylda::{Corpus, Model};
 
-use super::{check_output, infer, memory_limit, path_string, print};
+use super::{check_output, escape_control, infer, memory_limit, path_string, print, texts};
 use crate::args;
 use crate::progress::{ProgressReporter, Ui, Unit};
 
@@ -45,12 +45,14 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     if asked && passes.is_empty() {
         ui.say(&format!("ignoring {}: it is not the log of this model's training", log.display()));
     }
+    let named = a.corpus.as_deref().unwrap_or(&a.model);
     let request = ReportRequest {
-        title: a.title.clone().unwrap_or_else(|| title(&model)),
-        command: command(&model, &a.model),
+        title: a.title.clone().unwrap_or_else(|| title(&model, named)),
+        input: a.corpus.as_deref().map_or_else(String::new, path_string),
+        command: command(&model, &a.model, a.corpus.as_deref()),
         passes,
         memory: None,
-        texts: !a.no_text,
+        texts: (!a.no_text).then(|| TextAccess { named: a.texts.clone() }),
         threads,
     };
     let bytes = request.write(&model, corpus.as_ref(), None, &a.output, ui)?;
@@ -70,7 +72,7 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
 /// Returns the memory in bytes that the report of a model needs if the topics of documents have to
 /// be inferred.
 fn memory_needed(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
-    let report = Report { threads, texts: true, run: RunInfo::default() };
+    let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
     Ok(super::with_program(report.memory_bytes(model, corpus)?))
 }
 
@@ -86,7 +88,7 @@ pub(super) fn memory_needed_after_training(
     if !keeps_theta {
         return memory_needed(model, Some(corpus), threads);
     }
-    let report = Report { threads, texts: true, run: RunInfo::default() };
+    let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
     let documents = TrainedDocuments::memory_bytes(corpus, topics);
     Ok(super::with_program(report.memory_bytes_after_training(model, corpus)? + documents))
 }
@@ -94,14 +96,16 @@ pub(super) fn memory_needed_after_training(
 /// Content of a report that does not come from the model or the corpus.
 pub(super) struct ReportRequest {
     pub(super) title: String,
+    /// The documents as the user knows them: the path on the command line, or empty.
+    pub(super) input: String,
     /// Command that made the model.
     pub(super) command: String,
     /// Passes of the training, for the curve of the perplexity.
     pub(super) passes: Vec<PassRecord>,
     /// Memory limit of the training in bytes.
     pub(super) memory: Option<u64>,
-    /// Whether to include the first lines of documents.
-    pub(super) texts: bool,
+    /// Where the first lines of documents may be read; `None` to omit them.
+    pub(super) texts: Option<TextAccess>,
     pub(super) threads: usize,
 }
 
@@ -120,6 +124,7 @@ impl ReportRequest {
             texts: self.texts,
             run: RunInfo {
                 title: self.title,
+                input: self.input,
                 command: self.command,
                 version: env!("CARGO_PKG_VERSION").into(),
                 passes: self.passes,
@@ -135,15 +140,29 @@ impl ReportRequest {
             bar.update(p)
         })?;
         drop(bar);
-        let page = crate::page::page(&data);
+        if let Some(summary) = &data.texts {
+            texts::report_left_out(summary, ui);
+        }
+        for omitted in &data.omitted_labels {
+            ui.say(&format!(
+                "warning: the report does not show the labels of {}: there are more than {}; \
+                 use a label column with fewer values",
+                escape_control(&omitted.column),
+                omitted.limit
+            ));
+        }
+        let page = crate::page::page(&data.json);
         tinylda::files::write_file(output, page.as_bytes())?;
         Ok(page.len() as u64)
     }
 }
 
-/// Returns the default title: the name of the corpus without its suffixes.
-pub(super) fn title(model: &Model) -> String {
-    let mut name = model.training().corpus.file.as_str();
+/// Returns the default title: the name of a file without its suffixes. Models of early versions
+/// know the name of their corpus, which takes precedence.
+pub(super) fn title(model: &Model, file: &Path) -> String {
+    let file = file.file_name().unwrap_or_default().to_string_lossy();
+    let early = model.training().corpus.file.as_str();
+    let mut name = if early.is_empty() { file.as_ref() } else { early };
     for ending in [".tlc", ".input", ".stdin", ".model"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
@@ -151,9 +170,14 @@ pub(super) fn title(model: &Model) -> String {
 }
 
 /// Returns the command that creates such a model, from the metadata of the model.
-fn command(model: &Model, path: &Path) -> String {
+fn command(model: &Model, path: &Path, corpus: Option<&Path>) -> String {
     let training = model.training();
-    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), training.corpus.file.clone()];
+    let corpus = match (training.corpus.file.as_str(), corpus) {
+        ("", Some(corpus)) => path_string(corpus),
+        ("", None) => "CORPUS".into(),
+        (early, _) => early.into(),
+    };
+    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), corpus];
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     option("-k", model.topics().to_string());
     option("--seed", training.seed.to_string());

@@ -69,7 +69,9 @@ impl DocumentFields {
             dates: self.dates,
             checksums: self.checksums,
             unknown: self.tokens_unknown,
-            label_lists: labels && !unnamed,
+            // In version 3 all labels are lists of values.
+            label_lists: labels
+                && (!unnamed || self.dates || self.checksums || self.tokens_unknown),
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::{DocumentBuffer, Inference, Inferencer, UnknownWords, VocabularyMap};
-use crate::corpus::{Block, BlockReader, Corpus, Document, LabelTable, Vocabulary};
+use crate::corpus::{Block, BlockReader, Corpus, Document, LabelTable, MetadataColumns, Vocabulary};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::progress::{ProgressCallback, Step};
@@ -122,6 +122,11 @@ impl<'a> Mixtures<'a> {
     #[must_use]
     pub fn with_labels(self) -> Mixtures<'a> {
         Mixtures { labels: true, ..self }
+    }
+
+    /// Returns the columns of tables for the labels and dates that are read.
+    pub(crate) fn metadata_columns(&self) -> MetadataColumns {
+        if self.labels { MetadataColumns::of(self.corpus) } else { MetadataColumns::default() }
     }
 
     /// Returns the corpus.

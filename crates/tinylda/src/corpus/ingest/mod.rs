@@ -251,8 +251,24 @@ pub struct Imported {
     pub sorted: bool,
     /// Raw text: the numbers of dropped tokens and words.
     pub dropped: Option<DroppedTokens>,
+    /// Raw text: the dates of the documents; `None` if they have none.
+    pub dates: Option<ImportedDates>,
     /// What was assumed about each input, and what was skipped in it.
     pub inputs: Vec<InputNotes>,
+}
+
+/// Numbers of documents with and without a date.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportedDates {
+    /// Number of documents with a date.
+    pub known: u64,
+    /// Number of documents whose date is missing.
+    pub missing: u64,
+    /// Number of documents whose date cannot be read or is ambiguous.
+    pub unreadable: u64,
+    /// Number (from 1) of the first document whose date cannot be read; 0 if there is none.
+    pub first_unreadable: u64,
 }
 
 /// Options that the readers need.
@@ -444,8 +460,9 @@ impl Import {
         let sorted = sorter.sorted();
         let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
         let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
+        let (dropped, dates) = (None, None);
         let inputs = vec![InputNotes::new(path, format, compression)];
-        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, inputs })
+        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped, dates, inputs })
     }
 
     /// Refuses options that do not apply to any of the formats of the inputs, the first one first.
@@ -466,6 +483,9 @@ impl Import {
         let folders = [Format::Folder, Format::Zip];
         fits(self.records.glob.is_some().then_some("glob"), &folders, another)?;
         fits(self.records.folder_labels.then_some("label_from"), &folders, another)?;
+        let labelled =
+            [Format::Csv, Format::JsonLines, Format::Json, Format::Mallet, Format::VowpalWabbit, Format::Parquet];
+        fits(self.records.label_separator.is_some().then_some("label_separator"), &labelled, another)?;
         let tables = [Format::Csv, Format::Parquet];
         let tables = if formats.len() > 1 { &tables[..] } else { &tables[..1] };
         fits(self.records.table_option(), tables, another)?;

@@ -178,15 +178,23 @@ impl Import {
             memory: self.memory,
         };
         let mut source = SourceList::new(sources);
-        let (shape, empty_documents, dropped) = import.run(&mut source, progress)?;
+        let written = import.run(&mut source, progress)?;
         for ((notes, records), source) in inputs.iter_mut().zip(import.readers.notes()).zip(source.sources()) {
             notes.records = records;
             notes.skipped_files = source.skipped_files();
             notes.encodings = source.encodings();
             notes.replaced = source.has_replaced();
         }
-        let dropped = Some(dropped);
-        Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped, inputs })
+        Ok(Imported {
+            shape: written.shape,
+            format,
+            compression,
+            empty_documents: written.empty_documents,
+            sorted: false,
+            dropped: Some(written.dropped),
+            dates: written.dates,
+            inputs,
+        })
     }
 }
 

@@ -34,8 +34,8 @@ use self::passes::{BufferedBatches, DocumentEncoder, EncodedBatch, WordCounter};
 use self::readers::RecordReaders;
 use self::records::{RecordFields, RecordReader};
 use self::source::{TextBatch, TextDecoding, TextSource};
-use super::Format;
 use super::encoding::TextEncoding;
+use super::{Format, ImportedDates};
 use super::lines::LineReader;
 use super::options::TextPipeline;
 use super::words::{
@@ -87,6 +87,14 @@ pub(crate) struct TextImport<'a> {
     pub(crate) output: &'a Path,
     pub(crate) threads: usize,
     pub(crate) memory: Option<u64>,
+}
+
+/// Result of an import of raw text.
+pub(crate) struct WrittenTexts {
+    pub(crate) shape: Shape,
+    pub(crate) empty_documents: u64,
+    pub(crate) dropped: DroppedTokens,
+    pub(crate) dates: Option<ImportedDates>,
 }
 
 /// Memory for everything except the tables of words, in bytes: batches in flight and buffers of
@@ -143,13 +151,12 @@ impl TextImport<'_> {
         Ok(detect_language(&sample))
     }
 
-    /// Reads the source and writes the corpus. Returns its shape, the number of empty documents and
-    /// the dropped tokens.
+    /// Reads the source and writes the corpus.
     pub(crate) fn run(
         &self,
         source: &mut dyn TextSource,
         progress: ProgressCallback<'_>,
-    ) -> Result<(Shape, u64, DroppedTokens)> {
+    ) -> Result<WrittenTexts> {
         let mut pipeline = self.resolve_pipeline(source)?;
         let mut dropped = DroppedTokens::default();
         let passes = match (&self.words.vocabulary, self.words.selection.phrases) {
@@ -194,11 +201,11 @@ impl TextImport<'_> {
             }
             &chosen
         };
-        let (shape, empty) =
+        let written =
             self.write_documents(source, buffered, pipeline, vocabulary, &mut dropped, &mut |at| {
                 report(at, pass)
             })?;
-        Ok((shape, empty, dropped))
+        Ok(WrittenTexts { dropped, ..written })
     }
 
     /// Returns the path of the first input for errors.
@@ -275,7 +282,7 @@ impl TextImport<'_> {
         vocabulary: &Vocabulary,
         dropped: &mut DroppedTokens,
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
-    ) -> Result<(Shape, u64)> {
+    ) -> Result<WrittenTexts> {
         let fixed = self.words.vocabulary.is_some();
         let index = WordIndex::new(vocabulary);
         let tokenizer = Tokenizer::new(&pipeline)?;
@@ -302,11 +309,13 @@ impl TextImport<'_> {
         };
         let mut writer = CorpusWriter::create_with(self.output, fields, &about)?;
         let (mut empty, mut documents) = (0, 0u64);
+        let mut found_dates = ImportedDates::default();
         let mut write = |batch: EncodedBatch| {
             if fixed {
                 batch.add_dropped_to(dropped);
             }
             let metadata = &batch.metadata;
+            metadata.count_dates(documents, &mut found_dates);
             for (i, (words, counts)) in batch.documents().enumerate() {
                 empty += u64::from(words.is_empty());
                 documents += 1;
@@ -361,7 +370,12 @@ impl TextImport<'_> {
                 remedy: "check that the vocabulary belongs to this text, and that the text is in the right column or field".into(),
             });
         }
-        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(), empty))
+        Ok(WrittenTexts {
+            shape: writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(),
+            empty_documents: empty,
+            dropped: DroppedTokens::default(),
+            dates: dates.then_some(found_dates),
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use super::parallel::ItemSource;
 use super::readers::RecordReaders;
 use super::records::{Record, RecordDate};
 use super::source::TextBatch;
+use crate::corpus::ingest::ImportedDates;
 use crate::corpus::ingest::words::{
     CountRuns, DropReason, DroppedTokens, StringTable, TermCount, Tokenizer, TokenizerBuffer, WordIndex,
     join_phrase, write_phrase_key,
@@ -157,6 +158,18 @@ impl BatchMetadata {
         }
         self.places.push(record.place);
         self.checksums.push(record.checksum);
+    }
+
+    /// Adds the dates of the batch to `dates`. `before` is the number of documents before it.
+    pub(super) fn count_dates(&self, before: u64, dates: &mut ImportedDates) {
+        let known = self.dates.iter().filter(|date| !date.is_empty()).count() as u64;
+        let unreadable = self.unreadable_dates.len() as u64;
+        dates.known += known;
+        dates.unreadable += unreadable;
+        dates.missing += self.dates.len() as u64 - known - unreadable;
+        if let Some(&first) = self.unreadable_dates.first().filter(|_| dates.first_unreadable == 0) {
+            dates.first_unreadable = before + u64::from(first) + 1;
+        }
     }
 
     /// Returns the memory in bytes.
