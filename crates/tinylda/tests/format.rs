@@ -6,7 +6,9 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use common::{fixture, go_on, synthetic, verify, write_small, write_small_with_columns, write_small_with_details};
+use common::{
+    fixture, go_on, synthetic, verify, write_small, write_small_with_columns, write_small_with_details,
+};
 use tinylda::corpus::Block;
 use tinylda::corpus::{Statistics, Synth};
 use tinylda::{Algorithm, Corpus, Model, Trainer};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tinylda::corpus::{LabelStatistics, MAX_DISTINCT_LABELS, Statistics};
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
+use tinylda::corpus::{LabelStatistics, MAX_DISTINCT_LABELS, Statistics};
 use tinylda::format::human_bytes;
 use tinylda::{Corpus, Model};
 

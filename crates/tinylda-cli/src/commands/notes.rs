@@ -32,11 +32,16 @@ pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
         warn_of_records(&notes.records, &of, ui);
         if notes.replaced {
             let encodings = names(&notes.encodings);
-            ui.say(&format!("warning: bytes{of} that are not valid in {encodings} were replaced; check --encoding"));
+            ui.say(&format!(
+                "warning: bytes{of} that are not valid in {encodings} were replaced; check --encoding"
+            ));
         }
     }
     if done.shape.documents == 1 {
-        ui.say(&format!("warning: the input is a single document, and topics need many; {}", split_hint(done.format)));
+        ui.say(&format!(
+            "warning: the input is a single document, and topics need many; {}",
+            split_hint(done.format)
+        ));
     }
 }
 
@@ -61,7 +66,8 @@ fn describe(import: &Import, notes: &InputNotes) -> Vec<String> {
         lines.push(format!("fields: {}", columns(fields)));
     }
     if !notes.encodings.is_empty() {
-        let how = if import.records.encoding.is_some() { "" } else { " (detected; override with --encoding)" };
+        let how =
+            if import.records.encoding.is_some() { "" } else { " (detected; override with --encoding)" };
         lines.push(format!("encoding: {}{how}", names(&notes.encodings)));
     }
     if notes.carriage_returns {
@@ -176,9 +182,13 @@ fn warn_of_records(records: &RecordNotes, of: &str, ui: Ui) {
 /// Returns how to give several documents in a format.
 fn split_hint(format: Format) -> &'static str {
     match format {
-        Format::Html | Format::Xml | Format::Docx => "give a folder or a zip archive with one file per document",
+        Format::Html | Format::Xml | Format::Docx => {
+            "give a folder or a zip archive with one file per document"
+        }
         Format::Json | Format::JsonLines => "give an array of objects, or one object per line",
         Format::Folder | Format::Zip => "give more files",
-        _ => "give one document per line, a table with one document per row, or a folder with one file per document",
+        _ => {
+            "give one document per line, a table with one document per row, or a folder with one file per document"
+        }
     }
 }

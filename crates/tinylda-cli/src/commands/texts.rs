@@ -10,11 +10,7 @@ pub(super) fn report_left_out(summary: &TextSummary, ui: Ui) {
     let path = summary.path.as_ref().map(|path| escape_control(&path.to_string_lossy())).unwrap_or_default();
     let reasons = [
         (summary.missing, format!("the file does not exist: {path}"), "name its new place with --texts PATH"),
-        (
-            summary.changed,
-            format!("the file has changed since the import: {path}"),
-            "import the texts again",
-        ),
+        (summary.changed, format!("the file has changed since the import: {path}"), "import the texts again"),
         (
             summary.not_allowed,
             format!("the file is not in the folder of the corpus: {path}"),

@@ -54,8 +54,7 @@ impl CivilDate {
     fn from_days(days: i64) -> Option<CivilDate> {
         let shifted = days.checked_add(719_468)?;
         let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-        let year_of_era =
-            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let march_month = (5 * day_of_year + 2) / 153;
         let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
@@ -138,9 +137,13 @@ pub(crate) fn date_of_seconds(seconds: i64, utc: bool) -> Option<String> {
 fn parse_number(text: &str) -> Option<CivilDate> {
     // Spreadsheets and data frames with missing values write whole numbers as 2001.0.
     let whole = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));
-    let whole = whole.map_or(text, |(whole, rest)| {
-        if rest.bytes().all(|b| b == b'0') || whole.len() >= 9 { whole } else { text }
-    });
+    let whole =
+        whole.map_or(
+            text,
+            |(whole, rest)| {
+                if rest.bytes().all(|b| b == b'0') || whole.len() >= 9 { whole } else { text }
+            },
+        );
     let digits = whole.strip_prefix('-').unwrap_or(whole);
     if digits.is_empty() || digits.len() > 19 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -282,8 +285,18 @@ fn parse_day(word: &str) -> Option<CivilDate> {
 /// Parses an English month by at least three of its first letters.
 fn parse_month(word: &str) -> Option<u32> {
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-        "november", "december",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
     ];
     let word = word.trim_end_matches('.').to_ascii_lowercase();
     let at = MONTHS.iter().position(|month| word.len() >= 3 && month.starts_with(&word))?;
@@ -393,10 +406,33 @@ mod tests {
     #[test]
     fn what_is_not_a_unique_date_is_refused() {
         for text in [
-            "", "soon", "1", "12", "123", "12345", "1234567", "0000", "2001-13", "2001-02-30", "1900-02-29",
-            "01/02/2001", "1/2/01", "3 Feb 01", "2001-02-03T25:00", "4:05", "2001-02 04:05", "2001 02 03",
-            "2001-02-03 2001-02-03", "mar", "12345678901234567890", "20011303", "2001-02-03T04:05:06+99:00",
-            "3 Feb 2001 x", "Montag", "ä", "2001-02/03",
+            "",
+            "soon",
+            "1",
+            "12",
+            "123",
+            "12345",
+            "1234567",
+            "0000",
+            "2001-13",
+            "2001-02-30",
+            "1900-02-29",
+            "01/02/2001",
+            "1/2/01",
+            "3 Feb 01",
+            "2001-02-03T25:00",
+            "4:05",
+            "2001-02 04:05",
+            "2001 02 03",
+            "2001-02-03 2001-02-03",
+            "mar",
+            "12345678901234567890",
+            "20011303",
+            "2001-02-03T04:05:06+99:00",
+            "3 Feb 2001 x",
+            "Montag",
+            "ä",
+            "2001-02/03",
         ] {
             assert_eq!(parse_date(text), None, "{text}");
         }

@@ -46,7 +46,8 @@ impl MetadataColumns {
 
     /// Returns the texts of a document, one for each column.
     pub(crate) fn texts(&self, labels: &[Vec<&str>], date: &str) -> Vec<String> {
-        let values = |column: usize| labels.get(column).map_or(String::new(), |all| all.join(LABEL_SEPARATOR));
+        let values =
+            |column: usize| labels.get(column).map_or(String::new(), |all| all.join(LABEL_SEPARATOR));
         (0..self.labels.len()).map(values).chain(self.dates.then(|| date.to_owned())).collect()
     }
 }

@@ -70,8 +70,7 @@ impl DocumentFields {
             checksums: self.checksums,
             unknown: self.tokens_unknown,
             // In version 3 all labels are lists of values.
-            label_lists: labels
-                && (!unnamed || self.dates || self.checksums || self.tokens_unknown),
+            label_lists: labels && (!unnamed || self.dates || self.checksums || self.tokens_unknown),
         }
     }
 }
@@ -307,13 +306,7 @@ impl CorpusWriter {
         let mut blocks = BlockWriter::new(out, HEADER_BYTES);
         blocks.label_lists = parts.label_lists;
         blocks.labels = LabelTable::new(columns);
-        Ok(CorpusWriter {
-            blocks,
-            word_tokens: Vec::new(),
-            word_documents: Vec::new(),
-            parts,
-            about,
-        })
+        Ok(CorpusWriter { blocks, word_tokens: Vec::new(), word_documents: Vec::new(), parts, about })
     }
 
     /// Adds a document. The word ids must be strictly ascending and the counts at least 1.

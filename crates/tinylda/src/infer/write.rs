@@ -252,12 +252,7 @@ impl ProportionsWriter {
         Ok(summary)
     }
 
-    fn header(
-        &self,
-        mixtures: &Mixtures<'_>,
-        metadata: &MetadataColumns,
-        columns: Option<usize>,
-    ) -> Vec<u8> {
+    fn header(&self, mixtures: &Mixtures<'_>, metadata: &MetadataColumns, columns: Option<usize>) -> Vec<u8> {
         let topics = mixtures.model().topics();
         match self.format {
             ProportionsFormat::JsonLines | ProportionsFormat::Parquet => Vec::new(),

@@ -165,9 +165,11 @@ fn count_labels(corpus: &Corpus) -> Result<(Vec<CountedLabel>, Vec<OmittedLabels
     let (mut labels, mut omitted) = (Vec::new(), Vec::new());
     for (column, counted) in columns.into_iter().enumerate() {
         match counted {
-            Some(counts) => labels.extend(
-                counts.into_iter().map(|(name, documents)| CountedLabel { column, name, documents }),
-            ),
+            Some(counts) => labels.extend(counts.into_iter().map(|(name, documents)| CountedLabel {
+                column,
+                name,
+                documents,
+            })),
             None => omitted.push(OmittedLabels { column: names[column].clone(), limit: MAX_LABELS }),
         }
     }

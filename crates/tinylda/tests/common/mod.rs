@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tinylda::corpus::CorpusWriter;
 use tinylda::corpus::ingest::words::Pipeline;
-use tinylda::corpus::{
-    About, Details, DocumentFields, DocumentLabels, Source, Statistics, Synth, TextPlace,
-};
+use tinylda::corpus::{About, Details, DocumentFields, DocumentLabels, Source, Statistics, Synth, TextPlace};
 use tinylda::{Corpus, CorpusBuilder, Event, Vocabulary};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {

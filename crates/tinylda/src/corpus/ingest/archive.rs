@@ -67,8 +67,10 @@ impl FileArchive {
                 |_| String::from_utf8_lossy(member.name_raw()).into_owned(),
                 std::borrow::Cow::into_owned,
             );
-            let is_known =
-                matches!(member.compression(), zip::CompressionMethod::Stored | zip::CompressionMethod::Deflated);
+            let is_known = matches!(
+                member.compression(),
+                zip::CompressionMethod::Stored | zip::CompressionMethod::Deflated
+            );
             let problem = if !stays_inside(&name) {
                 Some("a name that leads out of the archive")
             } else if member.encrypted() {
@@ -124,8 +126,7 @@ impl FileArchive {
             file_error(&path, format!("a damaged member ({e})"), "a complete zip archive", COPY_REMEDY)
         };
         let raw = self.archive.by_index_raw(member.index).map_err(|e| damaged(&e))?;
-        let (packed, size, crc, method) =
-            (raw.compressed_size(), raw.size(), raw.crc32(), raw.compression());
+        let (packed, size, crc, method) = (raw.compressed_size(), raw.size(), raw.crc32(), raw.compression());
         let start = raw.data_start().ok_or_else(|| damaged(&"no data"))?;
         let bytes = BufReader::with_capacity(BUFFER_BYTES, self.file.reader_at(start).take(packed));
         let source: Box<dyn Read> = if method == zip::CompressionMethod::Stored {

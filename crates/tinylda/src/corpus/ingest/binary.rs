@@ -244,8 +244,7 @@ impl Import {
                 self.check_binary_options(format, true)?;
                 let texts = super::parquet::ParquetTexts::new(table, columns);
                 let (record_format, notes) = (texts.record_format(), texts.notes());
-                let text =
-                    self.prepare_source(Box::new(texts), record_format, format, path, Some(notes));
+                let text = self.prepare_source(Box::new(texts), record_format, format, path, Some(notes));
                 return self.run_texts(vec![text], output, progress);
             }
             #[cfg(not(feature = "text"))]

@@ -74,8 +74,12 @@ impl TextEncoding {
 /// Parses the parameter `encoding`.
 pub(crate) fn parse_encoding(name: &str) -> Result<TextEncoding> {
     TextEncoding::from_name(name).ok_or_else(|| {
-        Error::parse("encoding", name, "a name such as utf-8, utf-16, latin1, windows-1251, shift_jis or gb18030")
-            .with_remedy("convert text in any other encoding to UTF-8 first, for instance with iconv")
+        Error::parse(
+            "encoding",
+            name,
+            "a name such as utf-8, utf-16, latin1, windows-1251, shift_jis or gb18030",
+        )
+        .with_remedy("convert text in any other encoding to UTF-8 first, for instance with iconv")
     })
 }
 
@@ -115,16 +119,20 @@ pub(crate) fn unicode_encoding(start: &[u8]) -> Option<TextEncoding> {
     })
 }
 
-/// Detects UTF-16 without a byte order mark: zero bytes occur at odd or at even positions only, and
-/// the text has no control characters.
+/// Detects UTF-16 without a byte order mark: many zero bytes at odd or at even positions only, and
+/// no control characters. Short texts must have mostly Latin characters.
 fn utf16_without_mark(start: &[u8]) -> Option<TextEncoding> {
     let start = &start[..start.len().min(ZERO_BYTES) & !1];
     let zeros = |parity: usize| start.iter().skip(parity).step_by(2).filter(|&&b| b == 0).count();
-    let encoding = match (zeros(0), zeros(1)) {
-        (0, 1..) => encoding_rs::UTF_16LE,
-        (1.., 0) => encoding_rs::UTF_16BE,
+    let (encoding, zeros) = match (zeros(0), zeros(1)) {
+        (0, zeros @ 1..) => (encoding_rs::UTF_16LE, zeros),
+        (zeros @ 1.., 0) => (encoding_rs::UTF_16BE, zeros),
         _ => return None,
     };
+    let units = start.len() / 2;
+    if 10 * zeros < 6 * units && (units < 100 || 20 * zeros < units) {
+        return None;
+    }
     let (text, _, _) = encoding.decode(start);
     // The last character may be cut in half.
     let text = text.strip_suffix('\u{fffd}').unwrap_or(&text);

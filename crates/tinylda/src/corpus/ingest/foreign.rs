@@ -29,7 +29,8 @@ const OLD_EXCEL: ForeignFormat = ForeignFormat { name: "an old Excel workbook", 
 const OLD_OFFICE: ForeignFormat = ForeignFormat { name: "an old Office document", remedy: TEXT_REMEDY };
 const EXCEL: ForeignFormat = ForeignFormat { name: "an Excel workbook", remedy: TABLE_REMEDY };
 const POWERPOINT: ForeignFormat = ForeignFormat { name: "a PowerPoint presentation", remedy: TEXT_REMEDY };
-const SPREADSHEET: ForeignFormat = ForeignFormat { name: "an OpenDocument spreadsheet", remedy: TABLE_REMEDY };
+const SPREADSHEET: ForeignFormat =
+    ForeignFormat { name: "an OpenDocument spreadsheet", remedy: TABLE_REMEDY };
 const OPEN_DOCUMENT: ForeignFormat = ForeignFormat { name: "an OpenDocument text", remedy: TEXT_REMEDY };
 const EPUB: ForeignFormat =
     ForeignFormat { name: "an EPUB book", remedy: "convert it to text first, for instance with pandoc" };
@@ -43,9 +44,12 @@ const ARROW: ForeignFormat =
     ForeignFormat { name: "an Arrow or Feather table", remedy: "save it as Parquet or CSV first" };
 const R_DATA: ForeignFormat =
     ForeignFormat { name: "R data", remedy: "save the table as CSV with write.csv first" };
-const IMAGE: ForeignFormat =
-    ForeignFormat { name: "an image", remedy: "extract its text with OCR first, for instance with tesseract" };
-const MEDIA: ForeignFormat = ForeignFormat { name: "an audio or video file", remedy: "give a transcript instead" };
+const IMAGE: ForeignFormat = ForeignFormat {
+    name: "an image",
+    remedy: "extract its text with OCR first, for instance with tesseract",
+};
+const MEDIA: ForeignFormat =
+    ForeignFormat { name: "an audio or video file", remedy: "give a transcript instead" };
 
 /// First bytes of foreign formats.
 const FOREIGN_MAGICS: [(&[u8], ForeignFormat); 18] = [

@@ -19,8 +19,26 @@ const INLINE_ELEMENTS: [&str; 28] = [
 ];
 /// Elements of TEI that do not interrupt a word.
 const TEI_INLINE_ELEMENTS: [&str; 20] = [
-    "hi", "emph", "foreign", "name", "persName", "placeName", "rs", "ref", "seg", "sic", "corr", "orig",
-    "reg", "abbr", "expan", "ex", "choice", "supplied", "unclear", "c",
+    "hi",
+    "emph",
+    "foreign",
+    "name",
+    "persName",
+    "placeName",
+    "rs",
+    "ref",
+    "seg",
+    "sic",
+    "corr",
+    "orig",
+    "reg",
+    "abbr",
+    "expan",
+    "ex",
+    "choice",
+    "supplied",
+    "unclear",
+    "c",
 ];
 
 /// Maximum number of bytes in which the end of a document type with declarations is searched.
@@ -61,7 +79,8 @@ impl<'a> MarkupTokens<'a> {
         while let Some(found) = memchr::memmem::find(&bytes[from..], b"</") {
             let at = from + found;
             let after = &bytes[at + 2..];
-            let named = after.len() >= name.len() && after[..name.len()].eq_ignore_ascii_case(name.as_bytes());
+            let named =
+                after.len() >= name.len() && after[..name.len()].eq_ignore_ascii_case(name.as_bytes());
             if named && after.get(name.len()).is_none_or(|b| !b.is_ascii_alphanumeric()) {
                 let (content, rest) = self.rest.split_at(at);
                 self.rest = rest;
@@ -459,7 +478,10 @@ mod tests {
                 "A & B\nHead\ntext\nline\nend\n",
             ),
             ("<!-- a > b -->x<!-->-->", "x"),
-            ("caf&eacute; &#233; &#xE9; &#150; &nbsp;|&shy;soft &unknown; &amp", "café é é –  |soft &unknown; &"),
+            (
+                "caf&eacute; &#233; &#xE9; &#150; &nbsp;|&shy;soft &unknown; &amp",
+                "café é é –  |soft &unknown; &",
+            ),
             ("a < b and 1<2 <3", "a < b and 1<2 <3"),
             ("<p title='a > b' data-x=\"<p>\">in</p>", "in\n"),
             ("<p title='never closed>in</p>", "in\n"),

@@ -75,9 +75,9 @@ pub use notes::{InputNotes, LineCount, RecordNotes, SkippedFile, SkippedFiles, T
 pub use options::{RecordOptions, TableColumns, TextPipeline};
 
 use self::binary::BinaryInput;
-use self::prepare::PreparedInput;
 use self::input::Input;
 use self::lines::LineReader;
+use self::prepare::PreparedInput;
 use self::sorter::{DocumentSorter, SortLimits};
 use self::words::DroppedTokens;
 use super::{Shape, Vocabulary};
@@ -392,9 +392,7 @@ impl Import {
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
         match self.prepare(detected, output, progress)? {
             #[cfg(feature = "text")]
-            PreparedInput::Texts(texts) => {
-                self.run_texts(texts, output, progress)
-            }
+            PreparedInput::Texts(texts) => self.run_texts(texts, output, progress),
             PreparedInput::Counts(input, format) => {
                 self.check_options(&[format])?;
                 self.run_counts(input, format, given, output, limits, progress)
@@ -483,8 +481,14 @@ impl Import {
         let folders = [Format::Folder, Format::Zip];
         fits(self.records.glob.is_some().then_some("glob"), &folders, another)?;
         fits(self.records.folder_labels.then_some("label_from"), &folders, another)?;
-        let labelled =
-            [Format::Csv, Format::JsonLines, Format::Json, Format::Mallet, Format::VowpalWabbit, Format::Parquet];
+        let labelled = [
+            Format::Csv,
+            Format::JsonLines,
+            Format::Json,
+            Format::Mallet,
+            Format::VowpalWabbit,
+            Format::Parquet,
+        ];
         fits(self.records.label_separator.is_some().then_some("label_separator"), &labelled, another)?;
         let tables = [Format::Csv, Format::Parquet];
         let tables = if formats.len() > 1 { &tables[..] } else { &tables[..1] };

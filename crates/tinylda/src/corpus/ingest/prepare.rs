@@ -86,10 +86,13 @@ impl Import {
         let mut input = detected.into_input()?;
         let compression = input.compression;
         let format = self.binary_format(input.peek(START_BYTES)?, &path)?;
-        let Some(format) = format else { return self.prepare_stream(input, kind, delimiter, output, progress) };
+        let Some(format) = format else {
+            return self.prepare_stream(input, kind, delimiter, output, progress);
+        };
         let (reopenable, member) =
             (input.reopenable && compression == Compression::None, input.member.is_some());
-        let file = SharedFile::new(random_access(input, output, progress)?).map_err(Error::io("read", &path))?;
+        let file =
+            SharedFile::new(random_access(input, output, progress)?).map_err(Error::io("read", &path))?;
         if matches!(format, Format::Zip | Format::Docx) {
             return self.prepare_zip(file, &path, reopenable, member, output, progress);
         }
@@ -122,9 +125,10 @@ impl Import {
     fn stream_format(&self, kind: InputKind) -> Format {
         match (self.format, kind) {
             (Some(format), _) => format,
-            (None, InputKind::Data(format @ (Format::JsonLines | Format::Json | Format::Html | Format::Xml))) => {
-                format
-            }
+            (
+                None,
+                InputKind::Data(format @ (Format::JsonLines | Format::Json | Format::Html | Format::Xml)),
+            ) => format,
             _ if self.records.json_option().is_some() => Format::JsonLines,
             _ if self.records.table_option().is_some() => Format::Csv,
             (None, InputKind::Data(format)) => format,
@@ -247,13 +251,23 @@ impl Import {
             }
             ArchiveKind::Files if nested => {
                 let remedy = "unpack it first, and give the folder with its files";
-                return Err(file_error(path, "an archive in an archive".into(), "documents to import", remedy));
+                return Err(file_error(
+                    path,
+                    "an archive in an archive".into(),
+                    "documents to import",
+                    remedy,
+                ));
             }
             ArchiveKind::Files => {}
         }
         if archive.members.is_empty() {
             let remedy = "give an archive with documents";
-            return Err(file_error(path, "a zip archive without files".into(), "documents to import", remedy));
+            return Err(file_error(
+                path,
+                "a zip archive without files".into(),
+                "documents to import",
+                remedy,
+            ));
         }
         let is_table = |name: &str| TABLE_SUFFIXES.contains(&data_suffix(Path::new(name)).as_str());
         let all_tables = archive.members.iter().all(|member| is_table(&member.name));

@@ -2,11 +2,11 @@
 //! of rows and can be rewound.
 
 use super::{ParquetColumn, ParquetFile, ParquetValue, TextColumns};
+use crate::corpus::ingest::notes::TableNotes;
 use crate::corpus::ingest::raw::records::{RecordFields, RecordFormat};
 use crate::corpus::ingest::raw::source::{
     MAX_RECORD_BYTES, MIN_BATCH_BYTES, SpanKind, TextBatch, TextSource, TextSpan,
 };
-use crate::corpus::ingest::notes::TableNotes;
 use crate::error::{Error, Position, Result};
 
 /// Maximum number of rows of a batch, since rows without text have no bytes that would limit it.

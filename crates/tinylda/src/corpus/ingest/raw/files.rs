@@ -10,6 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::source::{MAX_RECORD_BYTES, MIN_BATCH_BYTES, SpanKind, TextBatch, TextSource, TextSpan};
+use crate::corpus::MAGIC;
 use crate::corpus::Source;
 use crate::corpus::ingest::archive::FileArchive;
 use crate::corpus::ingest::detect::{data_suffix, detect_binary, detect_markup};
@@ -20,13 +21,13 @@ use crate::corpus::ingest::markup::{declared_encoding, docx_text, html_text, xml
 use crate::corpus::ingest::notes::{SkippedFile, SkippedFiles};
 use crate::corpus::ingest::shared_file::SharedFile;
 use crate::corpus::ingest::{Format, RecordOptions};
-use crate::corpus::MAGIC;
 use crate::error::{Error, Position, Result, Template};
 
 /// Number of bytes that are read at a time.
 const READ_BYTES: usize = 1 << 16;
 /// Suffixes of files with many documents, which are not read as one document.
-pub(crate) const TABLE_SUFFIXES: [&str; 9] = ["csv", "tsv", "tab", "psv", "json", "jsonl", "ndjson", "parquet", "h5ad"];
+pub(crate) const TABLE_SUFFIXES: [&str; 9] =
+    ["csv", "tsv", "tab", "psv", "json", "jsonl", "ndjson", "parquet", "h5ad"];
 
 /// Reason why a file is not a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +79,9 @@ fn file_text(
         return Err(FileProblem::new("a file with many documents", "import it on its own"));
     }
     let has_zero = memchr::memchr(0, &bytes[..bytes.len().min(1 << 12)]).is_some();
-    if bytes.starts_with(&MAGIC) || has_zero && !matches!(rule, EncodingRule::Given(_)) && unicode_encoding(&bytes).is_none() {
+    if bytes.starts_with(&MAGIC)
+        || has_zero && !matches!(rule, EncodingRule::Given(_)) && unicode_encoding(&bytes).is_none()
+    {
         return Err(FileProblem::new("a binary file", "convert it to text first"));
     }
     let markup = format.or_else(|| detect_markup(&bytes, &suffix));
@@ -266,7 +269,12 @@ impl FileTexts {
     }
 
     /// Creates a source of the files of an archive.
-    pub(crate) fn archive(path: &Path, archive: FileArchive, rules: FileRules, reopenable: bool) -> FileTexts {
+    pub(crate) fn archive(
+        path: &Path,
+        archive: FileArchive,
+        rules: FileRules,
+        reopenable: bool,
+    ) -> FileTexts {
         let list = FileList::Archive(Box::new(archive), 0);
         FileTexts { reopenable, ..FileTexts::new(path, list, rules) }
     }

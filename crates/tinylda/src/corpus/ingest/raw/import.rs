@@ -179,7 +179,8 @@ impl Import {
         };
         let mut source = SourceList::new(sources);
         let written = import.run(&mut source, progress)?;
-        for ((notes, records), source) in inputs.iter_mut().zip(import.readers.notes()).zip(source.sources()) {
+        for ((notes, records), source) in inputs.iter_mut().zip(import.readers.notes()).zip(source.sources())
+        {
             notes.records = records;
             notes.skipped_files = source.skipped_files();
             notes.encodings = source.encodings();

@@ -297,7 +297,8 @@ pub(crate) fn find_envelope(start: &[u8], fields: &[String]) -> JsonEnvelope {
         given => given.iter().any(|path| path.split('.').next() == Some(name)),
     };
     // An object with the text is a record itself.
-    if members.iter().any(|(name, value)| is_field(name) && (!fields.is_empty() || value.starts_with(b"\""))) {
+    if members.iter().any(|(name, value)| is_field(name) && (!fields.is_empty() || value.starts_with(b"\"")))
+    {
         return JsonEnvelope::Values;
     }
     let arrays = |first: u8| {
@@ -478,9 +479,17 @@ mod tests {
         let member = || JsonEnvelope::Member("data".into());
         for (text, envelope, records) in [
             ("{\"a\":1}\n{\"b\":\"}\"}", JsonEnvelope::Values, vec!["{\"a\":1}", "{\"b\":\"}\"}"]),
-            ("{\n \"a\": [1, {}]\n}{} \"s\" 12", JsonEnvelope::Values, vec!["{\n \"a\": [1, {}]\n}", "{}", "\"s\"", "12"]),
+            (
+                "{\n \"a\": [1, {}]\n}{} \"s\" 12",
+                JsonEnvelope::Values,
+                vec!["{\n \"a\": [1, {}]\n}", "{}", "\"s\"", "12"],
+            ),
             ("\x1e{}\n\x1e{}\n", JsonEnvelope::Values, vec!["{}", "{}"]),
-            (" [ {\"a\":\"\\\"]\"} , \"x, y\",3]\n", JsonEnvelope::Array, vec!["{\"a\":\"\\\"]\"}", "\"x, y\"", "3"]),
+            (
+                " [ {\"a\":\"\\\"]\"} , \"x, y\",3]\n",
+                JsonEnvelope::Array,
+                vec!["{\"a\":\"\\\"]\"}", "\"x, y\"", "3"],
+            ),
             ("[]", JsonEnvelope::Array, vec![]),
             ("[{}]\n[{}]", JsonEnvelope::Array, vec!["{}", "{}"]),
             ("{\"n\":2,\"data\":[{},{}],\"meta\":{\"data\":[1]}}", member(), vec!["{}", "{}"]),
@@ -538,9 +547,13 @@ mod tests {
         for text in ["[1] Smith", "[Music]", "[\"Hello,\" he said]", "[", "[x", "[] and more"] {
             assert!(!is_json_array(text.as_bytes()), "{text}");
         }
-        for (text, is_object) in
-            [("{\"a\": 1}", true), ("{\n  \"a\"\n:", true), ("{}", true), ("{a}", false), ("{\"a\", b}", false)]
-        {
+        for (text, is_object) in [
+            ("{\"a\": 1}", true),
+            ("{\n  \"a\"\n:", true),
+            ("{}", true),
+            ("{a}", false),
+            ("{\"a\", b}", false),
+        ] {
             assert_eq!(is_json_object(text.as_bytes()), is_object, "{text}");
         }
     }

@@ -35,13 +35,13 @@ use self::readers::RecordReaders;
 use self::records::{RecordFields, RecordReader};
 use self::source::{TextBatch, TextDecoding, TextSource};
 use super::encoding::TextEncoding;
-use super::{Format, ImportedDates};
 use super::lines::LineReader;
 use super::options::TextPipeline;
 use super::words::{
     CountRuns, DroppedTokens, Pipeline, StopWords, TokenRule, Tokenizer, WordIndex, WordSelector,
     detect_language,
 };
+use super::{Format, ImportedDates};
 use crate::corpus::{
     About, CorpusWriter, Details, DocumentFields, DocumentLabels, Shape, Source, Vocabulary,
 };
@@ -296,8 +296,7 @@ impl TextImport<'_> {
         let places = self.parts.iter().any(|part| part.origin.is_some());
         let sources = self.parts.iter().zip(self.readers.all()).map(|(part, reader)| part.source(reader));
         let sources = sources.filter(|_| places);
-        let about =
-            About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
+        let about = About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
         let fields = DocumentFields {
             names: named,
             label_columns,

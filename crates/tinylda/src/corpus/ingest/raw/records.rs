@@ -234,14 +234,9 @@ impl RecordReader {
 
     /// Returns the fields of the records.
     pub(crate) fn fields(&self) -> RecordFields {
-        let multiple_labels =
-            self.label_separator.is_some() || matches!(self.format, RecordFormat::Json(_));
-        let fields = |names, label_columns, dates| RecordFields {
-            names,
-            label_columns,
-            multiple_labels,
-            dates,
-        };
+        let multiple_labels = self.label_separator.is_some() || matches!(self.format, RecordFormat::Json(_));
+        let fields =
+            |names, label_columns, dates| RecordFields { names, label_columns, multiple_labels, dates };
         let one = |name: &str| vec![name.to_owned()];
         match &self.format {
             RecordFormat::Lines => RecordFields::default(),
@@ -500,7 +495,9 @@ impl RecordReader {
     fn quote_error(&self, problem: QuoteProblem, line: u64) -> Error {
         let found = match problem {
             QuoteProblem::Open => "a quote that is opened and never closed",
-            QuoteProblem::Misplaced => "a quote that is opened here and closed on a later line, inside of a field",
+            QuoteProblem::Misplaced => {
+                "a quote that is opened here and closed on a later line, inside of a field"
+            }
         };
         let remedy = "close the quote, or use {quotes=no} if quotes have no meaning in this file";
         self.line_error(line, found.into(), "a closing quote at the end of the field", remedy)
@@ -600,7 +597,9 @@ impl RecordReader {
         let text = self.text(bytes, line, replaced)?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| {
             let remedy = match json.envelope {
-                None => "give one complete object per line, or use {format=json} if objects span several lines",
+                None => {
+                    "give one complete object per line, or use {format=json} if objects span several lines"
+                }
                 Some(_) => "correct the file; jq shows where it is damaged",
             };
             self.line_error(line, format!("{} ({e})", quoted(bytes)), "a JSON object", remedy)

@@ -122,7 +122,8 @@ pub(crate) struct TextDecoding {
 impl TextDecoding {
     /// Decodes an input to UTF-8 with line feeds as line ends.
     pub(crate) fn detect(input: Input, rule: EncodingRule) -> Result<(Input, TextDecoding)> {
-        let mut decoding = TextDecoding { rule, finding: EncodingFinding::default(), carriage_returns: false };
+        let mut decoding =
+            TextDecoding { rule, finding: EncodingFinding::default(), carriage_returns: false };
         let mut input = decoding.apply(input);
         decoding.carriage_returns = has_carriage_returns(input.peek(START_BYTES)?);
         let input = if decoding.carriage_returns { input.with_line_feeds() } else { input };
@@ -420,7 +421,9 @@ impl TextSource for SourceList {
 
     fn progress(&self) -> (u64, Option<u64>) {
         let all = self.sources.iter().map(|source| source.progress());
-        all.fold((0, Some(0)), |(bytes, total), (more, all)| (bytes + more, total.zip(all).map(|(a, b)| a + b)))
+        all.fold((0, Some(0)), |(bytes, total), (more, all)| {
+            (bytes + more, total.zip(all).map(|(a, b)| a + b))
+        })
     }
 
     fn reopenable(&self) -> bool {

@@ -130,7 +130,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn docx(paragraphs: &[&str]) -> Vec<u8> {
     let body: String =
         paragraphs.iter().map(|text| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")).collect();
-    let xml = format!("<?xml version=\"1.0\"?><w:document xmlns:w=\"x\"><w:body>{body}</w:body></w:document>");
+    let xml =
+        format!("<?xml version=\"1.0\"?><w:document xmlns:w=\"x\"><w:body>{body}</w:body></w:document>");
     zip(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", xml.as_bytes())])
 }
 
@@ -145,7 +146,11 @@ fn plain_text() {
         text("old-mac.txt", "apple banana\rcherry\r", TWO).says(&["line ends: CR"]),
         text("mark.txt", "\u{feff}apple banana\ncherry\n", TWO),
         text("commas.txt", "apple, banana\ncherry\n", TWO),
-        text("prose.txt", "The apple, of course, fell.\nIt fell, and it lay.\n", Read(&["apple course fell of the", "and fell it it lay"])),
+        text(
+            "prose.txt",
+            "The apple, of course, fell.\nIt fell, and it lay.\n",
+            Read(&["apple course fell of the", "and fell it it lay"]),
+        ),
         text("list.txt", "apple, banana\ncherry, damson\n", Read(&["apple banana", "cherry damson"])),
         text("no-ending", "apple banana\ncherry\n", TWO),
         text("one-line.txt", "apple banana cherry", Read(&["apple banana cherry"]))
@@ -168,11 +173,21 @@ fn u1_tables_are_tables() {
         text("full.csv", "id,Full Text\n1,apple banana\n2,cherry\n", TWO),
         text("speech.csv", "speaker,speech\nann,apple banana\nbob,cherry\n", TWO),
         text("tweets.csv", "tweet\napple banana\ncherry\n", TWO),
-        text("abstracts.csv", "id,title,abstract\n1,apple,banana\n2,cherry,\n", TWO).says(&["\"title\" and \"abstract\""]),
+        text("abstracts.csv", "id,title,abstract\n1,apple,banana\n2,cherry,\n", TWO)
+            .says(&["\"title\" and \"abstract\""]),
         text("rank.csv", "description,text\nno,apple banana\nno,cherry\n", TWO).says(&["text \"text\""]),
-        text("unknown.csv", "nr,field_a,field_b\n1,x,apple banana\n2,y,cherry\n", Refused(&["--text-column", "\"field_b\""])),
-        text("unknown", "nr,kind,essay_part\n1,x,apple banana\n2,y,cherry\n3,z,damson\n", Refused(&["--text-column", "\"essay_part\""])),
-        text("given.csv", "nr,field_a,field_b\n1,x,apple banana\n2,y,cherry\n", TWO).with("--text-column field_b --stop-words none"),
+        text(
+            "unknown.csv",
+            "nr,field_a,field_b\n1,x,apple banana\n2,y,cherry\n",
+            Refused(&["--text-column", "\"field_b\""]),
+        ),
+        text(
+            "unknown",
+            "nr,kind,essay_part\n1,x,apple banana\n2,y,cherry\n3,z,damson\n",
+            Refused(&["--text-column", "\"essay_part\""]),
+        ),
+        text("given.csv", "nr,field_a,field_b\n1,x,apple banana\n2,y,cherry\n", TWO)
+            .with("--text-column field_b --stop-words none"),
         text("number.csv", "1,x,apple banana\n2,y,cherry\n", TWO).with("--text-column 3 --stop-words none"),
         text("wrong.csv", REVIEWS, Refused(&["--text-column", "\"review\""])).with("--text-column body"),
         text("one-column.csv", "apple banana\ncherry\n", TWO),
@@ -189,36 +204,73 @@ fn u1_tables_are_tables() {
         text("no-end.csv", "id,text\n1,apple banana\n2,cherry", TWO),
         text("blank-lines.csv", "id,text\n\n1,apple banana\n\n2,cherry\n\n", TWO),
         text("packed.csv.gz", gzip(REVIEWS.as_bytes()), TWO),
-        text("open-quote.csv", "id,text\n1,apple\n2,\"banana\n3,cherry\n", Refused(&["line 3", "never closed", "--quotes no"])),
+        text(
+            "open-quote.csv",
+            "id,text\n1,apple\n2,\"banana\n3,cherry\n",
+            Refused(&["line 3", "never closed", "--quotes no"]),
+        ),
         text("broken-quote.csv", "id,text\n1,\"apple\n2,banana \"x\" y\n", Refused(&["line 2", "quote"])),
-        text("no-quotes.csv", "id,text\n1,\"apple banana\n2,cherry\n", TWO).with("--quotes no --stop-words none"),
-        text("short.csv", "id,text,more\n1,apple banana,x\n2,cherry\n", TWO).says(&["1 row has fewer columns", "line 3"]),
+        text("no-quotes.csv", "id,text\n1,\"apple banana\n2,cherry\n", TWO)
+            .with("--quotes no --stop-words none"),
+        text("short.csv", "id,text,more\n1,apple banana,x\n2,cherry\n", TWO)
+            .says(&["1 row has fewer columns", "line 3"]),
         text("ragged.csv", "id,text,more\n1,apple banana,x\n2\n3,cherry,x,y,z\n4,cherry,x\n", TWO)
             .says(&["warning:", "2 rows", "line 3", "--strict"]),
-        text("strict.csv", "id,text,more\n1,apple banana,x\n2\n", Refused(&["line 3", "1 column"])).with("--strict"),
-        text("no-header.csv", "1,apple banana\n2,cherry\n", Refused(&["--text-column", "2 (\"apple banana\")"])),
+        text("strict.csv", "id,text,more\n1,apple banana,x\n2\n", Refused(&["line 3", "1 column"]))
+            .with("--strict"),
+        text(
+            "no-header.csv",
+            "1,apple banana\n2,cherry\n",
+            Refused(&["--text-column", "2 (\"apple banana\")"]),
+        ),
     ]);
 }
 
 #[test]
 fn u5_json_in_every_shape() {
     check_all(&[
-        text("lines.jsonl", "{\"text\":\"apple banana\"}\n{\"text\":\"cherry\"}\n", TWO).says(&["fields: text \"text\""]),
-        text("array.json", "[{\"text\":\"apple banana\"},{\"text\":\"cherry\"}]", TWO).says(&["format: json"]),
-        text("pretty.json", "[\n  {\n    \"id\": 1,\n    \"text\": \"apple\\nbanana\"\n  },\n  {\n    \"text\": \"cherry\"\n  }\n]\n", TWO),
+        text("lines.jsonl", "{\"text\":\"apple banana\"}\n{\"text\":\"cherry\"}\n", TWO)
+            .says(&["fields: text \"text\""]),
+        text("array.json", "[{\"text\":\"apple banana\"},{\"text\":\"cherry\"}]", TWO)
+            .says(&["format: json"]),
+        text(
+            "pretty.json",
+            "[\n  {\n    \"id\": 1,\n    \"text\": \"apple\\nbanana\"\n  },\n  {\n    \"text\": \"cherry\"\n  }\n]\n",
+            TWO,
+        ),
         text("strings.json", "[\"apple banana\", \"cherry\"]", TWO),
         text("concatenated.json", "{\"text\":\"apple banana\"}{\"text\":\"cherry\"}", TWO),
         text("pretty-objects.json", "{\n \"text\": \"apple banana\"\n}\n{\n \"text\": \"cherry\"\n}\n", TWO),
-        text("inside.json", "{\"total\": 2, \"items\": [{\"text\":\"apple banana\"},{\"text\":\"cherry\"}], \"next\": null}", TWO),
-        text("one-object.json", "{\"text\": \"apple banana\", \"tags\": [\"x\"]}", Read(&["apple banana"])).says(&["single document"]),
-        text("body.json", "[{\"id\":1,\"body\":\"apple banana\"},{\"id\":2,\"body\":\"cherry\"}]", TWO).says(&["text \"body\""]),
-        text("nested.json", "[{\"a\":{\"b\":\"apple banana\"}},{\"a\":{\"b\":\"cherry\"}}]", TWO).with("--text-field a.b --stop-words none"),
-        text("unknown.json", "[{\"x\":\"apple\",\"y\":\"banana\"}]", Refused(&["--text-field", "\"x\"", "\"y\""])),
-        text("wrong.json", "[{\"x\":\"apple\",\"y\":\"banana\"}]", Refused(&["--text-field", "\"x\"", "\"z\""])).with("--text-field z"),
+        text(
+            "inside.json",
+            "{\"total\": 2, \"items\": [{\"text\":\"apple banana\"},{\"text\":\"cherry\"}], \"next\": null}",
+            TWO,
+        ),
+        text("one-object.json", "{\"text\": \"apple banana\", \"tags\": [\"x\"]}", Read(&["apple banana"]))
+            .says(&["single document"]),
+        text("body.json", "[{\"id\":1,\"body\":\"apple banana\"},{\"id\":2,\"body\":\"cherry\"}]", TWO)
+            .says(&["text \"body\""]),
+        text("nested.json", "[{\"a\":{\"b\":\"apple banana\"}},{\"a\":{\"b\":\"cherry\"}}]", TWO)
+            .with("--text-field a.b --stop-words none"),
+        text(
+            "unknown.json",
+            "[{\"x\":\"apple\",\"y\":\"banana\"}]",
+            Refused(&["--text-field", "\"x\"", "\"y\""]),
+        ),
+        text(
+            "wrong.json",
+            "[{\"x\":\"apple\",\"y\":\"banana\"}]",
+            Refused(&["--text-field", "\"x\"", "\"z\""]),
+        )
+        .with("--text-field z"),
         text("mark.json", "\u{feff}[{\"text\":\"apple banana\"},{\"text\":\"cherry\"}]", TWO),
         text("old-mac.json", "[\r{\"text\":\"apple banana\"},\r{\"text\":\"cherry\"}\r]\r", TWO),
         text("utf16.json", utf16("\u{feff}[{\"text\":\"apple banana\"},{\"text\":\"cherry\"}]", false), TWO),
-        text("cut.json", "[{\"text\":\"apple\"},{\"text\":\"bana", Refused(&["line 1", "complete JSON value"])),
+        text(
+            "cut.json",
+            "[{\"text\":\"apple\"},{\"text\":\"bana",
+            Refused(&["line 1", "complete JSON value"]),
+        ),
         text("open.json", "[{\"text\":\"apple\"},\n{\"text\":\"banana\"}\n", Refused(&["end of the array"])),
         text("missing.jsonl", "{\"text\":\"apple banana\"}\n{\"id\":7}\n{\"text\":\"cherry\"}\n", TWO)
             .says(&["warning:", "1 record", "line 2"]),
@@ -247,7 +299,8 @@ fn u8_encodings_are_detected() {
     let words = Read(&["москва россии столица", "большой город страны"]);
     let pattern = "--stop-words none --token-pattern [\\w']+";
     let words_of = |case: Case| case.with(pattern);
-    let utf32: Vec<u8> = format!("\u{feff}{russian}").chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
+    let utf32: Vec<u8> =
+        format!("\u{feff}{russian}").chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
     check_all(&[
         words_of(text("utf8.txt", FRENCH, FRENCH_WORDS)),
         words_of(text("latin1.txt", latin1(FRENCH), FRENCH_WORDS))
@@ -256,18 +309,33 @@ fn u8_encodings_are_detected() {
             .with("--encoding latin1 --stop-words none --token-pattern [\\w']+")
             .says(&["encoding: windows-1252"]),
         words_of(text("cyrillic.txt", cyrillic, words)).says(&["windows-1251"]),
-        words_of(text("utf16le.txt", utf16(&format!("\u{feff}{FRENCH}"), false), FRENCH_WORDS)).says(&["UTF-16LE"]),
-        words_of(text("utf16be.txt", utf16(&format!("\u{feff}{FRENCH}"), true), FRENCH_WORDS)).says(&["UTF-16BE"]),
+        words_of(text("utf16le.txt", utf16(&format!("\u{feff}{FRENCH}"), false), FRENCH_WORDS))
+            .says(&["UTF-16LE"]),
+        words_of(text("utf16be.txt", utf16(&format!("\u{feff}{FRENCH}"), true), FRENCH_WORDS))
+            .says(&["UTF-16BE"]),
         words_of(text("no-mark.txt", utf16(FRENCH, false), FRENCH_WORDS)).says(&["UTF-16LE"]),
-        text("utf32.txt", utf32, Read(&["москва россии столица", "большой город страны"])).says(&["UTF-32LE"]),
-        text("latin1.csv", latin1("id,text\n1,déjà forêt\n2,près château\n3,été garçon\n"), Read(&["déjà forêt", "château près", "garçon été"])),
+        text("utf32.txt", utf32, Read(&["москва россии столица", "большой город страны"]))
+            .says(&["UTF-32LE"]),
+        text(
+            "latin1.csv",
+            latin1("id,text\n1,déjà forêt\n2,près château\n3,été garçon\n"),
+            Read(&["déjà forêt", "château près", "garçon été"]),
+        ),
         text("utf16.csv", utf16("\u{feff}id;text\r\n1;apple, banana\r\n2;cherry\r\n", false), TWO),
-        text("latin1.jsonl", latin1("{\"text\":\"déjà forêt\"}\n{\"text\":\"près château\"}\n"), Read(&["déjà forêt", "château près"])),
+        text(
+            "latin1.jsonl",
+            latin1("{\"text\":\"déjà forêt\"}\n{\"text\":\"près château\"}\n"),
+            Read(&["déjà forêt", "château près"]),
+        ),
         text("strict.txt", latin1(FRENCH), Refused(&["line 1", "UTF-8", "--encoding"])).with("--strict"),
         text("unknown.txt", FRENCH, Refused(&["--encoding", "klingon", "iconv"])).with("--encoding klingon"),
-        text("damaged.txt", [FRENCH.as_bytes(), b"caf\xe9 noir\n"].concat(),
-            Read(&["déjà l'été vu à", "château du forêt la près", "a fâché garçon le très été", "caf noir"]))
-            .with(pattern).says(&["1 document", "not UTF-8", "--encoding"]),
+        text(
+            "damaged.txt",
+            [FRENCH.as_bytes(), b"caf\xe9 noir\n"].concat(),
+            Read(&["déjà l'été vu à", "château du forêt la près", "a fâché garçon le très été", "caf noir"]),
+        )
+        .with(pattern)
+        .says(&["1 document", "not UTF-8", "--encoding"]),
     ]);
 }
 
@@ -282,33 +350,88 @@ fn u7_documents_and_archives() {
         text("page.html", page, one()).says(single),
         text("page.htm", "apple<br>banana", one()),
         text("entities.html", "<p>caf&eacute; na&#239;ve</p>", Read(&["café naïve"])),
-        text("latin1.html", latin1("<html><meta charset=iso-8859-1><p>café naïve</p></html>"), Read(&["café naïve"])),
+        text(
+            "latin1.html",
+            latin1("<html><meta charset=iso-8859-1><p>café naïve</p></html>"),
+            Read(&["café naïve"]),
+        ),
         text("page", page, one()),
         text("letter.xml", tei, one()).says(single),
-        text("latin1.xml", latin1("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a><b>café</b><b>naïve</b></a>"), Read(&["café naïve"])),
+        text(
+            "latin1.xml",
+            latin1("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a><b>café</b><b>naïve</b></a>"),
+            Read(&["café naïve"]),
+        ),
         text("letter.docx", docx(&["apple", "banana"]), one()).says(single),
-        text("texts.zip", zip(&[("b.txt", b"cherry"), ("a.txt", b"apple banana")]), TWO).says(&["format: zip"]),
+        text("texts.zip", zip(&[("b.txt", b"cherry"), ("a.txt", b"apple banana")]), TWO)
+            .says(&["format: zip"]),
         text("mixed.zip", zip(&[("a.html", page.as_bytes()), ("b.docx", &docx(&["cherry"]))]), TWO),
-        text("table.zip", zip(&[("reviews.csv", b"id,review\n1,apple banana\n2,cherry\n")]), TWO).says(&["csv"]),
-        text("mac.zip", zip(&[("a.txt", b"apple banana"), ("__MACOSX/._a.txt", b"x"), ("b.txt", b"cherry")]), TWO),
-        text("skips.zip", zip(&[("a.txt", b"apple banana"), ("b.pdf", b"%PDF-1.4"), ("c.txt", b"cherry")]), TWO)
-            .says(&["warning: 1 file was skipped", "b.pdf", "pdftotext"]),
-        text("strict.zip", zip(&[("a.txt", b"apple banana"), ("b.pdf", b"%PDF-1.4")]), Refused(&["b.pdf", "a PDF document"])).with("--strict"),
-        text("escape.zip", zip(&[("a.txt", b"apple banana"), ("../up.txt", b"no"), ("c.txt", b"cherry")]), TWO)
-            .says(&["up.txt", "leads out of the archive"]),
+        text("table.zip", zip(&[("reviews.csv", b"id,review\n1,apple banana\n2,cherry\n")]), TWO)
+            .says(&["csv"]),
+        text(
+            "mac.zip",
+            zip(&[("a.txt", b"apple banana"), ("__MACOSX/._a.txt", b"x"), ("b.txt", b"cherry")]),
+            TWO,
+        ),
+        text(
+            "skips.zip",
+            zip(&[("a.txt", b"apple banana"), ("b.pdf", b"%PDF-1.4"), ("c.txt", b"cherry")]),
+            TWO,
+        )
+        .says(&["warning: 1 file was skipped", "b.pdf", "pdftotext"]),
+        text(
+            "strict.zip",
+            zip(&[("a.txt", b"apple banana"), ("b.pdf", b"%PDF-1.4")]),
+            Refused(&["b.pdf", "a PDF document"]),
+        )
+        .with("--strict"),
+        text(
+            "escape.zip",
+            zip(&[("a.txt", b"apple banana"), ("../up.txt", b"no"), ("c.txt", b"cherry")]),
+            TWO,
+        )
+        .says(&["up.txt", "leads out of the archive"]),
         text("empty.zip", zip(&[]), Refused(&["zip"])),
         text("cut.zip", zip(&[("a.txt", b"apple banana")])[..40].to_vec(), Refused(&["damaged zip archive"])),
-        text("book.xlsx", zip(&[("[Content_Types].xml", b""), ("xl/workbook.xml", b"")]), Refused(&["an Excel workbook", "CSV"])),
-        text("slides.pptx", zip(&[("ppt/presentation.xml", b"")]), Refused(&["a PowerPoint presentation", "LibreOffice"])),
-        text("text.odt", zip(&[("mimetype", b"application/vnd.oasis.opendocument.text"), ("content.xml", b""), ("META-INF/manifest.xml", b"")]), Refused(&["an OpenDocument text", "LibreOffice"])),
-        text("book.epub", zip(&[("mimetype", b"application/epub+zip"), ("META-INF/container.xml", b"")]), Refused(&["an EPUB book", "pandoc"])),
+        text(
+            "book.xlsx",
+            zip(&[("[Content_Types].xml", b""), ("xl/workbook.xml", b"")]),
+            Refused(&["an Excel workbook", "CSV"]),
+        ),
+        text(
+            "slides.pptx",
+            zip(&[("ppt/presentation.xml", b"")]),
+            Refused(&["a PowerPoint presentation", "LibreOffice"]),
+        ),
+        text(
+            "text.odt",
+            zip(&[
+                ("mimetype", b"application/vnd.oasis.opendocument.text"),
+                ("content.xml", b""),
+                ("META-INF/manifest.xml", b""),
+            ]),
+            Refused(&["an OpenDocument text", "LibreOffice"]),
+        ),
+        text(
+            "book.epub",
+            zip(&[("mimetype", b"application/epub+zip"), ("META-INF/container.xml", b"")]),
+            Refused(&["an EPUB book", "pandoc"]),
+        ),
         text("paper.pdf", "%PDF-1.7\n%\u{e2}\n1 0 obj", Refused(&["a PDF document", "pdftotext"])),
-        text("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 rest".to_vec(), Refused(&["an old Word document", "LibreOffice"])),
+        text(
+            "old.doc",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 rest".to_vec(),
+            Refused(&["an old Word document", "LibreOffice"]),
+        ),
         text("note.rtf", "{\\rtf1 apple}", Refused(&["a Rich Text document"])),
         text("picture.png", b"\x89PNG\r\n\x1a\n\0\0".to_vec(), Refused(&["an image"])),
         text("data.sqlite", b"SQLite format 3\0rest".to_vec(), Refused(&["an SQLite database", "CSV"])),
         text("texts.tar.gz", gzip(&tar()), Refused(&["a tar archive", "unpack"])),
-        text("program", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0".to_vec(), Refused(&["a binary file"])),
+        text(
+            "program",
+            b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0".to_vec(),
+            Refused(&["a binary file"]),
+        ),
     ]);
 }
 
@@ -344,7 +467,8 @@ fn r21_vowpal_wabbit_reports_what_it_drops() {
             .says(&["warning: 1 feature with the count 0"]),
         text("weights.vw", "1 'a |w:0.5 apple banana\n1 'b |w cherry\n", TWO)
             .says(&["warning: 1 namespace weight was ignored"]),
-        text("strict.vw", "1 'a |w:0.5 apple banana\n1 'b |w cherry\n", Refused(&["line 1", "weight"])).with("--strict"),
+        text("strict.vw", "1 'a |w:0.5 apple banana\n1 'b |w cherry\n", Refused(&["line 1", "weight"]))
+            .with("--strict"),
     ]);
 }
 
@@ -370,7 +494,9 @@ fn u7_folders_skip_and_list_what_they_cannot_read() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     assert_eq!(documents(&f.join("out.tlc")), ["apple", "banana", "damson", "grape"]);
-    for part in ["warning: 3 files were skipped", "c.pdf (a PDF document)", "e.csv", "f.bin", "pdftotext", "--strict"] {
+    for part in
+        ["warning: 3 files were skipped", "c.pdf (a PDF document)", "e.csv", "f.bin", "pdftotext", "--strict"]
+    {
         assert!(said.contains(part), "{part} is missing in {said}");
     }
     common::bad(f, "import docs -o x.tlc --strict", 1, &["c.pdf", "a PDF document", "pdftotext"]);
