@@ -113,8 +113,8 @@ pub(crate) struct DocumentsArgs {
     /// Omit the first lines of documents
     #[arg(long, help_heading = OUTPUT, conflicts_with = "texts")]
     pub(crate) no_text: bool,
-    /// File or folder from which the first lines of documents may be read; may be repeated [default:
-    /// INPUT, or the folder of the corpus file]
+    /// File or folder from which the first lines of documents may be read; may be repeated
+    /// [default: INPUT, or the folder of the corpus file]
     #[arg(long, value_name = "PATH", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) texts: Vec<PathBuf>,
     /// Skip documents with fewer than N tokens that the model knows

@@ -1,5 +1,5 @@
-//! Options for text: which parts of the input are text, names, labels and dates, and how text becomes
-//! words.
+//! Options for text: which parts of the input are text, names, labels and dates, and how text
+//! becomes words.
 //!
 //! All commands that accept data in place of a corpus file share them.
 //! [`TextArgs::record_options`] and [`TextArgs::pipeline`] convert them into the library's types.

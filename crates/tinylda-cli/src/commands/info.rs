@@ -48,16 +48,8 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         "vocabulary": corpus.has_vocabulary(),
         "names": corpus.has_names(),
         "labels": corpus.has_labels(),
-        "label_columns": s.labels.iter().map(|column| json!({
-            "name": column.name,
-            "documents": column.documents,
-            "distinct": column.distinct,
-        })).collect::<Vec<_>>(),
-        "dates": s.dates.as_ref().map(|dates| json!({
-            "documents": dates.documents,
-            "first": dates.first,
-            "last": dates.last,
-        })),
+        "label_columns": s.labels.iter().map(label_json).collect::<Vec<_>>(),
+        "dates": dates_json(&s),
         "text_checksums": corpus.has_checksums(),
         "places": corpus.has_places(),
         "about": corpus.about()?,
@@ -101,18 +93,31 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         ("names", if corpus.has_names() { "yes" } else { "no" }.into()),
         ("labels", labels(&s)),
         ("dates", dates(&s)),
-        (
-            "positions of texts",
-            match (corpus.has_places(), corpus.has_checksums()) {
-                (true, true) => "yes, with checksums",
-                (true, false) => "yes, without checksums",
-                _ => "no",
-            }
-            .into(),
-        ),
+        ("positions of texts", places(&corpus).into()),
         ("checksum", format!("verified, {}", corpus.fingerprint())),
     ]);
     print(json, &value.into(), &lines)
+}
+
+/// Returns the statistics of a label column as JSON.
+fn label_json(column: &LabelStatistics) -> Value {
+    json!({ "name": column.name, "documents": column.documents, "distinct": column.distinct })
+}
+
+/// Returns the statistics of the dates as JSON; null if there are none.
+fn dates_json(s: &Statistics) -> Value {
+    s.dates.as_ref().map_or(Value::Null, |dates| {
+        json!({ "documents": dates.documents, "first": dates.first, "last": dates.last })
+    })
+}
+
+/// Says whether the texts of documents can be found again.
+fn places(corpus: &Corpus) -> &'static str {
+    match (corpus.has_places(), corpus.has_checksums()) {
+        (true, true) => "yes, with checksums",
+        (true, false) => "yes, without checksums",
+        _ => "no",
+    }
 }
 
 /// Describes the label columns in one line.

@@ -1,8 +1,8 @@
 //! Dates of documents: many notations are read, one is stored.
 //!
 //! A stored date is ISO 8601 text of the precision that was given: `YYYY`, `YYYY-MM`, `YYYY-MM-DD`,
-//! `YYYY-MM-DDTHH:MM:SS`, the latter with a `Z` if its offset from UTC was known. Such texts sort in
-//! the order of time, up to their precision. Start with [`parse_date`].
+//! `YYYY-MM-DDTHH:MM:SS`, the latter with a `Z` if its offset from UTC was known. Such texts sort
+//! in the order of time, up to their precision. Start with [`parse_date`].
 
 use std::fmt::Write;
 
@@ -101,8 +101,8 @@ impl CivilDate {
 ///
 /// Understood are years, ISO dates and times with `-`, `/` or `.` (`2001-02`, `2001/02/03`,
 /// `20010203`, `2001-02-03T04:05:06+01:00`), days first with dots (`3.2.2001`), slashes if only one
-/// order is possible (`31/12/2001`), English months (`3 Feb 2001`, `February 3, 2001`), the dates of
-/// e-mails, and Unix times in seconds, milliseconds, microseconds or nanoseconds. A time with an
+/// order is possible (`31/12/2001`), English months (`3 Feb 2001`, `February 3, 2001`), the dates
+/// of e-mails, and Unix times in seconds, milliseconds, microseconds or nanoseconds. A time with an
 /// offset is converted to UTC. Fractions of a second are dropped.
 ///
 /// ```

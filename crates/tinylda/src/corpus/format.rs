@@ -6,8 +6,8 @@
 //! ```
 //! Labels, places and metadata (`ABOUT`) require version 2; label columns with names or several
 //! values, dates, checksums of texts and numbers of unknown tokens require version 3. A corpus is
-//! written in the lowest version that supports it. All numbers are little-endian. Every byte is covered by a checksum (CRC-32, IEEE),
-//! and there are no unused bytes.
+//! written in the lowest version that supports it. All numbers are little-endian. Every byte is
+//! covered by a checksum (CRC-32, IEEE), and there are no unused bytes.
 //!
 //! This module reads and writes the header, the index and the footer; the contents of blocks are in
 //! `block`. Start with [`read_directory`].

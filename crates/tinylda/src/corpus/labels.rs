@@ -38,8 +38,8 @@ impl DocumentLabels<'_> {
 #[derive(Debug, Clone, Default)]
 pub struct LabelTable {
     columns: usize,
-    /// End of the values of every document and column in `ids`. The columns of a document follow one
-    /// another.
+    /// End of the values of every document and column in `ids`. The columns of a document follow
+    /// one another.
     ends: Vec<u32>,
     /// Indices into `strings`.
     ids: Vec<u32>,
@@ -101,8 +101,9 @@ impl LabelTable {
         }
     }
 
-    /// Adds a document with the values of its columns. The first document of a table without columns
-    /// determines their number. Missing columns have no values, additional ones are ignored.
+    /// Adds a document with the values of its columns. The first document of a table without
+    /// columns determines their number. Missing columns have no values, additional ones are
+    /// ignored.
     pub(crate) fn push_columns<'v, V: IntoIterator<Item = &'v str>>(
         &mut self,
         columns: impl IntoIterator<Item = V>,
@@ -147,8 +148,9 @@ impl LabelTable {
 
     /// Appends the encoded table to `out`.
     ///
-    /// The encoding is: the numbers of columns and of distinct values; the number of values of every
-    /// document and column; the index of every value among the distinct ones; the distinct values.
+    /// The encoding is: the numbers of columns and of distinct values; the number of values of
+    /// every document and column; the index of every value among the distinct ones; the distinct
+    /// values.
     pub(crate) fn pack_into(&self, scratch: &mut Vec<u32>, out: &mut Vec<u8>) {
         pack(&[self.columns as u32, self.strings.len() as u32], out);
         let mut start = 0;

@@ -183,8 +183,8 @@ impl Corpus {
     pub fn has_labels(&self) -> bool {
         self.directory.parts.labels
     }
-    /// Returns the names of the label columns; none if the documents have no labels. A single column
-    /// whose name is not known is called `label`.
+    /// Returns the names of the label columns; none if the documents have no labels. A single
+    /// column whose name is not known is called `label`.
     pub fn label_columns(&self) -> &[String] {
         &self.label_columns
     }
@@ -509,7 +509,8 @@ pub struct BlockDetails {
 }
 
 impl BlockDetails {
-    /// Returns the details of document `d` of the block. `labels` are its [labels](LabelTable::row).
+    /// Returns the details of document `d` of the block. `labels` are its
+    /// [labels](LabelTable::row).
     pub fn document<'a>(&'a self, d: usize, labels: &'a [Vec<&'a str>]) -> Details<'a> {
         Details {
             name: self.names.get(d as u32),
@@ -636,8 +637,8 @@ impl<'a> BlockReader<'a> {
     }
 
     /// Reads the dates of block `i`'s documents as ISO 8601 text, see
-    /// [`parse_date`](super::parse_date). A document without a date has an empty text. The result is
-    /// empty if the corpus has no dates.
+    /// [`parse_date`](super::parse_date). A document without a date has an empty text. The result
+    /// is empty if the corpus has no dates.
     pub fn read_dates(&mut self, i: usize) -> Result<Vocabulary> {
         self.read_part(i, DetailPart::Dates, |bytes, documents| {
             let valid = |date: &str| date.is_empty() || parse_date(date).is_some_and(|same| same == date);

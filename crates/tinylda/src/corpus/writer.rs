@@ -316,8 +316,8 @@ impl CorpusWriter {
 
     /// Adds a document like [`push`](CorpusWriter::push), with its details.
     ///
-    /// Details that are not fields of the corpus are ignored. A missing name or date becomes an empty
-    /// text, and missing labels have no value.
+    /// Details that are not fields of the corpus are ignored. A missing name or date becomes an
+    /// empty text, and missing labels have no value.
     pub fn push_with(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
         let is_valid = words.len() == counts.len()
             && words.windows(2).all(|w| w[0] < w[1])
@@ -474,7 +474,7 @@ impl CorpusWriter {
 
 /// Checks that label columns have distinct names.
 fn check_columns(names: &[String]) -> Result<()> {
-    let error = |found: String| Err(Error::out_of_range("label_columns", found, "a list of distinct names"));
+    let error = |found: String| Err(Error::out_of_range("label_column", found, "a list of distinct names"));
     for (i, name) in names.iter().enumerate() {
         if name.is_empty() {
             return error(format!("one with an empty name for column {i} (counted from 0)"));

@@ -5,7 +5,7 @@
 //! topic-word-weights.txt  k \t word \t phi[w,k] + beta                     K*W lines
 //! word-topic-counts.txt   w word k:count k:count ...                       largest first
 //! doc-topics.txt          d \t name \t p(0|d) \t ... \t p(K-1|d)           from 0, no header
-//! doc-metadata.tsv        document (from 1), name, labels and date, with a header; no file of MALLET
+//! doc-metadata.tsv        document from 1, name, labels, date, with a header; not MALLET's
 //! state.gz                #doc source pos typeindex type topic, #alpha : ..., #beta : ...,
 //!                         then a line per token
 //! ```

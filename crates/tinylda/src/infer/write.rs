@@ -1,5 +1,5 @@
-//! Writes the topic proportions of documents as tab-separated or comma-separated text, JSON lines, a
-//! NumPy array or a Parquet table.
+//! Writes the topic proportions of documents as tab-separated or comma-separated text, JSON lines,
+//! a NumPy array or a Parquet table.
 //!
 //! Start reading at [`ProportionsWriter`]. Text is formatted on the threads that infer the
 //! proportions, since formatting takes about as long as inference.

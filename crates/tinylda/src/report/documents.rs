@@ -102,7 +102,8 @@ struct ChunkFindings {
 }
 
 impl ChunkFindings {
-    /// Adds a candidate of a topic. If there are very many, only the best of every topic are kept: in a corpus of short documents all of them would be candidates at first.
+    /// Adds a candidate of a topic. If there are very many, only the best of every topic are kept:
+    /// in a corpus of short documents all of them would be candidates at first.
     fn add(&mut self, topic: usize, candidate: Candidate, criteria: &Criteria) {
         let per_topic = criteria.per_topic;
         self.candidates.push((topic, candidate));
@@ -138,8 +139,8 @@ fn keep_best(list: &mut Vec<Candidate>, count: usize) {
     list.truncate(count);
 }
 
-/// Counts the documents of every label. Returns the labels in the order of their columns and in byte
-/// order, and the columns with more than [`MAX_LABELS`] labels, which are omitted.
+/// Counts the documents of every label. Returns the labels in the order of their columns and in
+/// byte order, and the columns with more than [`MAX_LABELS`] labels, which are omitted.
 fn count_labels(corpus: &Corpus) -> Result<(Vec<CountedLabel>, Vec<OmittedLabels>)> {
     let names = corpus.label_columns();
     let mut columns: Vec<Option<HashMap<String, u64>>> = vec![Some(HashMap::new()); names.len()];

@@ -44,8 +44,23 @@ enum TextOutcome {
 }
 
 /// Returns the first lines of documents, which are given by number, from 0. A line is empty if it
-/// is left out; the summary says why. `progress` can cancel.
+/// is left out; the summary says why, and counts every document once. `progress` can cancel.
 pub fn document_texts(
+    corpus: &Corpus,
+    numbers: &[u64],
+    access: &TextAccess,
+    progress: ProgressCallback<'_>,
+) -> Result<DocumentTexts> {
+    let mut distinct = numbers.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let found = distinct_texts(corpus, &distinct, access, progress)?;
+    let text = |number| distinct.binary_search(number).map_or(String::new(), |at| found.texts[at].clone());
+    Ok(DocumentTexts { texts: numbers.iter().map(text).collect(), summary: found.summary })
+}
+
+/// Returns the first lines of documents whose numbers are ascending and distinct.
+fn distinct_texts(
     corpus: &Corpus,
     numbers: &[u64],
     access: &TextAccess,
@@ -97,13 +112,10 @@ fn wanted_texts(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<WantedText>> {
         return Ok(Vec::new());
     }
     let names = document_names(corpus, numbers)?;
-    let mut order: Vec<usize> = (0..numbers.len()).collect();
-    order.sort_unstable_by_key(|&at| numbers[at]);
     let mut wanted: Vec<WantedText> = Vec::new();
     let mut reader = corpus.reader();
     let mut loaded: Option<(usize, Vec<TextPlace>, Vec<u32>)> = None;
-    for at in order {
-        let number = numbers[at];
+    for (at, &number) in numbers.iter().enumerate() {
         let Some(block) = corpus.block_of(number) else { continue };
         if loaded.as_ref().is_none_or(|(i, ..)| *i != block) {
             loaded = Some((block, reader.read_places(block)?, reader.read_checksums(block)?));

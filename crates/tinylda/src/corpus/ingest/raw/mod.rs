@@ -273,6 +273,25 @@ impl TextImport<'_> {
         Ok((selector, runs, buffering.into_inner().then_some(buffered)))
     }
 
+    /// Starts the corpus file with the fields of the records and the metadata of the import.
+    fn create_writer(&self, pipeline: Pipeline) -> Result<CorpusWriter> {
+        let RecordFields { names, label_columns, multiple_labels, dates } = self.readers.fields().clone();
+        let places = self.parts.iter().any(|part| part.origin.is_some());
+        let sources = self.parts.iter().zip(self.readers.all()).map(|(part, reader)| part.source(reader));
+        let sources = sources.filter(|_| places);
+        let about = About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
+        let fields = DocumentFields {
+            names: names || self.names.is_some(),
+            label_columns,
+            multiple_labels,
+            dates,
+            places,
+            checksums: places,
+            tokens_unknown: self.words.vocabulary.is_some(),
+        };
+        CorpusWriter::create_with(self.output, fields, &about)
+    }
+
     /// Writes the documents, from the buffered batches if there are any, else from the source.
     fn write_documents(
         &self,
@@ -286,27 +305,11 @@ impl TextImport<'_> {
         let fixed = self.words.vocabulary.is_some();
         let index = WordIndex::new(vocabulary);
         let tokenizer = Tokenizer::new(&pipeline)?;
-        let RecordFields { names: mut named, label_columns, multiple_labels, dates } =
-            self.readers.fields().clone();
         let mut names = self
             .names
             .map(|path| Ok::<_, Error>(LineReader::new(super::input::Input::open(path)?)))
             .transpose()?;
-        named |= names.is_some();
-        let places = self.parts.iter().any(|part| part.origin.is_some());
-        let sources = self.parts.iter().zip(self.readers.all()).map(|(part, reader)| part.source(reader));
-        let sources = sources.filter(|_| places);
-        let about = About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
-        let fields = DocumentFields {
-            names: named,
-            label_columns,
-            multiple_labels,
-            dates,
-            places,
-            checksums: places,
-            tokens_unknown: fixed,
-        };
-        let mut writer = CorpusWriter::create_with(self.output, fields, &about)?;
+        let mut writer = self.create_writer(pipeline)?;
         let (mut empty, mut documents) = (0, 0u64);
         let mut found_dates = ImportedDates::default();
         let mut write = |batch: EncodedBatch| {
@@ -319,14 +322,8 @@ impl TextImport<'_> {
                 empty += u64::from(words.is_empty());
                 documents += 1;
                 let labels = metadata.labels.row(i);
-                let mut details = Details {
-                    name: metadata.names.get(i as u32),
-                    labels: DocumentLabels::Columns(&labels),
-                    date: metadata.dates.get(i as u32),
-                    place: metadata.places.get(i).copied(),
-                    checksum: metadata.checksums.get(i).copied(),
-                    tokens_unknown: batch.tokens_unknown(i),
-                };
+                let mut details = metadata.details(i, &labels);
+                details.tokens_unknown = batch.tokens_unknown(i);
                 if let Some(lines) = &mut names {
                     if !lines.advance()? {
                         return Err(names_error(lines, documents));
@@ -373,7 +370,7 @@ impl TextImport<'_> {
             shape: writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(),
             empty_documents: empty,
             dropped: DroppedTokens::default(),
-            dates: dates.then_some(found_dates),
+            dates: self.readers.fields().dates.then_some(found_dates),
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::corpus::ingest::words::{
     CountRuns, DropReason, DroppedTokens, StringTable, TermCount, Tokenizer, TokenizerBuffer, WordIndex,
     join_phrase, write_phrase_key,
 };
-use crate::corpus::{LabelTable, TextPlace, Vocabulary};
+use crate::corpus::{Details, DocumentLabels, LabelTable, TextPlace, Vocabulary};
 use crate::error::Result;
 
 /// State of a string while words are counted. A token may map to another word, such as its stem,
@@ -132,7 +132,8 @@ fn resolve_word(
     }
 }
 
-/// Metadata of a batch of documents: names, labels, dates, and positions and checksums of the texts.
+/// Metadata of a batch of documents: names, labels, dates, and positions and checksums of the
+/// texts.
 #[derive(Debug, Default)]
 pub(super) struct BatchMetadata {
     pub(super) names: Vocabulary,
@@ -158,6 +159,18 @@ impl BatchMetadata {
         }
         self.places.push(record.place);
         self.checksums.push(record.checksum);
+    }
+
+    /// Returns the details of document `i` of the batch. `labels` are its labels.
+    pub(super) fn details<'a>(&'a self, i: usize, labels: &'a [Vec<&'a str>]) -> Details<'a> {
+        Details {
+            name: self.names.get(i as u32),
+            labels: DocumentLabels::Columns(labels),
+            date: self.dates.get(i as u32),
+            place: self.places.get(i).copied(),
+            checksum: self.checksums.get(i).copied(),
+            tokens_unknown: None,
+        }
     }
 
     /// Adds the dates of the batch to `dates`. `before` is the number of documents before it.

@@ -347,6 +347,37 @@ impl RecordReader {
         error
     }
 
+    /// Calls `each` with the only record of a span that is a complete text.
+    fn read_text_span(
+        &self,
+        bytes: &[u8],
+        span: &TextSpan,
+        each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
+    ) -> Result<()> {
+        let SpanKind::Text { name, labels, date } = &span.kind else { return Ok(()) };
+        let mut replaced = false;
+        let locate = |error| self.locate_error(error, span.line, name.as_deref());
+        let text = match self.format {
+            RecordFormat::Rows(_) => self.utf8(bytes, span.line, &mut replaced),
+            _ => self.text(bytes, span.line, &mut replaced),
+        };
+        let text = text.map_err(locate)?;
+        let values = |column: &'_ Vec<String>| {
+            let mut values = Vec::new();
+            column.iter().for_each(|value| self.push_labels(value.clone().into(), &mut values));
+            values
+        };
+        let record = Record {
+            name: name.as_deref().map(Into::into),
+            labels: labels.iter().map(values).collect(),
+            date: date.as_deref().map(|date| self.date(date, span.line)).transpose().map_err(locate)?,
+            text,
+            place: TextPlace { source: span.source, offset: span.offset, length: bytes.len() as u32 },
+            checksum: crc32fast::hash(bytes),
+        };
+        each(record, replaced)
+    }
+
     /// Calls `each` with every record of a span and whether invalid bytes were replaced.
     pub(crate) fn for_each(
         &self,
@@ -354,28 +385,8 @@ impl RecordReader {
         span: &TextSpan,
         each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
     ) -> Result<()> {
-        if let SpanKind::Text { name, labels, date } = &span.kind {
-            let mut replaced = false;
-            let locate = |error| self.locate_error(error, span.line, name.as_deref());
-            let text = match self.format {
-                RecordFormat::Rows(_) => self.utf8(bytes, span.line, &mut replaced),
-                _ => self.text(bytes, span.line, &mut replaced),
-            };
-            let text = text.map_err(locate)?;
-            let values = |column: &'_ Vec<String>| {
-                let mut values = Vec::new();
-                column.iter().for_each(|value| self.push_labels(value.clone().into(), &mut values));
-                values
-            };
-            let record = Record {
-                name: name.as_deref().map(Into::into),
-                labels: labels.iter().map(values).collect(),
-                date: date.as_deref().map(|date| self.date(date, span.line)).transpose().map_err(locate)?,
-                text,
-                place: TextPlace { source: span.source, offset: span.offset, length: bytes.len() as u32 },
-                checksum: crc32fast::hash(bytes),
-            };
-            return each(record, replaced);
+        if matches!(span.kind, SpanKind::Text { .. }) {
+            return self.read_text_span(bytes, span, each);
         }
         match &self.format {
             RecordFormat::Table(table) => return self.for_each_row(table, bytes, span, each),
