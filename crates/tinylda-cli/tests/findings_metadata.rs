@@ -279,8 +279,13 @@ fn u9_json_lists_are_several_labels() {
     let mut lines = String::new();
     for d in 0..20 {
         let tags = ["[\"a\", \"b\"]", "[]", "\"c\"", "null"][d % 4];
-        writeln!(lines, "{{\"text\": \"{}\", \"tags\": {tags}, \"meta\": {{\"year\": {}}}}}", text(d), 1990 + d)
-            .unwrap();
+        writeln!(
+            lines,
+            "{{\"text\": \"{}\", \"tags\": {tags}, \"meta\": {{\"year\": {}}}}}",
+            text(d),
+            1990 + d
+        )
+        .unwrap();
     }
     std::fs::write(f.join("t.jsonl"), lines).unwrap();
     let options = "--label-field tags --label-field meta.year --date-field meta.year --min-docs 1";
@@ -288,7 +293,10 @@ fn u9_json_lists_are_several_labels() {
     good(f, "convert t.tlc t.mtx --metadata m.csv");
     let table = std::fs::read_to_string(f.join("m.csv")).unwrap();
     let rows: Vec<&str> = table.lines().take(4).collect();
-    assert_eq!(rows, ["document,name,tags,meta.year,date", "1,,a;b,1990,1990", "2,,,1991,1991", "3,,c,1992,1992"]);
+    assert_eq!(
+        rows,
+        ["document,name,tags,meta.year,date", "1,,a;b,1990,1990", "2,,,1991,1991", "3,,c,1992,1992"]
+    );
 }
 
 #[test]
@@ -350,7 +358,10 @@ fn u11_proportions_and_exports_carry_labels_and_dates() {
     assert_eq!(tsv.lines().next(), Some("document\tname\tsection\tauthors\tdate\tp_0\tp_1"));
     assert!(tsv.lines().nth(1).unwrap().starts_with("1\td0\tweather\tAnn;Bob\t2001\t"), "{tsv}");
     let csv = good(f, "infer t.model t.tlc --to csv");
-    assert!(csv.starts_with("document,name,section,authors,date,p_0,p_1\n1,d0,weather,Ann;Bob,2001,"), "{csv}");
+    assert!(
+        csv.starts_with("document,name,section,authors,date,p_0,p_1\n1,d0,weather,Ann;Bob,2001,"),
+        "{csv}"
+    );
     // All lines have the same number of fields, however many proportions are large enough.
     for options in ["--min-proportion 0.3", "--top 1", "--top 2 --min-proportion 0.6"] {
         let tsv = good(f, &format!("infer t.model t.tlc {options}"));

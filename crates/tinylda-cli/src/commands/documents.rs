@@ -65,7 +65,7 @@ impl DocumentLookup<'_> {
         let numbers: Vec<u64> = found.iter().map(|f| f.number).collect();
         let details = document_details(self.corpus, &numbers)?;
         let mut lines = vec![String::new(); found.len()];
-        if let Some(access) = self.access.as_ref().filter(|_| self.corpus.has_places()) {
+        if let Some(access) = &self.access {
             let bar = self.ui.bar("texts", Unit::Plain);
             let read = document_texts(self.corpus, &numbers, access, &mut |p| bar.update(p))?;
             bar.finish();

@@ -57,6 +57,7 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         "bytes": corpus.bytes(),
         "bytes_per_nonzero": per_nonzero,
         "fingerprint": corpus.fingerprint(),
+        "content": corpus.content_id(),
         "checksum": "verified",
     });
     if let Value::Object(rest) = rest {
@@ -106,9 +107,10 @@ fn label_json(column: &LabelStatistics) -> Value {
 
 /// Returns the statistics of the dates as JSON; null if there are none.
 fn dates_json(s: &Statistics) -> Value {
-    s.dates.as_ref().map_or(Value::Null, |dates| {
-        json!({ "documents": dates.documents, "first": dates.first, "last": dates.last })
-    })
+    s.dates.as_ref().map_or(
+        Value::Null,
+        |dates| json!({ "documents": dates.documents, "first": dates.first, "last": dates.last }),
+    )
 }
 
 /// Says whether the texts of documents can be found again.

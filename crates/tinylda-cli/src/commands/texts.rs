@@ -21,6 +21,11 @@ pub(super) fn report_left_out(summary: &TextSummary, ui: Ui) {
             "the corpus was written by an older version and has no checksums of its texts".into(),
             "import the texts again, or name their file with --texts PATH",
         ),
+        (
+            summary.unknown,
+            "they came from a stream or a Parquet file and cannot be read again".into(),
+            "import them from a file of text, CSV or JSON lines",
+        ),
     ];
     for (count, reason, remedy) in reasons {
         if count > 0 {
@@ -37,7 +42,9 @@ pub(super) fn report_left_out(summary: &TextSummary, ui: Ui) {
     }
 }
 
-/// Returns the number of texts whose position is known.
+/// Returns the number of all texts.
 fn total(summary: &TextSummary) -> u64 {
-    summary.shown + summary.missing + summary.changed + summary.not_allowed + summary.unverifiable
+    let left_out =
+        [summary.missing, summary.changed, summary.not_allowed, summary.unverifiable, summary.unknown];
+    summary.shown + left_out.iter().sum::<u64>()
 }

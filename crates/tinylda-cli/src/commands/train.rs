@@ -426,7 +426,12 @@ fn explain_failure(
             Ok(_) => error.context(format!("the model {} was written, but", a.output().display())),
             Err(stopped) => {
                 let (error, stopped) = (crate::message(&error), parameters::describe(stopped));
-                anyhow::anyhow!("{error}; {stopped}\nTo resume:\n  {}", resume_command())
+                let resume = if tinylda::train::has_checkpoint(checkpoint_folder(a)) {
+                    format!("\nTo resume:\n  {}", resume_command())
+                } else {
+                    String::new()
+                };
+                anyhow::anyhow!("{error}; {stopped}{resume}")
             }
         });
     }

@@ -42,8 +42,7 @@ pub struct TextSummary {
     pub unverifiable: u64,
     /// Number of shown texts of a corpus without checksums, which may belong to other documents.
     pub unverified: u64,
-    /// Number of texts whose position is not known: they came from a stream or a Parquet file, or
-    /// the corpus was not imported from text.
+    /// Number of texts whose position is not known: they came from a stream or a Parquet file.
     pub unknown: u64,
     /// Path of the first file that is missing, has changed or is not allowed.
     pub path: Option<PathBuf>,

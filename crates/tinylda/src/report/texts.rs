@@ -102,7 +102,10 @@ fn distinct_texts(
             }
         }
     }
-    found.summary.unknown = numbers.len() as u64 - known;
+    // A bag of words has no texts that could be missed.
+    if corpus.has_places() || corpus.about()?.pipeline.is_some() {
+        found.summary.unknown = numbers.len() as u64 - known;
+    }
     Ok(found)
 }
 

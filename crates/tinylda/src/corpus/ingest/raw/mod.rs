@@ -42,9 +42,7 @@ use super::words::{
     detect_language,
 };
 use super::{Format, ImportedDates};
-use crate::corpus::{
-    About, CorpusWriter, Details, DocumentFields, DocumentLabels, Shape, Source, Vocabulary,
-};
+use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Source, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::folder_of;
 use crate::progress::{ProgressCallback, Step};
