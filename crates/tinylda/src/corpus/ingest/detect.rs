@@ -148,8 +148,8 @@ impl DetectedInput {
     }
 }
 
-/// Returns the first bytes of an input in UTF-8, with line feeds as line ends, as far as that matters
-/// for the detection of formats.
+/// Returns the first bytes of an input in UTF-8, with line feeds as line ends, as far as that
+/// matters for the detection of formats.
 fn decoded_start(start: &[u8]) -> Cow<'_, [u8]> {
     #[cfg(feature = "text")]
     {
@@ -174,8 +174,8 @@ fn is_model(start: &[u8]) -> bool {
     })
 }
 
-/// Detects the content of an input that begins with `start`, and the delimiter of a table. `whole` is
-/// set if the input ends with these bytes.
+/// Detects the content of an input that begins with `start`, and the delimiter of a table. `whole`
+/// is set if the input ends with these bytes.
 pub(super) fn detect(start: &[u8], whole: bool, path: &Path) -> (InputKind, Option<u8>) {
     if start.starts_with(&MAGIC) {
         return (InputKind::Corpus, None);

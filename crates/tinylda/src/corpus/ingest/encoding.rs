@@ -227,8 +227,8 @@ impl StreamDecoder {
                 let (mut used, mut replaced) = (0, false);
                 loop {
                     let filled = out.len();
-                    let room = decoder.max_utf8_buffer_length(bytes.len() - used).unwrap_or(0).max(16);
-                    out.resize(filled + room, 0);
+                    let spare = decoder.max_utf8_buffer_length(bytes.len() - used).unwrap_or(0).max(16);
+                    out.resize(filled + spare, 0);
                     let (result, read, written, errors) =
                         decoder.decode_to_utf8(&bytes[used..], &mut out[filled..], last);
                     out.truncate(filled + written);

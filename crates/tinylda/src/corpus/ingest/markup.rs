@@ -280,8 +280,8 @@ fn word_text(document: &str) -> String {
 /// Part of a Word document that contains its text.
 pub(crate) const WORD_PART: &str = "word/document.xml";
 
-/// Returns the text of a Word document (`.docx`) of at most `max_bytes` bytes when decompressed. The
-/// error describes what is wrong.
+/// Returns the text of a Word document (`.docx`) of at most `max_bytes` bytes when decompressed.
+/// The error describes what is wrong.
 pub(crate) fn docx_text(bytes: &[u8], max_bytes: usize) -> Result<String, String> {
     let damaged = |e: &dyn std::fmt::Display| format!("a damaged Word document ({e})");
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;

@@ -38,8 +38,8 @@ pub struct RecordOptions {
     pub glob: Option<String>,
     /// Name of the encoding of the text, such as `latin1`; detected by default.
     pub encoding: Option<String>,
-    /// Whether everything that would be guessed, replaced or skipped is an error: bytes that are not
-    /// UTF-8, rows with another number of columns, files that cannot be read.
+    /// Whether everything that would be guessed, replaced or skipped is an error: bytes that are
+    /// not UTF-8, rows with another number of columns, files that cannot be read.
     pub strict: bool,
 }
 
@@ -126,8 +126,8 @@ pub struct TableColumns {
     pub count: Option<String>,
 }
 
-/// Names of columns and fields that usually contain the text, the most specific ones first. They are
-/// in lower case and without blanks, hyphens, underscores and dots.
+/// Names of columns and fields that usually contain the text, the most specific ones first. They
+/// are in lower case and without blanks, hyphens, underscores and dots.
 const TEXT_NAMES: [&str; 48] = [
     "text",
     "fulltext",

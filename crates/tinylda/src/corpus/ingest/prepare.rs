@@ -219,8 +219,8 @@ impl Import {
         }
     }
 
-    /// Determines what a zip archive is, and prepares it. `nested` is set if it is itself the member
-    /// of an archive.
+    /// Determines what a zip archive is, and prepares it. `nested` is set if it is itself the
+    /// member of an archive.
     #[cfg(feature = "text")]
     fn prepare_zip(
         &self,

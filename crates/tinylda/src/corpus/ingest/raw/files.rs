@@ -447,8 +447,8 @@ impl FileTextFinder {
         files.contains(&format).then_some(FileTextFinder { path, format, rule, archive: None })
     }
 
-    /// Returns the text of the document with this name; `None` if it cannot be read. Names that lead
-    /// out of the folder are refused.
+    /// Returns the text of the document with this name; `None` if it cannot be read. Names that
+    /// lead out of the folder are refused.
     pub(crate) fn read(&mut self, name: &str) -> Option<Vec<u8>> {
         let is_normal = |part| matches!(part, std::path::Component::Normal(_));
         let (bytes, format) = match self.format {

@@ -221,8 +221,8 @@ fn text_source(
     Ok(FileSource::new(copy, origin, ends))
 }
 
-/// Returns how records are read in a format, given the first bytes of the input and whether these are
-/// all of them.
+/// Returns how records are read in a format, given the first bytes of the input and whether these
+/// are all of them.
 fn record_format(
     format: Format,
     options: &RecordOptions,

@@ -278,8 +278,8 @@ pub(crate) fn is_json_object(start: &[u8]) -> bool {
     }
 }
 
-/// Finds the records of a JSON text that begins with `start`. `fields` are the fields with the text,
-/// if they are known.
+/// Finds the records of a JSON text that begins with `start`. `fields` are the fields with the
+/// text, if they are known.
 pub(crate) fn find_envelope(start: &[u8], fields: &[String]) -> JsonEnvelope {
     let start = start.trim_ascii_start();
     if start.starts_with(b"[") {
@@ -313,8 +313,8 @@ pub(crate) fn find_envelope(start: &[u8], fields: &[String]) -> JsonEnvelope {
     member.map_or(JsonEnvelope::Values, |name| JsonEnvelope::Member(name.clone()))
 }
 
-/// Returns the names and the values of the members of the object that `start` begins with, as far as
-/// they are there.
+/// Returns the names and the values of the members of the object that `start` begins with, as far
+/// as they are there.
 fn object_members(start: &[u8]) -> Vec<(String, &[u8])> {
     let mut members = Vec::new();
     let mut at = 1;
@@ -357,8 +357,8 @@ pub(crate) struct JsonSample {
 }
 
 impl JsonSample {
-    /// Reads the first records of a text that begins with `start`. `lines` is set if every line is a
-    /// record.
+    /// Reads the first records of a text that begins with `start`. `lines` is set if every line is
+    /// a record.
     pub(crate) fn read(start: &[u8], envelope: &JsonEnvelope, lines: bool) -> JsonSample {
         let mut records = Vec::new();
         if lines {

@@ -64,8 +64,8 @@ impl RecordReaders {
         self.all.iter().map(|reader| reader.tally.notes())
     }
 
-    /// Calls `each` with every record of a span and whether invalid bytes were replaced. All records
-    /// have the same fields, whatever the fields of their input are.
+    /// Calls `each` with every record of a span and whether invalid bytes were replaced. All
+    /// records have the same fields, whatever the fields of their input are.
     pub(crate) fn for_each(
         &self,
         bytes: &[u8],

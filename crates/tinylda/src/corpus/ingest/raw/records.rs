@@ -217,8 +217,8 @@ pub(crate) struct RecordReader {
     /// Path of the source for errors.
     pub(crate) path: PathBuf,
     pub(crate) format: RecordFormat,
-    /// Whether bytes that are not UTF-8 are refused instead of being replaced, and incomplete records
-    /// instead of being skipped.
+    /// Whether bytes that are not UTF-8 are refused instead of being replaced, and incomplete
+    /// records instead of being skipped.
     pub(crate) strict: bool,
     /// Text between the labels of a value.
     pub(crate) label_separator: Option<String>,
@@ -655,8 +655,8 @@ impl RecordReader {
         }))
     }
 
-    /// Returns the text of a JSON record: the record itself if it is a string, else its text fields.
-    /// Returns `None` if it has none of them.
+    /// Returns the text of a JSON record: the record itself if it is a string, else its text
+    /// fields. Returns `None` if it has none of them.
     fn json_text<'v>(
         &self,
         json: &JsonFields,
@@ -829,8 +829,8 @@ fn split_field(line: &[u8]) -> (&[u8], &[u8]) {
     (&line[..end], line[end..].trim_ascii_start())
 }
 
-/// Detects the format of records, and the delimiter of a table. `whole` is set if the input ends with
-/// these bytes.
+/// Detects the format of records, and the delimiter of a table. `whole` is set if the input ends
+/// with these bytes.
 pub(crate) fn detect_records(start: &[u8], whole: bool) -> (Format, Option<u8>) {
     const MAX_JUDGED_LINES: usize = 20;
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);

@@ -238,8 +238,8 @@ impl FileSource {
         }
     }
 
-    /// Returns the range of the complete records in `bytes`, from the first one to the last one, and
-    /// the number of bytes that are used up. Returns `None` if there is no complete record yet.
+    /// Returns the range of the complete records in `bytes`, from the first one to the last one,
+    /// and the number of bytes that are used up. Returns `None` if there is no complete record yet.
     fn find_records(&mut self, bytes: &[u8]) -> Result<Option<(std::ops::Range<usize>, usize)>> {
         let mark = if self.offset == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         let Some(splitter) = &self.splitter else {

@@ -1,5 +1,5 @@
-//! Tables in text files (CSV, TSV): parses rows, detects the delimiter and the header, and finds the
-//! columns.
+//! Tables in text files (CSV, TSV): parses rows, detects the delimiter and the header, and finds
+//! the columns.
 //!
 //! Start with [`csv_layout`] for the layout of a table and [`parse_row`] for its rows.
 
@@ -283,8 +283,8 @@ fn detect_header(options: &RecordOptions, rows: &[Vec<&[u8]>], first: &[String])
         || first.len() > 1 && (first.iter().all(|name| is_like_column_name(name)) || numbers_below())
 }
 
-/// Determines the layout of a table from its first rows and the options. `whole` is set if the table
-/// ends with these bytes.
+/// Determines the layout of a table from its first rows and the options. `whole` is set if the
+/// table ends with these bytes.
 pub(crate) fn csv_layout(
     options: &RecordOptions,
     start: &[u8],
