@@ -278,6 +278,11 @@ pub(crate) fn is_json_object(start: &[u8]) -> bool {
     }
 }
 
+/// Returns whether a text consists of one JSON object.
+pub(crate) fn is_one_object(text: &[u8]) -> bool {
+    text.starts_with(b"{") && value_end(text, 0, true) == Some(text.len())
+}
+
 /// Finds the records of a JSON text that begins with `start`. `fields` are the fields with the
 /// text, if they are known.
 pub(crate) fn find_envelope(start: &[u8], fields: &[String]) -> JsonEnvelope {

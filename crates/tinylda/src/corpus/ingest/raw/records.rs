@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::json::{JsonEnvelope, find_envelope, is_json_array, is_json_object, next_record};
+use super::json::{JsonEnvelope, find_envelope, is_json_array, is_json_object, is_one_object, next_record};
 use super::source::{SpanKind, TextSpan};
 use super::table::{CsvLayout, QuoteProblem, detect_table, parse_row};
 use super::tally::RecordTally;
@@ -849,7 +849,7 @@ pub(crate) fn detect_records(start: &[u8], whole: bool) -> (Format, Option<u8>) 
         return (Format::Json, None);
     }
     if is_json_object(start) {
-        let is_object = |line: &&[u8]| line.starts_with(b"{") && line.trim_ascii().ends_with(b"}");
+        let is_object = |line: &&[u8]| is_one_object(line.trim_ascii());
         let objects = lines.iter().filter(|line| is_object(line)).count();
         // Most lines decide, so that a damaged line is reported by its number.
         let is_lines = lines.first().is_some_and(is_object)
