@@ -57,6 +57,7 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         "bytes": corpus.bytes(),
         "bytes_per_nonzero": per_nonzero,
         "fingerprint": corpus.fingerprint(),
+        "content": corpus.content_id(),
         "checksum": "verified",
     });
     if let Value::Object(rest) = rest {
