@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let selection = WordSelection { phrases: (more & 8 != 0).then_some(0.0), ..WordSelection::default() };
     let stop = if more & 16 != 0 { StopWords::Auto } else { StopWords::None };
-    let words = TextPipeline { pipeline, stop, selection, vocabulary: None };
+    let words = TextPipeline { pipeline, stop, selection, ..TextPipeline::default() };
     let import = Import { format, records, words, threads: 1, ..Import::default() };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = folder.path().join("out.tlc");

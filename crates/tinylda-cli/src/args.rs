@@ -73,6 +73,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Synth(SynthArgs),
     Paper(PaperArgs),
+    StopWords(StopWordsArgs),
     Completions(CompletionsArgs),
 }
 
@@ -598,6 +599,22 @@ pub(crate) struct SynthArgs {
 pub(crate) struct CompletionsArgs {
     /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print a list of stop words, or the names of all lists
+///
+/// The default list of a language contains function words. Its long list, if it has one, also
+/// contains frequent words with a meaning, such as computer and system.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda stop-words\n  tinylda stop-words en\n  \
+    tinylda stop-words en-long > my.txt      edit it, then: tinylda train ... --stop-words my.txt\n  \
+    tinylda import texts.txt --stop-words en,my.txt -o texts.tlc")]
+pub(crate) struct StopWordsArgs {
+    /// Name of a list: a language such as en or German, or a long list such as en-long
+    pub(crate) list: Option<String>,
+    /// Print the result as one JSON object
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) json: bool,
 }
 
 fn parse_number(text: &str) -> Result<f64, String> {

@@ -5,8 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-use tinylda::corpus::ingest::words::DroppedTokens;
+use tinylda::corpus::ingest::words::StopWords;
 use tinylda::corpus::ingest::{DetectedInput, Format, Import, Imported, InputKind};
 use tinylda::files::TemporaryFolder;
 use tinylda::progress::Step;
@@ -16,6 +15,10 @@ use tinylda::{Corpus, Model};
 use super::{check_output, grouped, usage};
 use crate::args;
 use crate::progress::{Ui, Unit};
+
+mod words;
+
+pub(crate) use words::dropped_json;
 
 /// Corpus file of a command: one that the user gave, or one that was imported.
 pub(crate) struct OpenedCorpus {
@@ -122,7 +125,8 @@ pub(crate) fn run(
     }
     if let Some(dropped) = &done.dropped {
         let pipeline = Corpus::open(output)?.about()?.pipeline.unwrap_or_default();
-        print_dropped(dropped, &pipeline.stop_languages, import.words.vocabulary.is_some(), ui);
+        words::print_languages(dropped, &pipeline, import.words.stop == StopWords::Given, ui);
+        words::print_dropped(dropped, &pipeline, import.words.vocabulary.is_some(), ui);
     }
     if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
         ui.say(&format!(
@@ -140,68 +144,6 @@ pub(crate) fn run(
         ));
     }
     Ok(done)
-}
-
-/// Prints which tokens were dropped, and why.
-fn print_dropped(dropped: &DroppedTokens, languages: &[String], fixed: bool, ui: Ui) {
-    let mut parts = Vec::new();
-    let mut tokens = |n: u64, what: String| {
-        if n > 0 {
-            parts.push(format!("{} {what}", grouped(n)));
-        }
-    };
-    let of = if languages.is_empty() { String::new() } else { format!(" ({})", languages.join(", ")) };
-    tokens(dropped.stop, format!("stop words{of}"));
-    tokens(dropped.numbers, "without a letter".into());
-    tokens(dropped.short, "too short".into());
-    tokens(dropped.long, "too long".into());
-    tokens(
-        dropped.rare.1,
-        format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.min_docs),
-    );
-    tokens(dropped.frequent.1, format!("of {} words in too many documents", grouped(dropped.frequent.0)));
-    tokens(dropped.over_limit.1, format!("of {} words beyond --max-words", grouped(dropped.over_limit.0)));
-    if fixed {
-        tokens(dropped.unknown, "not in the vocabulary".into());
-    }
-    let left = if parts.is_empty() { "nothing".into() } else { parts.join("; ") };
-    ui.say(&format!("{} tokens in the text; dropped: {left}", grouped(dropped.tokens)));
-    if dropped.phrases > 0 {
-        ui.say(&format!("{} phrases found and joined", grouped(dropped.phrases)));
-    }
-    if dropped.replaced > 0 {
-        ui.say(&format!(
-            "warning: {} bytes that are not UTF-8, which were replaced; if the text has another encoding, \
-             pass --encoding; --strict rejects such text",
-            if dropped.replaced == 1 {
-                "1 document contains".into()
-            } else {
-                format!("{} documents contain", grouped(dropped.replaced))
-            }
-        ));
-    }
-}
-
-/// Returns which tokens were dropped, as JSON.
-pub(crate) fn dropped_json(dropped: &DroppedTokens) -> Value {
-    json!({
-        "tokens_in_text": dropped.tokens,
-        "stop_words": dropped.stop,
-        "numbers": dropped.numbers,
-        "short": dropped.short,
-        "long": dropped.long,
-        "rare_words": dropped.rare.0,
-        "rare_tokens": dropped.rare.1,
-        "frequent_words": dropped.frequent.0,
-        "frequent_tokens": dropped.frequent.1,
-        "beyond_max_words": dropped.over_limit.0,
-        "beyond_max_tokens": dropped.over_limit.1,
-        "unknown_tokens": dropped.unknown,
-        "phrases": dropped.phrases,
-        "documents_not_utf8": dropped.replaced,
-        "min_docs": dropped.min_docs,
-        "spilled": dropped.spilled,
-    })
 }
 
 /// Request to open an input as a corpus file.

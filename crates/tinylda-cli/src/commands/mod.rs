@@ -20,6 +20,7 @@ pub(crate) mod paper;
 pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod split;
+pub(crate) mod stop_words;
 pub(crate) mod sweep;
 pub(crate) mod synth;
 mod texts;

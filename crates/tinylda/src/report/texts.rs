@@ -311,7 +311,8 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
-    use crate::corpus::ingest::words::StopWords;
+    use crate::corpus::Source;
+    use crate::corpus::ingest::words::{Pipeline, StopWords};
     use crate::corpus::ingest::{Format, Import, RecordOptions, TextPipeline};
 
     #[test]
@@ -327,7 +328,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
         std::fs::write(&input, bytes).unwrap();
-        let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
+        let words =
+            TextPipeline { pipeline: Pipeline::plain(), stop: StopWords::None, ..TextPipeline::default() };
         let import = Import { format: Some(format), records, words, ..Import::default() };
         import.run(&input, &output, &mut |_| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&output).unwrap();

@@ -76,9 +76,14 @@ fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
 /// Options for turning text into words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextPipeline {
-    /// Tokenization and normalization. The import determines stop words and phrases, unless `stop`
-    /// is [`StopWords::Given`].
+    /// Tokenization and normalization. The import determines languages, stop words and phrases,
+    /// unless `stop` is [`StopWords::Given`].
     pub pipeline: Pipeline,
+    /// Languages of the text, by code or English name; detected by default.
+    pub languages: Option<Vec<String>>,
+    /// Whether the segmentation of the pipeline is used as it is. Otherwise text that was already
+    /// segmented by spaces is recognized.
+    pub fixed_segmentation: bool,
     /// Stop words to remove.
     pub stop: StopWords,
     /// Which words are kept in the vocabulary.
@@ -99,6 +104,9 @@ impl TextPipeline {
             ("min_length", given.min_length != plain.min_length),
             ("max_length", given.max_length != plain.max_length),
             ("numbers", given.keep_numbers),
+            ("noise", given.drop_noise != plain.drop_noise),
+            ("language", self.languages.is_some()),
+            ("segmentation", self.fixed_segmentation || given.segmentation != plain.segmentation),
             ("stem", given.stem.is_some()),
             ("min_docs", selection.min_docs.is_some()),
             ("max_docs", selection.max_docs.is_some()),

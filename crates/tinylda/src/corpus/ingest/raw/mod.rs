@@ -24,6 +24,7 @@ pub(crate) mod source;
 mod table;
 mod tally;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,8 +39,8 @@ use super::encoding::TextEncoding;
 use super::lines::LineReader;
 use super::options::TextPipeline;
 use super::words::{
-    CountRuns, DroppedTokens, Pipeline, StopWords, TokenRule, Tokenizer, WordIndex, WordSelector,
-    detect_language,
+    CountRuns, DroppedTokens, LanguageSample, Pipeline, Segmentation, StopWords, TextLanguages, TokenRule,
+    Tokenizer, WordIndex, WordSelector, list_of_language, most_frequent,
 };
 use super::{Format, ImportedDates};
 use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Source, Vocabulary};
@@ -107,46 +108,63 @@ impl TextImport<'_> {
         self.memory.unwrap_or(DEFAULT_MEMORY).saturating_sub(FIXED_BYTES + batches).max(16 << 20)
     }
 
-    /// Completes the pipeline with the stop words.
-    fn resolve_pipeline(&self, source: &mut dyn TextSource) -> Result<Pipeline> {
+    /// Completes the pipeline with the languages, the segmentation and the stop words.
+    fn resolve_pipeline(&self, source: &mut dyn TextSource) -> Result<(Pipeline, TextLanguages)> {
         let mut pipeline = self.words.pipeline.clone();
         if self.words.stop == StopWords::Given {
-            return Ok(pipeline);
+            return Ok((pipeline, TextLanguages::default()));
         }
         let is_vowpal = self.parts.iter().all(|part| part.format == Format::VowpalWabbit);
         if is_vowpal && pipeline.tokens == TokenRule::Unicode {
             pipeline.tokens = TokenRule::Whitespace;
         }
-        let (codes, mut words) = match &self.words.stop {
-            StopWords::Auto => match self.sample_language(source)? {
-                Some(code) => StopWords::Lists(vec![code.into()]).resolve()?,
-                None => (Vec::new(), Vec::new()),
-            },
+        let sample = self.sample_languages(source)?;
+        let mut languages = match &self.words.languages {
+            None => sample.detect(),
+            Some(given) => TextLanguages::given(given)?,
+        };
+        let (unspaced, presegmented) = sample.unspaced_text();
+        if pipeline.tokens == TokenRule::Unicode {
+            if !self.words.fixed_segmentation && presegmented {
+                pipeline.segmentation = Segmentation::Spaces;
+                languages.presegmented = true;
+            }
+            languages.cut_into_characters =
+                unspaced && pipeline.segmentation == Segmentation::None && !self.words.fixed_segmentation;
+        } else {
+            (pipeline.drop_noise, pipeline.drop_clitics) = (false, false);
+            pipeline.segmentation = Segmentation::None;
+        }
+        pipeline.languages = languages.languages.iter().map(|(code, _)| code.clone()).collect();
+        let (names, mut words) = match &self.words.stop {
+            StopWords::Auto => {
+                let known = pipeline.languages.iter().filter(|code| list_of_language(code).is_some());
+                StopWords::Lists(known.cloned().collect()).resolve()?
+            }
             other => other.resolve()?,
         };
         words.sort_unstable();
         words.dedup();
-        (pipeline.stop_languages, pipeline.stop_words) = (codes, words);
-        Ok(pipeline)
+        (pipeline.stop_languages, pipeline.stop_words) = (names, words);
+        Ok((pipeline, languages))
     }
 
-    /// Detects the language of the first texts.
-    fn sample_language(&self, source: &mut dyn TextSource) -> Result<Option<&'static str>> {
+    /// Inspects the first texts.
+    fn sample_languages(&self, source: &mut dyn TextSource) -> Result<LanguageSample> {
         let mut batch = TextBatch::default();
-        let mut sample = String::new();
+        let mut sample = LanguageSample::default();
         if source.next(&mut batch)? {
             for span in &batch.spans {
                 self.readers.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, _| {
-                    if sample.len() < source::MIN_BATCH_BYTES {
-                        sample.push_str(&record.text);
-                        sample.push('\n');
+                    if !sample.is_full() {
+                        sample.add(&record.text);
                     }
                     Ok(())
                 })?;
             }
         }
         source.put_back(batch)?;
-        Ok(detect_language(&sample))
+        Ok(sample)
     }
 
     /// Reads the source and writes the corpus.
@@ -155,12 +173,12 @@ impl TextImport<'_> {
         source: &mut dyn TextSource,
         progress: ProgressCallback<'_>,
     ) -> Result<WrittenTexts> {
-        let mut pipeline = self.resolve_pipeline(source)?;
-        let mut dropped = DroppedTokens::default();
+        let (mut pipeline, languages) = self.resolve_pipeline(source)?;
+        let mut dropped = DroppedTokens { languages, ..DroppedTokens::default() };
         let passes = match (&self.words.vocabulary, self.words.selection.phrases) {
             (Some(_), _) => 1,
             (None, None) => 2,
-            (None, Some(_)) => 3,
+            (None, Some(_)) => 1 + u64::from(pipeline.phrase_words),
         };
         let mut pass = 0;
         // All passes together make up one progress bar, however often the input is read.
@@ -174,15 +192,21 @@ impl TextImport<'_> {
             given
         } else {
             if let Some(score) = self.words.selection.phrases {
-                let tokenizer = Tokenizer::new(&pipeline)?;
-                let (selector, mut runs, _) =
-                    self.count_words(source, &tokenizer, true, &mut DroppedTokens::default(), &mut |at| {
-                        report(at, pass)
-                    })?;
-                pipeline.phrases = selector.select_phrases(&mut runs, score)?;
+                // The first pass finds pairs of words, the next one pairs of a phrase and a word.
+                for _ in 1..pipeline.phrase_words {
+                    let tokenizer = Tokenizer::new(&pipeline)?;
+                    let (selector, mut runs, _) = self.count_words(
+                        source,
+                        &tokenizer,
+                        true,
+                        &mut DroppedTokens::default(),
+                        &mut |at| report(at, pass),
+                    )?;
+                    selector.select_phrases(&mut runs, score, &mut pipeline.phrases)?;
+                    source.rewind()?;
+                    pass += 1;
+                }
                 dropped.phrases = pipeline.phrases.len() as u64;
-                source.rewind()?;
-                pass += 1;
             }
             let tokenizer = Tokenizer::new(&pipeline)?;
             let (selector, mut runs, numbered) =
@@ -262,9 +286,12 @@ impl TextImport<'_> {
             Ok(())
         })?;
         let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut stop_words = BTreeMap::new();
         for counter in &counters {
             counter.finish(&mut runs, dropped)?;
+            counter.add_stop_words(&mut stop_words);
         }
+        dropped.stop_words = most_frequent(stop_words);
         let documents = counters.iter().map(|counter| counter.documents).sum();
         let selector = WordSelector { selection: self.words.selection, documents, memory: memory / 2 };
         buffered.start_reading(counters, source.progress().1);

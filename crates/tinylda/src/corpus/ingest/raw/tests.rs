@@ -12,7 +12,8 @@ use crate::error::Result;
 
 /// Returns an import that keeps all words.
 fn every_word() -> Import {
-    let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
+    let words =
+        TextPipeline { pipeline: Pipeline::plain(), stop: StopWords::None, ..TextPipeline::default() };
     Import { words, threads: 2, ..Import::default() }
 }
 
@@ -306,7 +307,7 @@ fn little_memory_gives_the_same_corpus() {
         for (threads, memory, spills) in [(2, None, false), (1, Some(1), true), (2, Some(1), true)] {
             let words = TextPipeline {
                 stop: StopWords::None,
-                pipeline: Pipeline { stem: stem.clone(), ..Pipeline::default() },
+                pipeline: Pipeline { stem: stem.clone(), phrase_words: 3, ..Pipeline::plain() },
                 selection: WordSelection { min_docs: Some(2), phrases, ..WordSelection::default() },
                 ..TextPipeline::default()
             };
