@@ -119,8 +119,19 @@ pub(crate) enum InputFormat {
     Mallet,
     /// Vowpal Wabbit: "label 'name |words word word:count"
     Vw,
-    /// Folder with one document per file
+    /// Folder with one document per file: text, HTML, XML or Word documents
     Folder,
+    /// JSON: an array of objects or strings, objects that span several lines, or an object with an
+    /// array of records
+    Json,
+    /// HTML page, which is one document
+    Html,
+    /// XML document such as TEI, which is one document
+    Xml,
+    /// Word document, which is one document
+    Docx,
+    /// Zip archive with one document per file, or with one file in any other format
+    Zip,
 }
 
 /// Convert data into a corpus file
@@ -145,6 +156,9 @@ pub(crate) enum InputFormat {
 pub(crate) struct ImportArgs {
     /// File or folder to import; - for standard input
     pub(crate) input: PathBuf,
+    /// More files or folders with text; their documents follow those of the first input
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     /// Vocabulary file of a bag of words: line i is word i
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) vocab: Option<PathBuf>,

@@ -113,8 +113,12 @@ pub(crate) struct TextArgs {
     /// Folders: read only files whose names match PATTERN, such as '*.txt'
     #[arg(long, value_name = "PATTERN", help_heading = INPUT, hide_short_help = true)]
     glob: Option<String>,
-    /// Reject text that is not valid UTF-8 instead of replacing the invalid bytes, and dates that
-    /// cannot be read
+    /// Encoding of the text, such as utf-8, latin1, windows-1251, shift_jis or utf-16 [default:
+    /// detected]
+    #[arg(long, value_name = "NAME", help_heading = INPUT)]
+    encoding: Option<String>,
+    /// Reject what is guessed or skipped otherwise: invalid UTF-8, rows with another number of
+    /// columns, dates and files that cannot be read
     #[arg(long, help_heading = INPUT, hide_short_help = true)]
     strict: bool,
     /// Language of the text, such as en or German; several by commas, or none [default: detected]
@@ -248,6 +252,7 @@ impl TextArgs {
             label_separator: self.label_separator.clone(),
             folder_labels: self.label_from == Some(LabelSource::Folder),
             glob: self.glob.clone(),
+            encoding: self.encoding.clone(),
             strict: self.strict,
         }
     }

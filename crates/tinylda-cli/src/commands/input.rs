@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use tinylda::corpus::ingest::words::StopWords;
-use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
+use tinylda::corpus::ingest::{DetectedInput, Format, Import, Imported, InputKind};
 use tinylda::files::TemporaryFolder;
 use tinylda::progress::Step;
 use tinylda::report::TextAccess;
@@ -44,6 +44,11 @@ pub(crate) fn format(format: args::InputFormat) -> Format {
         args::InputFormat::Mallet => Format::Mallet,
         args::InputFormat::Vw => Format::VowpalWabbit,
         args::InputFormat::Folder => Format::Folder,
+        args::InputFormat::Json => Format::Json,
+        args::InputFormat::Html => Format::Html,
+        args::InputFormat::Xml => Format::Xml,
+        args::InputFormat::Docx => Format::Docx,
+        args::InputFormat::Zip => Format::Zip,
     }
 }
 
@@ -56,6 +61,11 @@ pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
     usage(format!(
         "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"
     ))
+}
+
+/// Returns the error for a corpus file that is given together with other inputs.
+pub(super) fn one_corpus_error() -> anyhow::Error {
+    usage("a corpus file cannot be combined with other inputs; import all of the data into one corpus")
 }
 
 /// Returns the import for the given options. With a model, text is processed as for that model.
@@ -79,11 +89,28 @@ pub(crate) fn import(text: &args::TextArgs, model: Option<&Model>) -> anyhow::Re
     })
 }
 
+/// Opens the inputs after the first one.
+pub(crate) fn open_more(first: DetectedInput, more: &[PathBuf]) -> anyhow::Result<Vec<DetectedInput>> {
+    let mut all = vec![first];
+    for path in more {
+        if path == Path::new("-") {
+            return Err(usage("standard input can only be the first of several inputs"));
+        }
+        all.push(DetectedInput::open(path)?);
+    }
+    Ok(all)
+}
+
 /// Runs an import with progress bars, and prints what was detected and dropped.
-pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) -> anyhow::Result<Imported> {
+pub(crate) fn run(
+    import: &Import,
+    inputs: Vec<DetectedInput>,
+    output: &Path,
+    ui: Ui,
+) -> anyhow::Result<Imported> {
     let reading = ui.bar("reading", Unit::Bytes);
     let sorting = ui.bar("sorting", Unit::Plain);
-    let done = import.run_detected(input, output, &mut |progress| {
+    let done = import.run_all(inputs, output, &mut |progress| {
         if progress.step != Step::Sorting {
             return reading.update(progress);
         }
@@ -92,19 +119,7 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     })?;
     reading.finish();
     sorting.finish();
-    let packed = if done.compression == Compression::None {
-        String::new()
-    } else {
-        format!(", {}", done.compression.name())
-    };
-    let how = match (import.format, done.format) {
-        (Some(_), _) | (_, Format::Folder) => "",
-        (None, Format::LdaC) => {
-            " (detected: each line begins with its number of pairs; if that is a label, pass --format svmlight)"
-        }
-        _ => " (detected; override with --format)",
-    };
-    ui.say(&format!("format: {}{packed}{how}", done.format.name()));
+    super::notes::print(import, &done, ui);
     if done.sorted {
         ui.say("the documents were not in order and were sorted in temporary files");
     }
@@ -134,8 +149,10 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
 /// Request to open an input as a corpus file.
 #[derive(Clone, Copy)]
 pub(crate) struct InputRequest<'a> {
-    /// The input that the user gave.
+    /// The first input that the user gave.
     pub(crate) input: &'a Path,
+    /// The other inputs.
+    pub(crate) more: &'a [PathBuf],
     /// Options for text.
     pub(crate) text: &'a args::TextArgs,
     /// Vocabulary file of a bag of words.
@@ -154,6 +171,7 @@ impl InputRequest<'_> {
     /// Returns a corpus file as it is, and imports any other input.
     pub(crate) fn open(&self, input: DetectedInput, ui: Ui) -> anyhow::Result<OpenedCorpus> {
         match input.kind() {
+            InputKind::Corpus if !self.more.is_empty() => return Err(one_corpus_error()),
             InputKind::Corpus => {
                 if self.vocab.is_some() || self.text.is_given() {
                     return Err(not_with_corpus_error(if self.vocab.is_some() {
@@ -174,7 +192,7 @@ impl InputRequest<'_> {
         let mut import = import(self.text, self.model)?;
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
-        let imported = run(&import, input, self.import_to, ui)?;
+        let imported = run(&import, open_more(input, self.more)?, self.import_to, ui)?;
         Ok(OpenedCorpus { path: self.import_to.to_path_buf(), imported: Some(imported) })
     }
 }
@@ -223,7 +241,7 @@ impl OpenedDocuments {
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
-        run(&import, detected, &path, ui)?;
+        run(&import, vec![detected], &path, ui)?;
         let texts = TextAccess { named: vec![input.to_path_buf()] };
         Ok(OpenedDocuments { corpus: Corpus::open(&path)?, texts, _folder: Some(folder) })
     }

@@ -15,6 +15,7 @@ pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod info;
 pub(crate) mod input;
+mod notes;
 pub(crate) mod paper;
 pub(crate) mod plot;
 pub(crate) mod report;

@@ -85,8 +85,13 @@ pub(super) fn print_dropped(dropped: &DroppedTokens, pipeline: &Pipeline, fixed:
     }
     if dropped.replaced > 0 {
         ui.say(&format!(
-            "{} documents contain bytes that are not UTF-8, which were replaced; --strict rejects them",
-            grouped(dropped.replaced)
+            "warning: {} bytes that are not UTF-8, which were replaced; if the text has another encoding, \
+             pass --encoding; --strict rejects such text",
+            if dropped.replaced == 1 {
+                "1 document contains".into()
+            } else {
+                format!("{} documents contain", grouped(dropped.replaced))
+            }
         ));
     }
 }

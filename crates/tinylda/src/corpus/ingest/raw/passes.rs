@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::parallel::ItemSource;
-use super::records::{Record, RecordDate, RecordReader};
+use super::readers::RecordReaders;
+use super::records::{Record, RecordDate};
 use super::source::TextBatch;
 use crate::corpus::ingest::ImportedDates;
 use crate::corpus::ingest::words::{
@@ -274,7 +275,7 @@ impl WordCounter {
     pub(super) fn count_batch(
         &mut self,
         batch: &TextBatch,
-        reader: &RecordReader,
+        reader: &RecordReaders,
         tokenizer: &Tokenizer,
         runs: &Mutex<CountRuns>,
         buffering: &AtomicBool,
@@ -531,7 +532,7 @@ impl DocumentEncoder {
     pub(super) fn encode_batch(
         &mut self,
         batch: &TextBatch,
-        reader: &RecordReader,
+        reader: &RecordReaders,
         tokenizer: &Tokenizer,
         index: &WordIndex<'_>,
     ) -> Result<EncodedBatch> {
