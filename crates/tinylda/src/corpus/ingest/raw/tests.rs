@@ -263,8 +263,10 @@ fn words_are_chosen_and_the_rest_is_told() {
     };
     let (imported, all) = run(&Import { words, ..every_word() }, text.as_bytes()).unwrap();
     let dropped = imported.dropped.unwrap();
-    assert_eq!((dropped.tokens, dropped.stop, dropped.numbers), (110, 40, 10));
-    assert_eq!((dropped.rare, imported.shape.words), ((2, 20), 2));
+    assert_eq!((dropped.tokens, dropped.stop, dropped.numbers), (110, 30, 10));
+    assert_eq!((dropped.rare, imported.shape.words), ((3, 30), 2));
+    assert_eq!((dropped.stop_words[0].word.as_str(), dropped.stop_words[0].count), ("the", 30));
+    assert_eq!((dropped.common_words[0].word.as_str(), dropped.common_words[0].count), ("cat", 20));
     assert_eq!(all[0].2, ["cat", "sat"]);
     // A given vocabulary keeps its order.
     let mut vocabulary = Vocabulary::new();
