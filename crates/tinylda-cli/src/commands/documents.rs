@@ -8,7 +8,7 @@ use tinylda::infer::{
 };
 use tinylda::{Corpus, Model};
 
-use super::{escape_control, grouped, path_string, print, to_stdout};
+use super::{counted, escape_control, path_string, print, to_stdout};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -18,6 +18,7 @@ pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
     let input = super::input::OpenedDocuments::open(&a.input, &a.data, &model, threads, ui)?;
     let corpus = &input.corpus;
     let mixtures = Mixtures::new(&model, corpus)?.threads(threads);
+    input.warn_of_mismatch(&model, ui)?;
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
     let (top, min_tokens) = (a.top as usize, a.min_tokens);
@@ -85,18 +86,20 @@ fn typical(
         "min_tokens": a.min_tokens,
         "topics": all.iter().map(|(k, found)| json!({
             "topic": k,
+            "name": model.topic_name(*k),
             "words": label(*k),
             "documents": found.iter().map(|(f, name)| object(*f, name, "proportion")).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
     let mut lines = String::new();
     for (k, found) in &all {
-        writeln!(lines, "topic {k}: {}", escape_control(&label(*k).join(" ")))?;
+        let name = model.topic_name(*k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)));
+        writeln!(lines, "topic {k}{name}: {}", escape_control(&label(*k).join(" ")))?;
         for (f, name) in found {
             writeln!(lines, "  {:5.1}%  {}", 100.0 * f.value, describe(*f, name))?;
         }
         if found.is_empty() {
-            writeln!(lines, "  no document with at least {} tokens", a.min_tokens)?;
+            writeln!(lines, "  no document with at least {}", counted(a.min_tokens, "token"))?;
         }
     }
     print(a.json, &value, &lines)
@@ -104,11 +107,11 @@ fn typical(
 
 /// Describes a document in one line.
 fn describe(f: RankedDocument, name: &str) -> String {
-    let tokens = grouped(f.tokens);
+    let tokens = counted(f.tokens, "token");
     if name.is_empty() {
-        format!("document {} ({tokens} tokens)", f.number + 1)
+        format!("document {} ({tokens})", f.number + 1)
     } else {
-        format!("{} (document {}, {tokens} tokens)", escape_control(name), f.number + 1)
+        format!("{} (document {}, {tokens})", escape_control(name), f.number + 1)
     }
 }
 

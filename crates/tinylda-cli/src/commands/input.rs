@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::words::DroppedTokens;
 use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
+use tinylda::infer::VocabularyMap;
 use tinylda::progress::Step;
 use tinylda::{Corpus, Model};
 
-use super::{check_output, grouped, usage};
+use super::{check_output, counted, grouped, usage};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -62,6 +63,11 @@ pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
     usage(format!(
         "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"
     ))
+}
+
+/// Returns the error for options about documents without documents.
+pub(super) fn without_documents_error() -> anyhow::Error {
+    usage("options about documents, such as --text-column and --vocab, require documents: add their file or folder")
 }
 
 /// Returns the import for the given options. With a model, text is processed as for that model.
@@ -120,8 +126,8 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     }
     if done.empty_documents > 0 {
         ui.say(&format!(
-            "{} documents have no words; they are kept, but do not influence the topics",
-            grouped(done.empty_documents)
+            "{} without words; such documents are kept, but do not influence the topics",
+            counted(done.empty_documents, "document")
         ));
     }
     Ok(done)
@@ -140,24 +146,26 @@ fn print_dropped(dropped: &DroppedTokens, languages: &[String], fixed: bool, ui:
     tokens(dropped.numbers, "without a letter".into());
     tokens(dropped.short, "too short".into());
     tokens(dropped.long, "too long".into());
-    tokens(
-        dropped.rare.1,
-        format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.min_docs),
-    );
-    tokens(dropped.frequent.1, format!("of {} words in too many documents", grouped(dropped.frequent.0)));
-    tokens(dropped.over_limit.1, format!("of {} words beyond --max-words", grouped(dropped.over_limit.0)));
+    let rare = format!("in fewer than {}", counted(dropped.min_docs, "document"));
+    for ((words, n), what) in [
+        (dropped.rare, rare.as_str()),
+        (dropped.frequent, "in too many documents"),
+        (dropped.over_limit, "beyond --max-words"),
+    ] {
+        tokens(n, format!("({}) {what}", counted(words, "different word")));
+    }
     if fixed {
         tokens(dropped.unknown, "not in the vocabulary".into());
     }
     let left = if parts.is_empty() { "nothing".into() } else { parts.join("; ") };
-    ui.say(&format!("{} tokens in the text; dropped: {left}", grouped(dropped.tokens)));
+    ui.say(&format!("{} in the text; dropped: {left}", counted(dropped.tokens, "token")));
     if dropped.phrases > 0 {
-        ui.say(&format!("{} phrases found and joined", grouped(dropped.phrases)));
+        ui.say(&format!("{} found and joined", counted(dropped.phrases, "phrase")));
     }
     if dropped.replaced > 0 {
         ui.say(&format!(
-            "{} documents contain bytes that are not UTF-8, which were replaced; --strict rejects them",
-            grouped(dropped.replaced)
+            "{} with bytes that are not UTF-8, which were replaced; --strict rejects them",
+            counted(dropped.replaced, "document")
         ));
     }
 }
@@ -242,6 +250,8 @@ impl InputRequest<'_> {
 pub(crate) struct OpenedDocuments {
     /// The opened corpus.
     pub(crate) corpus: Corpus,
+    /// Result of the import, if there was one.
+    imported: Option<Imported>,
     /// Temporary folder of an imported corpus, deleted on drop.
     _folder: Option<tempfile::TempDir>,
 }
@@ -271,7 +281,11 @@ impl OpenedDocuments {
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(not_with_corpus_error(option));
             }
-            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, _folder: None });
+            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, imported: None, _folder: None });
+        }
+        if detected.kind() == InputKind::Model {
+            // Always fails, with an error that explains why.
+            Corpus::open(input)?;
         }
         let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
         let path = folder.path().join("input.tlc");
@@ -279,7 +293,25 @@ impl OpenedDocuments {
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
-        run(&import, detected, &path, ui)?;
-        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, _folder: Some(folder) })
+        let imported = Some(run(&import, detected, &path, ui)?);
+        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, imported, _folder: Some(folder) })
+    }
+
+    /// Warns if the model was trained on other documents, or does not know most of their words.
+    pub(crate) fn warn_of_mismatch(&self, model: &Model, ui: Ui) -> anyhow::Result<()> {
+        super::mismatch::warn_if_not_trained_on(model, &self.corpus, ui);
+        self.warn_of_unknown_words(model, ui)
+    }
+
+    /// Warns if the model does not know most of the words.
+    pub(crate) fn warn_of_unknown_words(&self, model: &Model, ui: Ui) -> anyhow::Result<()> {
+        let unknown = VocabularyMap::new(model, &self.corpus)?.unknown(&self.corpus)?;
+        super::mismatch::warn_of_unknown_words(model, &self.corpus, unknown, self.dropped_tokens(), ui);
+        Ok(())
+    }
+
+    /// Returns the number of tokens that were not imported because the model does not know them.
+    fn dropped_tokens(&self) -> u64 {
+        self.imported.as_ref().and_then(|imported| imported.dropped.as_ref()).map_or(0, |d| d.unknown)
     }
 }

@@ -15,9 +15,11 @@ pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod info;
 pub(crate) mod input;
+mod mismatch;
 pub(crate) mod paper;
 pub(crate) mod plot;
 pub(crate) mod report;
+mod settled;
 pub(crate) mod split;
 pub(crate) mod sweep;
 pub(crate) mod synth;
@@ -30,7 +32,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
-use tinylda::format::grouped;
+use tinylda::format::{counted, grouped};
 
 use crate::{args, machine};
 
@@ -187,10 +189,10 @@ fn shape_json(shape: tinylda::corpus::Shape) -> serde_json::Map<String, Value> {
 /// Returns the size of a corpus as a readable text.
 fn shape_line(shape: tinylda::corpus::Shape) -> String {
     format!(
-        "{} documents, {} words, {} non-zeros, {} tokens",
-        grouped(shape.documents),
-        grouped(u64::from(shape.words)),
-        grouped(shape.nonzeros),
-        grouped(shape.tokens)
+        "{}, {}, {}, {}",
+        counted(shape.documents, "document"),
+        counted(u64::from(shape.words), "word"),
+        counted(shape.nonzeros, "non-zero"),
+        counted(shape.tokens, "token")
     )
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use super::{Mixture, Mixtures};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
+use crate::model::Model;
 use crate::npy::npy_header;
 use crate::numbers::{push_number, push_share};
 use crate::progress::ProgressCallback;
@@ -132,7 +133,7 @@ impl ProportionsWriter {
                 }
                 match self.format {
                     ProportionsFormat::Tsv => push_tsv_line(mixture, columns, chunk),
-                    ProportionsFormat::JsonLines => push_json_line(mixture, columns, chunk),
+                    ProportionsFormat::JsonLines => push_json_line(mixtures.model(), mixture, columns, chunk),
                     ProportionsFormat::Npy | ProportionsFormat::Parquet => {
                         chunk.bytes.extend(mixture.proportions.iter().flat_map(|p| p.to_le_bytes()));
                     }
@@ -191,7 +192,10 @@ impl ProportionsWriter {
                 let topic = Column::whole(format!("topic_{i}")).optional();
                 [topic, Column::float(format!("proportion_{i}")).optional()]
             })),
-            None => columns.extend((0..topics).map(|k| Column::float(format!("p_{k}")))),
+            None => {
+                let model = mixtures.model();
+                columns.extend((0..topics).map(|k| Column::float(model.topic_column("p", k))));
+            }
         }
         let mut table = Table::create(path, TableFormat::Parquet, &columns)?;
         let mut summary = InferenceSummary::default();
@@ -245,7 +249,10 @@ impl ProportionsWriter {
             ProportionsFormat::Tsv => {
                 let titles: Vec<String> = match columns {
                     Some(n) => (1..=n).map(|i| format!("\ttopic_{i}\tproportion_{i}")).collect(),
-                    None => (0..topics).map(|k| format!("\tp_{k}")).collect(),
+                    None => {
+                        let model = mixtures.model();
+                        (0..topics).map(|k| format!("\t{}", model.topic_column("p", k))).collect()
+                    }
                 };
                 format!("document\tname{}\n", titles.concat()).into_bytes()
             }
@@ -300,7 +307,7 @@ fn push_tsv_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut Text
     bytes.push(b'\n');
 }
 
-fn push_json_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut TextChunk) {
+fn push_json_line(model: &Model, mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut TextChunk) {
     let TextChunk { bytes, pairs, .. } = chunk;
     bytes.extend_from_slice(b"{\"document\":");
     push_number(bytes, mixture.number + 1);
@@ -320,6 +327,14 @@ fn push_json_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut Tex
             bytes.push(b',');
             push_share(bytes, p);
             bytes.push(b']');
+        }
+        if model.has_topic_names() {
+            // In the same order as the topics.
+            let names: Vec<Option<&str>> = pairs.iter().map(|&(_, k)| model.topic_name(k)).collect();
+            bytes.extend_from_slice(b"],\"names\":");
+            bytes.extend_from_slice(serde_json::json!(names).to_string().as_bytes());
+            bytes.extend_from_slice(b"}\n");
+            return;
         }
     } else {
         bytes.extend_from_slice(b",\"proportions\":[");

@@ -137,6 +137,14 @@ impl CorpusIdentity {
             tokens: shape.tokens,
         }
     }
+
+    /// Returns whether this describes a corpus: its fingerprint is the same, or its documents have
+    /// the same size in every respect, as after another import of the same data.
+    pub fn describes(&self, corpus: &Corpus) -> bool {
+        let other = CorpusIdentity::of(corpus);
+        let size = |of: &CorpusIdentity| (of.documents, of.words, of.nonzeros, of.tokens);
+        self.fingerprint == other.fingerprint || size(self) == size(&other)
+    }
 }
 
 /// A trained topic model.
@@ -257,6 +265,22 @@ impl Model {
     /// Returns the name of a topic, if it was trained with named seed words.
     pub fn topic_name(&self, k: u32) -> Option<&str> {
         self.training.topic_names.iter().find(|&&(topic, _)| topic == k).map(|(_, name)| name.as_str())
+    }
+    /// Returns whether any topic has a name.
+    pub fn has_topic_names(&self) -> bool {
+        !self.training.topic_names.is_empty()
+    }
+    /// Returns the heading of a topic's column in a table: `p_3` for the prefix `p`, or `p_3_sport`
+    /// if the topic has a name. Characters of the name other than letters and digits become
+    /// underscores.
+    pub fn topic_column(&self, prefix: &str, k: u32) -> String {
+        match self.topic_name(k) {
+            None => format!("{prefix}_{k}"),
+            Some(name) => {
+                let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
+                format!("{prefix}_{k}_{name}")
+            }
+        }
     }
     /// Returns the share of all tokens that belongs to topic `k`, from 0 to 1.
     pub fn share(&self, k: u32) -> f64 {

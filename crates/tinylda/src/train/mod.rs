@@ -145,6 +145,10 @@ pub struct PassReport {
     pub documents_per_second: f64,
 }
 
+/// Number of passes after which the kinds of passes of `tbp` repeat: plain passes, in which the
+/// topics settle, and over-relaxed ones, which search and raise the training perplexity.
+pub const PASS_PERIOD: u32 = crate::priors::PASS_INTERVAL;
+
 /// Why training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
