@@ -6,8 +6,14 @@
 //! whitespace or commas. Empty lines and lines that start with `#` are ignored.
 //!
 //! A seed word counts as if it occurred more often than it does, by `weight` times its own tokens,
-//! all of them in its topic. These tokens are part of `phi[w,k]` and `lambda[k]` while messages are
-//! updated, and are subtracted again from the model.
+//! all of them in its topic k. These tokens are part of `phi[w,k]` while messages are updated, but
+//! not of `lambda[k]`: the word is attracted by its topic, and the other words of the topic keep
+//! their probabilities. (In lambda, a large weight would drive all other words out of the topic.)
+//! They are subtracted again from the model.
+//!
+//! In documents that start at random, seed words start in their topics. Other words of the document
+//! follow with a probability that grows with the share of seed words among its tokens, so that a
+//! topic forms around documents that are about it, not around those that mention it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -218,6 +224,22 @@ pub(super) fn of_word<'a>(
     let from = seeds.partition_point(|seed| seed.word < word);
     let both = seeds[from..].iter().zip(&applied[from..]);
     both.take_while(move |(seed, _)| seed.word == word).map(|(seed, &units)| (seed.topic, units))
+}
+
+/// Probability with which another word of a document starts in the topic of a seed word, per share
+/// of seed words among the tokens of the document.
+const FOLLOW_PER_SHARE: f64 = 5.0;
+/// Largest probability with which another word of a document starts in the topic of a seed word.
+const MAX_FOLLOW: f64 = 0.5;
+
+/// Returns the probability with which another word of a document starts in the topic of one of its
+/// seed words. In a topic of seed words alone, no other word would ever join.
+pub(crate) fn follow_probability(seed_tokens: u64, tokens: u64) -> f64 {
+    if let Ok(c) = std::env::var("SEEDC") {
+        let c: f64 = c.parse().unwrap_or(0.0);
+        return if c == 0.0 { 0.5 } else { (c * seed_tokens as f64 / tokens.max(1) as f64).min(MAX_FOLLOW) };
+    }
+    (FOLLOW_PER_SHARE * seed_tokens as f64 / tokens.max(1) as f64).min(MAX_FOLLOW)
 }
 
 #[cfg(test)]
