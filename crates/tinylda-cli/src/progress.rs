@@ -5,7 +5,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -78,9 +77,9 @@ pub(crate) struct ProgressReporter {
 /// Estimated remaining time in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TimeLeft {
-    /// Estimated from finished work of the same kind.
+    /// Remaining time, estimated from finished work of the same kind.
     About(f64),
-    /// Upper bound, since the work may end sooner than planned.
+    /// Upper bound of the remaining time, since the work may end sooner than planned.
     AtMost(f64),
 }
 
@@ -189,11 +188,7 @@ impl ProgressReporter {
                 self.ui.say(&parts().join(", "));
             }
         }
-        if crate::INTERRUPTED.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if crate::signals::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Returns the parts of a line of progress, the most important first.

@@ -21,11 +21,12 @@ const MUSIC: [&str; 12] = [
 
 /// Returns texts of both themes in turn, one document per line.
 fn texts(documents: usize) -> String {
-    let mut text = String::new();
+    let (mut text, mut random) = (String::new(), 1u32);
     for d in 0..documents {
         let theme = if d % 2 == 0 { &SEA } else { &MUSIC };
         for i in 0..15 {
-            let word = theme[(d * 7 + i * i + i * d) % theme.len()];
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let word = theme[(random >> 16) as usize % theme.len()];
             write!(text, "{}{word}", if i == 0 { "" } else { " " }).unwrap();
         }
         text.push('\n');

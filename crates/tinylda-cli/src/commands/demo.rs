@@ -8,6 +8,7 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::ingest::{Format, Import};
 use tinylda::eval::predictive_perplexity;
+use tinylda::files::TemporaryFolder;
 use tinylda::report::PassRecord;
 use tinylda::train::Summary;
 use tinylda::{Corpus, Event, Inference, Model, Trainer};
@@ -27,7 +28,7 @@ const PASSES: u32 = 60;
 const FOUND: f64 = 0.5;
 
 pub(crate) fn run(a: &args::DemoArgs, ui: Ui) -> anyhow::Result<()> {
-    let temporary = tempfile::tempdir()?;
+    let temporary = TemporaryFolder::new_in(std::env::temp_dir())?;
     let folder = a.keep.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot create the folder {}; choose another for --keep", folder.display())
@@ -136,6 +137,7 @@ fn report(a: &args::DemoArgs, learned: &DemoModel, ui: Ui) -> Option<PathBuf> {
         a.keep.as_deref().map_or_else(|| "tinylda-demo.html".into(), |folder| folder.join("demo.html"));
     let request = super::report::ReportRequest {
         title: "Demo".into(),
+        input: "generated documents".into(),
         command: format!("tinylda demo --seed {}", a.seed),
         passes: learned.passes.clone(),
         memory: None,

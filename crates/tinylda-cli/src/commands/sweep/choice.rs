@@ -11,8 +11,8 @@
 //!
 //! Best and worst are those of all K that were tried, and P, C and S are means over runs. A measure
 //! that differs by less than the constants, which are about the noise between two seeds, counts
-//! less. A measure that is unknown for some K is ignored. The best K is the smallest one whose score
-//! is within 0.01 of the highest.
+//! less. A measure that is unknown for some K is ignored. The best K is the smallest one whose
+//! score is within 0.01 of the highest.
 
 use tinylda::eval::{Measure, word_overlap};
 

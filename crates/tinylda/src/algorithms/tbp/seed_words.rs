@@ -34,7 +34,7 @@ pub struct Seeds {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct SeedTopic {
     name: Option<String>,
-    /// Line of its first occurrence in the file.
+    /// Line of the topic's first occurrence in the file.
     line: u64,
     words: Vec<String>,
 }
@@ -139,9 +139,11 @@ impl Seeds {
         words.filter(|word| !known.contains_key(word) && seen.insert(*word)).collect()
     }
 
-    /// Returns a checksum of the topics, their names and their words.
+    /// Returns a checksum of the topics, their names and their words, and of the way in which they
+    /// enter the training: a checkpoint of another way cannot be resumed.
     pub(crate) fn sum(&self) -> String {
         let mut crc = crc32fast::Hasher::new();
+        crc.update(b"not in lambda");
         for (k, topic) in &self.topics {
             crc.update(&k.to_le_bytes());
             for text in topic.name.iter().chain(&topic.words) {
