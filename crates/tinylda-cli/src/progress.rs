@@ -172,7 +172,8 @@ impl ProgressReporter {
             let bar = self.shown.get_or_init(|| {
                 let bar = ProgressBar::new(total);
                 // A text that is longer than a line in spite of `fit` is truncated.
-                if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:{BAR_WIDTH}}} {{wide_msg}}")) {
+                if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:{BAR_WIDTH}}} {{wide_msg}}"))
+                {
                     bar.set_style(style.progress_chars("=> "));
                 }
                 bar

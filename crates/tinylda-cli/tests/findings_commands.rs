@@ -11,12 +11,32 @@ use serde_json::Value;
 
 /// Words of two themes, of which documents are made.
 const SEA: [&str; 12] = [
-    "harbor", "anchor", "sailor", "mast", "rudder", "captain", "vessel", "cargo", "lighthouse", "tide", "deck",
+    "harbor",
+    "anchor",
+    "sailor",
+    "mast",
+    "rudder",
+    "captain",
+    "vessel",
+    "cargo",
+    "lighthouse",
+    "tide",
+    "deck",
     "compass",
 ];
 const MUSIC: [&str; 12] = [
-    "violin", "melody", "orchestra", "concert", "rhythm", "soprano", "chord", "piano", "symphony", "tenor",
-    "drummer", "opera",
+    "violin",
+    "melody",
+    "orchestra",
+    "concert",
+    "rhythm",
+    "soprano",
+    "chord",
+    "piano",
+    "symphony",
+    "tenor",
+    "drummer",
+    "opera",
 ];
 
 /// Returns texts of both themes in turn, one document per line.
@@ -98,7 +118,10 @@ fn u10_unknown_words_and_missing_vocabularies_are_noticed() {
     let folder = folder();
     let f = folder.path();
     let strange = texts(60).replace("harbor", "alpha").replace("violin", "beta");
-    let strange: String = strange.lines().map(|line| format!("{line} ab cd ef gh ij kl mn op qr st uv wx yz ba dc fe\n")).collect();
+    let strange: String = strange
+        .lines()
+        .map(|line| format!("{line} ab cd ef gh ij kl mn op qr st uv wx yz ba dc fe\n"))
+        .collect();
     std::fs::write(f.join("strange.txt"), strange).unwrap();
     good(f, "-q import strange.txt --format text --stop-words none --min-docs 1 -o strange.tlc");
     for command in [
@@ -110,7 +133,10 @@ fn u10_unknown_words_and_missing_vocabularies_are_noticed() {
     ] {
         let text = said(f, command);
         assert_eq!(text.matches("does not know 5").count(), 1, "{command}: {text}");
-        assert!(text.contains("% of the words") && text.contains("train a model on these"), "{command}: {text}");
+        assert!(
+            text.contains("% of the words") && text.contains("train a model on these"),
+            "{command}: {text}"
+        );
     }
     // Words without names are matched by number, which may be wrong.
     good(f, "-q export texts.tlc --uci texts.uci");
@@ -126,7 +152,10 @@ fn u12_named_topics_keep_their_names() {
     std::fs::write(f.join("seeds.txt"), "on tour: violin concert\nat sea: harbor anchor\n").unwrap();
     good(f, "-q train texts.tlc -k 3 --seeds seeds.txt --passes 20 -o named.model");
     let topics = json(f, "topics named.model --json");
-    assert_eq!((&topics["topics"][0]["name"], &topics["topics"][1]["name"]), (&"on tour".into(), &"at sea".into()));
+    assert_eq!(
+        (&topics["topics"][0]["name"], &topics["topics"][1]["name"]),
+        (&"on tour".into(), &"at sea".into())
+    );
     assert!(topics["topics"][2].get("name").is_none());
     for (k, word) in [(0, "violin"), (1, "harbor")] {
         let words = topics["topics"][k]["words"].as_array().unwrap();
@@ -137,7 +166,13 @@ fn u12_named_topics_keep_their_names() {
     assert!(good(f, "topics named.model --topic 1").contains("1 (at sea)"));
     assert!(good(f, "topics named.model --tsv").starts_with("topic\tname\tshare"));
     assert!(good(f, "topics named.model --tsv").contains("\n1\tat sea\t"));
-    assert!(good(f, "-q infer named.model texts.tlc").lines().next().unwrap().contains("\tp_0_on_tour\tp_1_at_sea\tp_2"));
+    assert!(
+        good(f, "-q infer named.model texts.tlc")
+            .lines()
+            .next()
+            .unwrap()
+            .contains("\tp_0_on_tour\tp_1_at_sea\tp_2")
+    );
     let lines = good(f, "-q infer named.model texts.tlc --to jsonl --top 3");
     let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!(first["names"].as_array().unwrap().len(), first["topics"].as_array().unwrap().len());
@@ -165,6 +200,36 @@ fn u12_named_topics_keep_their_names() {
     assert!(report_data(&f.join("plain.html"))["topics"]["names"].is_null());
 }
 
+/// A few words that are not even the most frequent ones of a theme are enough to find it.
+#[test]
+fn u12_seed_words_hold_with_the_default_weight() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    good(f, "-q demo --keep demo --json");
+    std::fs::write(
+        f.join("seeds.txt"),
+        "weather: drought hail breeze\nboats: buoy keel hull\n3: prosecutor sentence\n",
+    )
+    .unwrap();
+    good(f, "-q train demo/demo.tlc -k 13 --passes 30 --seeds seeds.txt -o seeded.model");
+    let topics = json(f, "topics seeded.model -n 20 --json");
+    for (k, seeds, others) in [
+        (0, ["drought", "hail"], ["storm", "rain", "forecast"]),
+        (1, ["buoy", "keel"], ["boat", "anchor", "captain"]),
+        (3, ["prosecutor", "sentence"], ["court", "judge", "verdict"]),
+    ] {
+        let words: Vec<&str> = topics["topics"][k]["words"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|w| w["word"].as_str().unwrap())
+            .collect();
+        for word in seeds.into_iter().chain(others) {
+            assert!(words.contains(&word), "topic {k}: {word} in {words:?}");
+        }
+    }
+}
+
 #[test]
 fn u13_report_eval_and_export_read_raw_data() {
     let folder = folder();
@@ -187,7 +252,9 @@ fn u13_report_eval_and_export_read_raw_data() {
         assert!(rows > 30, "{input}: {rows}");
     }
     // Raw data and its corpus give the same result.
-    let of = |input: &str| json(f, &format!("-q eval texts.model {input} --json"))["predictive_perplexity"].clone();
+    let of = |input: &str| {
+        json(f, &format!("-q eval texts.model {input} --json"))["predictive_perplexity"].clone()
+    };
     assert_eq!(of("texts.tlc"), of("texts.txt --format text"));
     // What still needs a corpus names the remedy.
     bad(f, "split mails --test 0.5 -o a.tlc b.tlc", 1, &["mails is not a tinylda corpus file", "import"]);
@@ -209,7 +276,8 @@ fn u14_sweep_understands_ranges_and_explains_its_choice() {
     let folder = folder();
     let f = folder.path();
     let found = json(f, "-q sweep texts.tlc -k 2-4 --repeats 2 --passes 12 --json");
-    let tried: Vec<u64> = found["rows"].as_array().unwrap().iter().map(|row| row["topics"].as_u64().unwrap()).collect();
+    let tried: Vec<u64> =
+        found["rows"].as_array().unwrap().iter().map(|row| row["topics"].as_u64().unwrap()).collect();
     assert_eq!(tried, [2, 3, 4]);
     assert!(found["rows"].as_array().unwrap().iter().all(|row| row["score"].as_f64().is_some()), "{found}");
     // There are two themes, whatever the perplexity says.
@@ -234,10 +302,13 @@ fn u15_short_help_is_short_and_other_programs_options_are_understood() {
         assert!(short.contains(essential), "{essential}: {short}");
     }
     assert!(good(f, "--help").contains("my-documents.txt"));
-    for (topics, passes) in
-        [("--num-topics", "--iterations"), ("--n-topics", "--num-iterations"), ("--n-components", "--max-iter")]
-    {
-        let command = format!("-q train texts.tlc {topics} 2 {passes} 3 --random-seed 1 --workers 1 -o other.model");
+    for (topics, passes) in [
+        ("--num-topics", "--iterations"),
+        ("--n-topics", "--num-iterations"),
+        ("--n-components", "--max-iter"),
+    ] {
+        let command =
+            format!("-q train texts.tlc {topics} 2 {passes} 3 --random-seed 1 --workers 1 -o other.model");
         good(f, &command);
     }
     good(f, "-q train texts.tlc -k 2 --passes 3 --seed 1 --threads 1 -o own.model");
@@ -268,7 +339,10 @@ fn u17_map_has_words_and_counts_agree() {
     let f = folder.path();
     good(f, "-q plot texts.model --what map -o map.svg");
     let svg = std::fs::read_to_string(f.join("map.svg")).unwrap();
-    assert!(SEA.iter().any(|word| svg.contains(word)) && MUSIC.iter().any(|word| svg.contains(word)), "{svg}");
+    assert!(
+        SEA.iter().any(|word| svg.contains(word)) && MUSIC.iter().any(|word| svg.contains(word)),
+        "{svg}"
+    );
     std::fs::write(f.join("one.txt"), format!("{}\n{}\n", SEA.join(" "), "anchor ".repeat(3))).unwrap();
     let text = said(f, "import one.txt --format text --max-words 1 -o one.tlc");
     assert!(!text.contains("1 documents") && !text.contains("1 words"), "{text}");
@@ -304,7 +378,7 @@ fn u18_demo_trains_with_tbp_and_shows_texts() {
     let shown = data["documents"]["text"].as_array().expect("texts in the report");
     assert!(shown.iter().all(|text| text.as_str().is_some_and(|text| text.contains(' '))), "{shown:?}");
     assert!(data["run"]["passes"].as_array().is_some_and(|passes| passes.len() > 10));
-    // The same seed gives the same model, and the texts can be used like one's own.
+    // The same seed gives the same model.
     let model = std::fs::read(f.join("kept/demo.model")).unwrap();
     good(f, "-q demo --keep again --json");
     assert!(model == std::fs::read(f.join("again/demo.model")).unwrap());

@@ -157,7 +157,8 @@ mod tests {
         ] {
             assert_eq!(parse_topic_range(text), Ok(expected), "{text}");
         }
-        for wrong in ["", "0", "-3", "5-", "-", "40-5", "5-40:0", "5:40", "a-b", "0-5", "1-5000:1", "5-40-80"] {
+        for wrong in ["", "0", "-3", "5-", "-", "40-5", "5-40:0", "5:40", "a-b", "0-5", "1-5000:1", "5-40-80"]
+        {
             assert!(parse_topic_range(wrong).is_err(), "{wrong}");
         }
     }

@@ -97,11 +97,12 @@ pub(crate) struct TrainArgs {
     pub(crate) topics: u32,
     /// File with seed words, one topic per line: `topic: word word …` (only for tbp)
     ///
-    /// Topics are numbers from 0 or names. The words attract their topic in every pass.
+    /// Topics are numbers from 0 or names. The words attract their topic in every pass, and all
+    /// commands show the names.
     #[arg(long, value_name = "FILE", help_heading = MODEL, hide_short_help = true)]
     pub(crate) seeds: Option<PathBuf>,
     /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus (only for
-    /// tbp) [default: 1]
+    /// tbp) [default: 5]
     #[arg(long, value_name = "X", help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, requires = "seeds")]
     pub(crate) seed_weight: Option<f64>,
     /// Random seed: the same seed gives the same model, byte for byte

@@ -93,7 +93,8 @@ fn typical(
     });
     let mut lines = String::new();
     for (k, found) in &all {
-        let name = model.topic_name(*k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)));
+        let name =
+            model.topic_name(*k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)));
         writeln!(lines, "topic {k}{name}: {}", escape_control(&label(*k).join(" ")))?;
         for (f, name) in found {
             writeln!(lines, "  {:5.1}%  {}", 100.0 * f.value, describe(*f, name))?;

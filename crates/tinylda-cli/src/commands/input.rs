@@ -57,7 +57,9 @@ pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
 
 /// Returns the error for options about documents without documents.
 pub(super) fn without_documents_error() -> anyhow::Error {
-    usage("options about documents, such as --text-column and --vocab, require documents: add their file or folder")
+    usage(
+        "options about documents, such as --text-column and --vocab, require documents: add their file or folder",
+    )
 }
 
 /// Returns the import for the given options. With a model, text is processed as for that model.

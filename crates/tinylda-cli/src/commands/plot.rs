@@ -13,9 +13,7 @@ use super::report::title;
 use super::settled::SettledPerplexity;
 use super::{check_output, counted, infer, path_string, print};
 use crate::args::{self, PlotKind};
-use crate::plot::{
-    Anchor, Axis, Colour, Drawing, Figure, Panel, Series, Shape, Text, png, svg, text, width,
-};
+use crate::plot::{Anchor, Axis, Colour, Drawing, Figure, Panel, Series, Shape, Text, png, svg, text, width};
 use crate::progress::{Ui, Unit};
 use map::{MapBox, TopicDisc, TopicMapLayout};
 

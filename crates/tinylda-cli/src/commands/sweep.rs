@@ -19,8 +19,8 @@ use tinylda::eval::Coherence;
 use tinylda::report::ModelSize;
 use tinylda::{Corpus, Error};
 
-use super::train::trainer as training;
 use super::mismatch::warn_of_many_topics;
+use super::train::trainer as training;
 use super::{experiment, memory_limit, shape_line, usage};
 use crate::args;
 use crate::progress::Ui;

@@ -21,8 +21,8 @@ use tinylda::{Corpus, Event, Model, Plan, PlannedTraining, Resume, Seeds, Stop, 
 
 use super::settled::SettledPerplexity;
 use super::{
-    PROGRAM_BYTES, check_memory_for_all_steps, check_output, counted, grouped, memory_limit, path_string, print,
-    shape_line, shell_quote, with_memory_limit,
+    PROGRAM_BYTES, check_memory_for_all_steps, check_output, counted, grouped, memory_limit, path_string,
+    print, shape_line, shell_quote, with_memory_limit,
 };
 use crate::progress::{ProgressReporter, Ui, Unit};
 use crate::signals::Stage;

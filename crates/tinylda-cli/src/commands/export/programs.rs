@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tinylda::Model;
 use tinylda::export::{MalletOptions, save_gensim, save_mallet, save_pyldavis, save_sklearn, save_tables};
 use tinylda::format::human_bytes;
 use tinylda::infer::Mixtures;
 use tinylda::table::TableFormat;
-use tinylda::Model;
 
 use super::super::input::{OpenedDocuments, without_documents_error};
 use super::super::{check_output, counted, infer, path_string, print, usage};

@@ -207,7 +207,13 @@ mod tests {
         let disc = |k: u32| {
             let (x, y) = at(k);
             let words = ["harbour", "government", "of"].map(str::to_owned).to_vec();
-            TopicDisc { topic: k, x, y, radius: (2000.0 / f64::from(k + 1) / f64::from(count)).clamp(2.0, 50.0), words }
+            TopicDisc {
+                topic: k,
+                x,
+                y,
+                radius: (2000.0 / f64::from(k + 1) / f64::from(count)).clamp(2.0, 50.0),
+                words,
+            }
         };
         let field = MapBox { left: 10.0, top: 40.0, right: 890.0, bottom: 690.0 };
         TopicMapLayout { discs: (0..count).map(disc).collect(), field }
@@ -219,7 +225,8 @@ mod tests {
             let angle = f64::from(k) * 2.4;
             (450.0 + 20.0 * angle.cos(), 360.0 + 20.0 * angle.sin())
         };
-        for mut layout in [layout(20, scatter), layout(50, |_| (450.0, 360.0)), layout(1, scatter), layout(0, scatter)]
+        for mut layout in
+            [layout(20, scatter), layout(50, |_| (450.0, 360.0)), layout(1, scatter), layout(0, scatter)]
         {
             layout.separate();
             for (i, a) in layout.discs.iter().enumerate() {

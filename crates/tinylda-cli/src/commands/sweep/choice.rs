@@ -280,8 +280,12 @@ mod tests {
     #[test]
     fn small_differences_hardly_count() {
         // Nothing but noise: the smallest K is as good as any.
-        let rows =
-            [row(10, &[100.0], 0.1), row(20, &[99.99], 0.1001), row(40, &[100.02], 0.1), row(80, &[99.98], 0.1)];
+        let rows = [
+            row(10, &[100.0], 0.1),
+            row(20, &[99.99], 0.1001),
+            row(40, &[100.02], 0.1),
+            row(80, &[99.98], 0.1),
+        ];
         assert_eq!(chosen(&rows).topics, 10);
     }
 

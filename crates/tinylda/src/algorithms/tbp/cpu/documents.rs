@@ -362,8 +362,7 @@ impl UpdateContext<'_> {
         };
         let here: Vec<u32> = document.words.iter().flat_map(|&w| of(w)).collect();
         let counts = document.words.iter().zip(document.counts);
-        let seed_tokens =
-            counts.filter(|&(&w, _)| of(w).next().is_some()).map(|(_, &x)| u64::from(x)).sum();
+        let seed_tokens = counts.filter(|&(&w, _)| of(w).next().is_some()).map(|(_, &x)| u64::from(x)).sum();
         let follow = follow_probability(seed_tokens, document.tokens());
         for (&w, &x) in document.words.iter().zip(document.counts) {
             let mut k = random.below(count as u64) as usize;
