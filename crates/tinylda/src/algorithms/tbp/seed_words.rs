@@ -13,7 +13,8 @@
 //!
 //! In documents that start at random, seed words start in their topics. Other words of the document
 //! follow with a probability that grows with the share of seed words among its tokens, so that a
-//! topic forms around documents that are about it, not around those that mention it.
+//! topic forms around documents that are about it, not around those that mention it. All other
+//! words start in topics without seed words.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -167,7 +168,7 @@ impl Seeds {
     /// enter the training: a checkpoint of another way cannot be resumed.
     pub(crate) fn sum(&self) -> String {
         let mut crc = crc32fast::Hasher::new();
-        crc.update(b"not in lambda");
+        crc.update(b"not in lambda, alone at the start");
         for (k, topic) in &self.topics {
             crc.update(&k.to_le_bytes());
             for text in topic.name.iter().chain(&topic.words) {

@@ -26,6 +26,8 @@
 //! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]`
 //! counts, all in units here, and therefore alpha and beta as well; t = theta of the topics in use.
 
+use std::collections::HashSet;
+
 use super::active_topics::{
     ActiveTopics, AllTopicsColumn, UpdateParams, WORDS_PER_BATCH, WeighedMessage, WordUpdate,
 };
@@ -354,7 +356,8 @@ impl UpdateContext<'_> {
     }
 
     /// Starts a document at random if there are seed words: they start in their topics, and so do
-    /// some of the other words of the document (see [`follow_probability`]).
+    /// some of the other words of the document (see [`follow_probability`]). The rest starts in
+    /// topics without seed words, so that topics form around their seed words from the beginning.
     fn seeded_start(self, document: Document<'_>, random: &mut Random, each: &mut [f32], count: usize) {
         let of = |w: u32| {
             let from = self.seeds.partition_point(|seed| seed.word < w);
@@ -364,8 +367,11 @@ impl UpdateContext<'_> {
         let counts = document.words.iter().zip(document.counts);
         let seed_tokens = counts.filter(|&(&w, _)| of(w).next().is_some()).map(|(_, &x)| u64::from(x)).sum();
         let follow = follow_probability(seed_tokens, document.tokens());
+        let seeded: HashSet<u32> = self.seeds.iter().map(|seed| seed.topic).collect();
+        let free: Vec<usize> = (0..count).filter(|&k| !seeded.contains(&(k as u32))).collect();
         for (&w, &x) in document.words.iter().zip(document.counts) {
-            let mut k = random.below(count as u64) as usize;
+            let any = random.below(if free.is_empty() { count } else { free.len() } as u64) as usize;
+            let mut k = free.get(any).copied().unwrap_or(any);
             let own: Vec<u32> = of(w).collect();
             let choice = if own.is_empty() && random.unit() < follow { &here } else { &own };
             if !choice.is_empty() {
