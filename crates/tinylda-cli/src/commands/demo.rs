@@ -9,7 +9,7 @@ use serde_json::json;
 use tinylda::corpus::ingest::{Format, Import};
 use tinylda::eval::predictive_perplexity;
 use tinylda::files::TemporaryFolder;
-use tinylda::report::PassRecord;
+use tinylda::report::{PassRecord, TextAccess};
 use tinylda::train::Summary;
 use tinylda::{Corpus, Event, Inference, Model, Trainer};
 
@@ -68,7 +68,7 @@ pub(crate) fn run(a: &args::DemoArgs, ui: Ui) -> anyhow::Result<()> {
         let [texts, corpus, model] = ["demo.txt", "demo.tlc", "demo.model"].map(|name| folder.join(name));
         writeln!(lines, "\nSaved: {}, {} and {}", texts.display(), corpus.display(), model.display())?;
     }
-    let report = report(a, &learned, ui);
+    let report = report(a, &learned, folder, ui);
     if let Some(report) = &report {
         writeln!(lines, "\nTo explore these topics, open {} in a browser.", report.display())?;
     }
@@ -132,7 +132,7 @@ fn learn(collection: &Corpus, folder: &Path, seed: u64, ui: Ui) -> anyhow::Resul
 }
 
 /// Writes the report page. Failure is not an error, since the demo is useful without the file.
-fn report(a: &args::DemoArgs, learned: &DemoModel, ui: Ui) -> Option<PathBuf> {
+fn report(a: &args::DemoArgs, learned: &DemoModel, folder: &Path, ui: Ui) -> Option<PathBuf> {
     let page =
         a.keep.as_deref().map_or_else(|| "tinylda-demo.html".into(), |folder| folder.join("demo.html"));
     let request = super::report::ReportRequest {
@@ -141,7 +141,7 @@ fn report(a: &args::DemoArgs, learned: &DemoModel, ui: Ui) -> Option<PathBuf> {
         command: format!("tinylda demo --seed {}", a.seed),
         passes: learned.passes.clone(),
         memory: None,
-        texts: true,
+        texts: Some(TextAccess { named: vec![folder.join("demo.txt")] }),
         threads: super::infer::thread_count(None),
     };
     match request.write(&learned.model, Some(&learned.corpus), None, &page, ui) {

@@ -11,6 +11,7 @@ use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Import
 use tinylda::files::TemporaryFolder;
 use tinylda::infer::VocabularyMap;
 use tinylda::progress::Step;
+use tinylda::report::TextAccess;
 use tinylda::{Corpus, Model};
 
 use super::{check_output, counted, grouped, usage};
@@ -115,6 +116,15 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     if let Some(dropped) = &done.dropped {
         let pipeline = Corpus::open(output)?.about()?.pipeline.unwrap_or_default();
         print_dropped(dropped, &pipeline.stop_languages, import.words.vocabulary.is_some(), ui);
+    }
+    if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
+        ui.say(&format!(
+            "warning: {} of {} dates cannot be read or are ambiguous, first that of document {}; these \
+             documents have no date; write dates as YYYY-MM-DD, or pass --strict to reject them",
+            grouped(dates.unreadable),
+            grouped(dates.known + dates.unreadable),
+            grouped(dates.first_unreadable)
+        ));
     }
     if done.empty_documents > 0 {
         ui.say(&format!(
@@ -238,6 +248,8 @@ pub(crate) struct OpenedDocuments {
     pub(crate) corpus: Corpus,
     /// Result of the import, if there was one.
     imported: Option<Imported>,
+    /// Files from which texts may be read: the data that was imported.
+    pub(crate) texts: TextAccess,
     /// Temporary folder of an imported corpus, deleted on drop.
     _folder: Option<TemporaryFolder>,
 }
@@ -267,7 +279,8 @@ impl OpenedDocuments {
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(not_with_corpus_error(option));
             }
-            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, imported: None, _folder: None });
+            let (corpus, texts) = (Corpus::open(input)?, TextAccess::default());
+            return Ok(OpenedDocuments { corpus, imported: None, texts, _folder: None });
         }
         if detected.kind() == InputKind::Model {
             // Always fails, with an error that explains why.
@@ -280,7 +293,8 @@ impl OpenedDocuments {
         import.names.clone_from(&data.names);
         import.threads = threads;
         let imported = Some(run(&import, detected, &path, ui)?);
-        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, imported, _folder: Some(folder) })
+        let texts = TextAccess { named: vec![input.to_path_buf()] };
+        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, imported, texts, _folder: Some(folder) })
     }
 
     /// Warns if the model was trained on other documents, or does not know most of their words.

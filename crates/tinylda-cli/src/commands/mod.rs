@@ -23,6 +23,7 @@ mod settled;
 pub(crate) mod split;
 pub(crate) mod sweep;
 pub(crate) mod synth;
+mod texts;
 mod themes;
 pub(crate) mod topics;
 pub(crate) mod train;

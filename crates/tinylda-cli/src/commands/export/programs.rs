@@ -38,7 +38,7 @@ pub(super) fn run(a: &args::ExportArgs, target: ExportTarget, path: &Path, ui: U
     let mixtures = match &documents {
         Some(documents) => {
             documents.warn_of_unknown_words(&model, ui)?;
-            Some(Mixtures::new(&model, &documents.corpus)?.threads(threads))
+            Some(Mixtures::new(&model, &documents.corpus)?.with_labels().threads(threads))
         }
         None => None,
     };
