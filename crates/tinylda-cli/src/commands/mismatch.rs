@@ -65,10 +65,14 @@ pub(super) fn warn_of_unknown_words(
     }
 }
 
-/// Warns about a corpus that is too small for the requested number of topics.
-pub(super) fn warn_of_many_topics(topics: u32, corpus: &Corpus, ui: Ui) {
+/// Warns about a corpus that is too small for the requested number of topics. The import has already
+/// warned about a single document if the corpus was `imported` by the same command.
+pub(super) fn warn_of_many_topics(topics: u32, corpus: &Corpus, imported: bool, ui: Ui) {
     let documents = corpus.shape().documents;
     let most = documents / DOCUMENTS_PER_TOPIC;
+    if documents == 1 && imported {
+        return;
+    }
     if documents == 1 {
         ui.say(
             "warning: the corpus has one document, and topics are found by comparing documents; \

@@ -96,6 +96,7 @@ fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSet
     // Other data must not replace a corpus to which existing results belong.
     let (new, kept) = (out.join("corpus.new.tlc"), out.join("corpus.tlc"));
     let request = super::input::InputRequest {
+        more: &a.more,
         input: &a.corpus,
         text: &a.text,
         vocab: a.vocab.as_deref(),
@@ -120,7 +121,8 @@ fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSet
         Corpus::open(&opened.path)?
     };
     ui.say(&format!("{}: {}", a.corpus.display(), shape_line(corpus.shape())));
-    warn_of_many_topics(a.topic_counts().last().copied().unwrap_or(1), &corpus, ui);
+    let most = a.topic_counts().last().copied().unwrap_or(1);
+    warn_of_many_topics(most, &corpus, opened.imported.is_some(), ui);
     let (train_file, test_file) = (parts.join("train.tlc"), parts.join("test.tlc"));
     let split = experiment::SplitSpec { share: a.test, seed: a.seed, train: &train_file, test: &test_file };
     let (train, test) = experiment::split_corpus(&corpus, &split, true, ui)?;

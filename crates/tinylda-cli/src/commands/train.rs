@@ -35,6 +35,9 @@ pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     }
     let input = DetectedInput::open(&a.corpus)?;
     if input.kind() == InputKind::Corpus {
+        if !a.more.is_empty() {
+            return Err(super::input::one_corpus_error());
+        }
         reject_import_options(a)?;
         on_corpus(a, &path_string(&a.corpus), ui)
     } else {
@@ -230,6 +233,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     let reopenable = input.is_reopenable();
     let request = super::input::InputRequest {
         input: &a.corpus,
+        more: &a.more,
         text: &a.text,
         vocab: a.vocab.as_deref(),
         model: None,
@@ -245,6 +249,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     }
     let mut own = a.clone();
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path, None, None);
+    own.more.clear();
     own.text = args::TextArgs::default();
     own.texts.push(a.corpus.clone());
     let result = on_corpus(&own, &name, ui);
@@ -318,7 +323,8 @@ fn print_start(a: &args::TrainArgs, name: &str, corpus: &Corpus, plan: &Plan, ui
             ui.say(&format!("warning: only {} of disk space are free there", human_bytes(free)));
         }
     }
-    super::mismatch::warn_of_many_topics(a.topics, corpus, ui);
+    let imported = name != path_string(&a.corpus);
+    super::mismatch::warn_of_many_topics(a.topics, corpus, imported, ui);
     if a.topics == 1 {
         ui.say("a single topic is just the word frequencies; use -k 2 or more");
     }

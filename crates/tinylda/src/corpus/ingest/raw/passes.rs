@@ -4,12 +4,13 @@
 //! Start with [`WordCounter`] for the first pass and [`DocumentEncoder`] for the second. Files and
 //! the order of batches are handled by the parent module.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::parallel::ItemSource;
-use super::records::{Record, RecordDate, RecordReader};
+use super::readers::RecordReaders;
+use super::records::{Record, RecordDate};
 use super::source::TextBatch;
 use crate::corpus::ingest::ImportedDates;
 use crate::corpus::ingest::words::{
@@ -26,6 +27,7 @@ struct TokenEntry {
     /// Number of the word that the token maps to, or one of the special values below.
     target: u32,
     tokens: u32,
+    /// Number of documents of a word, or number of tokens of a dropped token.
     documents: u32,
     /// Last document in which the string was seen.
     last: u32,
@@ -71,8 +73,8 @@ impl TokenNumbering {
     ) {
         let TokenNumbering { table, cut, key, tokens } = self;
         let has_phrases = tokenizer.has_phrases();
-        // Previous word, which may still become part of a phrase.
-        let mut before: Option<u32> = None;
+        // Previous word, which may still become part of a phrase, and whether it is a phrase.
+        let mut before: Option<(u32, bool)> = None;
         tokenizer.for_each_token(text, cut, &mut |token| {
             *tokens += 1;
             let word = resolve_word(table, tokenizer, token, known);
@@ -80,26 +82,41 @@ impl TokenNumbering {
                 return each(table, word);
             }
             match (before.take(), word) {
-                (Some(first), Ok(second))
+                (Some((first, joined)), Ok(second))
                     if tokenizer.is_phrase(table.string(first), table.string(second), key) =>
                 {
                     join_phrase(key);
                     let number = table.intern(key, new_entry);
-                    each(table, Ok(number));
+                    if joined || tokenizer.max_phrase_words() < 3 {
+                        each(table, Ok(number));
+                    } else {
+                        before = Some((number, true));
+                    }
                 }
                 (first, word) => {
-                    if let Some(first) = first {
+                    if let Some((first, _)) = first {
                         each(table, Ok(first));
                     }
                     match word {
-                        Ok(word) => before = Some(word),
+                        Ok(word) => before = Some((word, false)),
                         reason => each(table, reason),
                     }
                 }
             }
         });
-        if let Some(first) = before {
+        if let Some((first, _)) = before {
             each(table, Ok(first));
+        }
+    }
+
+    /// Adds the numbers of tokens of every stop word in the table to `counts`.
+    fn add_stop_words(&self, counts: &mut BTreeMap<String, u64>) {
+        for number in 0..self.table.len() as u32 {
+            let entry = self.table.value(number);
+            if entry.target == FIRST_DROPPED - DropReason::Stop as u32 && entry.documents > 0 {
+                let word = String::from_utf8_lossy(self.table.string(number)).into_owned();
+                *counts.entry(word).or_default() += u64::from(entry.documents);
+            }
         }
     }
 }
@@ -125,6 +142,8 @@ fn resolve_word(
         table.value_mut(number).target = target;
     }
     if target > FIRST_DROPPED - DropReason::COUNT as u32 {
+        // A dropped token has no documents: the field counts its tokens instead.
+        table.value_mut(number).documents += 1;
         Err((FIRST_DROPPED - target) as usize)
     } else {
         Ok(target)
@@ -228,6 +247,8 @@ pub(super) struct WordCounter {
     /// emptied in time.
     emptied: u64,
     dropped: [u64; DropReason::COUNT],
+    /// Numbers of tokens of the stop words, except those that are still in the table.
+    stop_words: BTreeMap<String, u64>,
     replaced: u64,
     pub(super) documents: u64,
 }
@@ -243,6 +264,7 @@ impl WordCounter {
             document_in_table: 0,
             emptied: 0,
             dropped: [0; DropReason::COUNT],
+            stop_words: BTreeMap::new(),
             replaced: 0,
             documents: 0,
         }
@@ -253,7 +275,7 @@ impl WordCounter {
     pub(super) fn count_batch(
         &mut self,
         batch: &TextBatch,
-        reader: &RecordReader,
+        reader: &RecordReaders,
         tokenizer: &Tokenizer,
         runs: &Mutex<CountRuns>,
         buffering: &AtomicBool,
@@ -268,13 +290,14 @@ impl WordCounter {
                     numbered.ends.push(numbered.words.len());
                     numbered.metadata.push(&record);
                 }
-                let table = &mut self.numbering.table;
+                let table = &self.numbering.table;
                 if table.bytes_with_growth() > self.limit || self.numbering.tokens - self.emptied > 1 << 31 {
                     buffering.store(false, Ordering::Relaxed);
                     (buffers, numbered) = (false, NumberedBatch::default());
                     let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
                     runs.add_table(table, false, term_count)?;
-                    table.clear();
+                    self.numbering.add_stop_words(&mut self.stop_words);
+                    self.numbering.table.clear();
                     (self.emptied, self.document_in_table) = (self.numbering.tokens, 0);
                 }
                 Ok(())
@@ -326,6 +349,14 @@ impl WordCounter {
         runs.add_table(&self.numbering.table, true, term_count)
     }
 
+    /// Adds the numbers of tokens of every stop word to `counts`.
+    pub(super) fn add_stop_words(&self, counts: &mut BTreeMap<String, u64>) {
+        for (word, count) in &self.stop_words {
+            *counts.entry(word.clone()).or_default() += count;
+        }
+        self.numbering.add_stop_words(counts);
+    }
+
     /// Returns the word id of every number.
     fn ids(&self, index: &WordIndex<'_>) -> Vec<u32> {
         let table = &self.numbering.table;
@@ -344,6 +375,7 @@ fn add_reasons(reasons: &[u64; DropReason::COUNT], dropped: &mut DroppedTokens) 
     dropped.long += reasons[DropReason::Long as usize];
     dropped.numbers += reasons[DropReason::Number as usize];
     dropped.stop += reasons[DropReason::Stop as usize];
+    dropped.noise += reasons[DropReason::Noise as usize];
 }
 
 /// All documents as numbered by the first pass, as long as they fit in memory. They save reading
@@ -500,7 +532,7 @@ impl DocumentEncoder {
     pub(super) fn encode_batch(
         &mut self,
         batch: &TextBatch,
-        reader: &RecordReader,
+        reader: &RecordReaders,
         tokenizer: &Tokenizer,
         index: &WordIndex<'_>,
     ) -> Result<EncodedBatch> {
