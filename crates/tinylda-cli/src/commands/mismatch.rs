@@ -65,8 +65,8 @@ pub(super) fn warn_of_unknown_words(
     }
 }
 
-/// Warns about a corpus that is too small for the requested number of topics. The import has already
-/// warned about a single document if the corpus was `imported` by the same command.
+/// Warns about a corpus that is too small for the requested number of topics. If the corpus was
+/// `imported` by the same command, the import has already warned about a single document.
 pub(super) fn warn_of_many_topics(topics: u32, corpus: &Corpus, imported: bool, ui: Ui) {
     let documents = corpus.shape().documents;
     let most = documents / DOCUMENTS_PER_TOPIC;
