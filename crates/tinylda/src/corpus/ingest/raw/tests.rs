@@ -358,7 +358,6 @@ proptest! {
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop_oneof![Just(b'"'), Just(b'\n'), Just(b','), Just(b'|'), Just(b'{'), any::<u8>()], 0..120)) {
         for format in [
             Format::Text, Format::Csv, Format::JsonLines, Format::Json, Format::Mallet, Format::VowpalWabbit,
-            Format::Html, Format::Xml,
         ] {
             let _ = run(&Import { format: Some(format), ..every_word() }, &bytes);
             let _ = run(&Import { format: Some(Format::Csv), ..table(&["1"], Some("2"), None) }, &bytes);
