@@ -441,14 +441,18 @@ fn measures_parser() -> impl TypedValueParser<Value = Vec<Measure>> {
 /// measures. With --reference, coherence is computed on texts, with sliding windows.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda eval nyt.model test.tlc --seed 1 --json\n  \
+    tinylda eval abstracts.model new-abstracts.txt\n  \
     tinylda eval nyt.model nyt.tlc --coherence c_npmi,u_mass\n  \
     tinylda eval abstracts.model --reference abstracts.txt.gz --coherence all --top 10")]
 pub(crate) struct EvalArgs {
     /// Model file
     pub(crate) model: PathBuf,
-    /// Corpus file: test documents for perplexity, any documents for coherence
+    /// Corpus file, or documents in any format that `import` reads: test documents for perplexity,
+    /// any documents for coherence; - for standard input
     #[arg(required_unless_present = "reference")]
     pub(crate) corpus: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
     /// Compute topic coherence
     #[arg(long, value_name = "MEASURE,...", value_delimiter = ',', value_parser = measures_parser())]
     pub(crate) coherence: Vec<Vec<Measure>>,
@@ -466,8 +470,8 @@ pub(crate) struct EvalArgs {
     /// Treatment of top words that never occur in the reference
     #[arg(long, value_enum, hide_short_help = true, requires = "coherence", default_value_t = Missing::LeaveOut)]
     pub(crate) missing: Missing,
-    /// Number of threads for --coherence; the result does not depend on it [default: all cores]
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, requires = "coherence", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads; the result does not depend on it [default: all cores]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// Also compute the predictive perplexity on CORPUS, in addition to --coherence
     #[arg(long, hide_short_help = true, requires_all = ["coherence", "corpus"])]
@@ -494,9 +498,12 @@ pub(crate) struct EvalArgs {
 pub(crate) struct ExportArgs {
     /// Model file, or corpus file with --uci
     pub(crate) file: PathBuf,
-    /// Corpus file: with --to, export the topics of its documents, too
+    /// Corpus file, or documents in any format that `import` reads: with --to, export the topics of
+    /// the documents, too; - for standard input
     #[arg(requires = "to")]
     pub(crate) corpus: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
     /// Program to export for
     #[arg(long, value_name = "PROGRAM", value_enum, group = "what", requires = "output")]
     pub(crate) to: Option<ExportTarget>,
@@ -551,7 +558,7 @@ pub(crate) struct SynthArgs {
     #[arg(short = 'W', long, value_name = "W", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) words: u32,
     /// Number of topics
-    #[arg(short = 'K', long, alias = "num-topics", value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'K', long, aliases = TOPICS_ALIASES, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) topics: u32,
     /// Mean number of tokens per document
     #[arg(long, allow_negative_numbers = true, value_parser = parse_positive, default_value_t = 90.0)]
@@ -622,6 +629,9 @@ pub(crate) struct StopWordsArgs {
 fn parse_number(text: &str) -> Result<f64, String> {
     text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| "expected a number".into())
 }
+
+/// Names that other programs use for the number of topics, accepted as hidden aliases.
+const TOPICS_ALIASES: [&str; 3] = ["num-topics", "n-topics", "n-components"];
 
 /// Parses a number of topics.
 fn parse_topics(text: &str) -> Result<u32, String> {

@@ -3,7 +3,6 @@
 //!
 //! Start with [`Ui`], which every command receives. This module knows nothing about what is done.
 
-use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,6 +13,9 @@ use tinylda::Progress;
 
 /// Time between two lines of progress if standard error is not a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Width of the progress bar in columns.
+const BAR_WIDTH: usize = 12;
 
 /// How messages and progress are shown to the user.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +87,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Joins as many parts of a text as fit into `columns`, but at least the first one.
+fn fit(parts: &[String], columns: usize) -> String {
+    let mut text = String::new();
+    for part in parts {
+        let separator = if text.is_empty() { "" } else { ", " };
+        let width = console::measure_text_width(&text) + separator.len() + console::measure_text_width(part);
+        if !text.is_empty() && width > columns {
+            break;
+        }
+        text.push_str(separator);
+        text.push_str(part);
+    }
+    text
+}
+
 /// Formats seconds as a clock: 75 s is 1:15.
 pub(crate) fn clock(seconds: f64) -> String {
     let s = seconds.max(0.0).round() as u64;
@@ -102,12 +119,12 @@ impl ProgressReporter {
 
     /// Shows that `done` of `total` units are done. Returns `Break` after Ctrl-C.
     pub(crate) fn update_count(&self, done: u64, total: u64, message: &str) -> ControlFlow<()> {
-        self.show(done, total, || self.text(done, total, message))
+        self.show(done, total, || self.parts(done, total, message))
     }
 
     /// Shows the completed fraction of a task that may end sooner than planned and whose speed
     /// varies. Returns `Break` after Ctrl-C.
-    pub(crate) fn update_fraction(&self, done: f64, first: &str, more: &str) -> ControlFlow<()> {
+    pub(crate) fn update_fraction(&self, done: f64, first: &str, more: &[String]) -> ControlFlow<()> {
         self.update_with_time_left(done, first, self.time_left(done).map(TimeLeft::AtMost), more)
     }
 
@@ -118,22 +135,17 @@ impl ProgressReporter {
         done: f64,
         first: &str,
         left: Option<TimeLeft>,
-        more: &str,
+        more: &[String],
     ) -> ControlFlow<()> {
         const STEPS: f64 = 10_000.0;
         self.show((done * STEPS) as u64, STEPS as u64, || {
-            let mut text = format!("{first}, {} elapsed", clock(self.start.elapsed().as_secs_f64()));
-            // Writing to a string cannot fail.
-            let _ = match left {
-                Some(TimeLeft::About(seconds) | TimeLeft::AtMost(seconds)) => {
-                    write!(text, ", ETA {}", clock(seconds))
-                }
-                None => Ok(()),
-            };
-            if !more.is_empty() {
-                let _ = write!(text, ", {more}");
+            let mut parts =
+                vec![first.to_owned(), format!("{} elapsed", clock(self.start.elapsed().as_secs_f64()))];
+            if let Some(TimeLeft::About(seconds) | TimeLeft::AtMost(seconds)) = left {
+                parts.push(format!("ETA {}", clock(seconds)));
             }
-            text
+            parts.extend(more.iter().filter(|part| !part.is_empty()).cloned());
+            parts
         })
     }
 
@@ -153,48 +165,50 @@ impl ProgressReporter {
         (seconds > 1.0 && share > 0.0).then(|| (1.0 - done).max(0.0) * seconds / share)
     }
 
-    fn show(&self, done: u64, total: u64, text: impl FnOnce() -> String) -> ControlFlow<()> {
+    /// Shows a position and the parts of a text, the most important first. A terminal shows as many
+    /// parts as fit into a line.
+    fn show(&self, done: u64, total: u64, parts: impl FnOnce() -> Vec<String>) -> ControlFlow<()> {
         if !self.ui.quiet && self.ui.terminal {
             let bar = self.shown.get_or_init(|| {
                 let bar = ProgressBar::new(total);
-                // The text is truncated in a narrow terminal, so that it never takes two lines.
-                if let Ok(style) = ProgressStyle::with_template("{bar:16} {wide_msg}") {
+                // A text that is longer than a line in spite of `fit` is truncated.
+                if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:{BAR_WIDTH}}} {{wide_msg}}"))
+                {
                     bar.set_style(style.progress_chars("=> "));
                 }
                 bar
             });
             bar.set_length(total.max(done));
             bar.set_position(done);
-            bar.set_message(text());
+            let columns = usize::from(console::Term::stderr().size().1);
+            bar.set_message(fit(&parts(), columns.saturating_sub(BAR_WIDTH + 2)));
         } else if !self.ui.quiet {
             let mut last = lock(&self.last);
             if last.elapsed() >= LINE_INTERVAL {
                 *last = Instant::now();
-                self.ui.say(&text());
+                self.ui.say(&parts().join(", "));
             }
         }
         if crate::signals::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn text(&self, done: u64, total: u64, message: &str) -> String {
+    /// Returns the parts of a line of progress, the most important first.
+    fn parts(&self, done: u64, total: u64, message: &str) -> Vec<String> {
         let amount =
             |n: u64| if self.unit == Unit::Bytes { tinylda::format::human_bytes(n) } else { n.to_string() };
         let elapsed = self.start.elapsed().as_secs_f64();
-        let mut text = format!("{} {}", self.what, amount(done));
-        // Writing to a string cannot fail.
-        if total > 0 {
-            let _ = write!(text, "/{}", amount(total));
-        }
+        let of = if total > 0 { format!("/{}", amount(total)) } else { String::new() };
+        let mut parts = vec![format!("{} {}{of}", self.what, amount(done))];
         if !message.is_empty() {
-            let _ = write!(text, ", {message}");
+            parts.push(message.to_owned());
         }
-        let _ = write!(text, ", {} elapsed", clock(elapsed));
+        parts.push(format!("{} elapsed", clock(elapsed)));
         // An estimate needs at least one second or one percent of the work.
         if total > 0 && done > 0 && (elapsed > 1.0 || done.saturating_mul(100) >= total) {
             let left = elapsed * total.saturating_sub(done) as f64 / done as f64;
-            let _ = write!(text, ", ETA {}", clock(left));
+            parts.push(format!("ETA {}", clock(left)));
         }
-        text
+        parts
     }
 
     /// Returns the seconds since the start of the task.
@@ -226,6 +240,26 @@ impl Drop for ProgressReporter {
 
 #[cfg(test)]
 mod tests {
+    /// In a terminal of 100 columns, a line of `train` ends with a complete part.
+    #[test]
+    fn u16_progress_fits_into_100_columns() {
+        let parts = [
+            "pass 112/500, perplexity 1577.9",
+            "1:02:15 elapsed",
+            "ETA 2:00:00",
+            "1.2 GiB of 2.0 GiB",
+            "3.5 GiB on disk",
+            "120 MB/s",
+            "1,455,440 of 8,200,000 documents",
+        ]
+        .map(str::to_owned);
+        let text = super::fit(&parts, 100 - super::BAR_WIDTH - 2);
+        assert_eq!(text, "pass 112/500, perplexity 1577.9, 1:02:15 elapsed, ETA 2:00:00, 1.2 GiB of 2.0 GiB");
+        assert_eq!(super::fit(&parts, 500), parts.join(", "));
+        assert_eq!(super::fit(&parts, 3), parts[0]);
+        assert_eq!(super::fit(&[], 3), "");
+    }
+
     #[test]
     fn clock_times() {
         for (seconds, text) in [(0.2, "0:00"), (75.4, "1:15"), (3600.0, "1:00:00")] {

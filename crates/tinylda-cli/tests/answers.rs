@@ -65,7 +65,7 @@ fn unknown_words_are_reported() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("dropped: 3 not in the vocabulary"), "{said}");
     assert!(
-        said.contains("1 documents contain no word of the model and get the proportions of the prior: 2"),
+        said.contains("1 document contains no word of the model and gets the proportions of the prior: 2"),
         "{said}"
     );
     let text = String::from_utf8(output.stdout).unwrap();

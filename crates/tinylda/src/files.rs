@@ -251,11 +251,16 @@ pub(crate) fn folder_of(path: &Path) -> PathBuf {
 /// Opens a regular file for reading at a position. Returns the file and its length in bytes.
 ///
 /// `kind` is `corpus` or `model` and is used in errors.
-pub(crate) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
+pub(crate) fn open_regular(path: &Path, kind: &'static str) -> Result<(File, u64)> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let metadata = file.metadata().map_err(Error::io("open", path))?;
     if metadata.is_dir() {
-        return Err(Error::io("open", path)(io::ErrorKind::IsADirectory.into()));
+        let hint = if kind == "corpus" {
+            "it is a folder; import its documents as a corpus first"
+        } else {
+            "it is a folder; name the file itself"
+        };
+        return Err(Error::WrongKind { path: path.to_path_buf(), kind, hint: hint.into() });
     }
     if !metadata.is_file() {
         return Err(not_regular(path, kind));

@@ -23,9 +23,48 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
+/// Formats a count with its noun in the singular or plural, such as `1 document`, `2,000 words` or
+/// `3 passes`.
+///
+/// The plural is formed by the regular rules of English; the last word of `noun` is inflected.
+pub fn counted(n: u64, noun: &str) -> String {
+    format!("{} {}", grouped(n), noun_for(n, noun))
+}
+
+/// Returns a noun in the form that belongs to a count: the singular for 1, else the plural.
+pub fn noun_for(n: u64, noun: &str) -> String {
+    if n == 1 {
+        return noun.to_owned();
+    }
+    let consonant_y = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u']));
+    if let Some(stem) = consonant_y {
+        format!("{stem}ies")
+    } else if ["s", "x", "ch", "sh"].iter().any(|ending| noun.ends_with(ending)) {
+        format!("{noun}es")
+    } else {
+        format!("{noun}s")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn u17_counts_agree_with_their_nouns() {
+        for (n, noun, text) in [
+            (1, "document", "1 document"),
+            (0, "document", "0 documents"),
+            (1_500, "word", "1,500 words"),
+            (1, "pass", "1 pass"),
+            (2, "pass", "2 passes"),
+            (2, "entry", "2 entries"),
+            (2, "day", "2 days"),
+            (3, "held-out document", "3 held-out documents"),
+        ] {
+            assert_eq!(counted(n, noun), text);
+        }
+    }
 
     #[test]
     fn thousands_are_grouped() {

@@ -39,6 +39,13 @@ pub(crate) struct DataArgs {
     pub(crate) text: super::TextArgs,
 }
 
+impl DataArgs {
+    /// Returns whether any of the options was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.vocab.is_some() || self.names.is_some() || self.text.is_given()
+    }
+}
+
 /// Infer the topics of new documents
 ///
 /// Writes one line per document: its number (from 1), its name, its labels and date if it has any,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::heading::OUTPUT;
-use super::{MemorySize, parse_memory_size};
+use super::{DataArgs, MemorySize, parse_memory_size};
 
 /// Write an interactive report of a model: one HTML file to explore in a browser
 ///
@@ -15,13 +15,17 @@ use super::{MemorySize, parse_memory_size};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tinylda report nyt.model nyt.tlc -o nyt.html\n  tinylda report nyt.model -o nyt.html\n  \
+    tinylda report news.model news.csv --text-column body -o news.html\n  \
     tinylda train abstracts.txt -k 50 -o abstracts.model --report abstracts.html"
 )]
 pub(crate) struct ReportArgs {
     /// Model file
     pub(crate) model: PathBuf,
-    /// Corpus file: include its documents, labels and counts
+    /// Corpus file, or documents in any format that `import` reads: include the documents, their
+    /// labels and counts; - for standard input
     pub(crate) corpus: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
     /// HTML file to write
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: PathBuf,

@@ -23,8 +23,13 @@ const FLAGS: [(&str, &str); 1] = [("tolerance", "tol")];
 const ESSENTIAL: [&str; 2] = ["optimize", "passes"];
 
 /// Names that other programs use for a setting, accepted as hidden aliases: setting, alias.
-const ALIASES: [(&str, &str); 3] =
-    [("passes", "iterations"), ("passes", "n-iter"), ("document_state", "theta")];
+const ALIASES: [(&str, &str); 5] = [
+    ("passes", "iterations"),
+    ("passes", "num-iterations"),
+    ("passes", "n-iter"),
+    ("passes", "max-iter"),
+    ("document_state", "theta"),
+];
 
 /// Values of earlier versions, which are still accepted: setting, old value, new value.
 const OLD_VALUES: [(&str, &str, &str); 1] = [("document_state", "recompute", "none")];

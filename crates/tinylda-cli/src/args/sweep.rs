@@ -8,7 +8,7 @@ use tinylda::eval::Measure;
 
 use super::heading::{INPUT, MODEL, OUTPUT, TRAINING};
 use super::settings::ExpertSettingArgs;
-use super::{TextArgs, TrainingArgs, parse_open_fraction};
+use super::{TOPICS_ALIASES, TextArgs, TrainingArgs, parse_open_fraction, parse_topics};
 
 /// Returns the parser of one coherence measure's name.
 fn measure_parser() -> impl TypedValueParser<Value = Measure> {
@@ -16,19 +16,76 @@ fn measure_parser() -> impl TypedValueParser<Value = Measure> {
         .map(|name| Measure::ALL.into_iter().find(|measure| measure.name() == name).unwrap_or(Measure::CNpmi))
 }
 
+/// Largest number of values of a range without a step.
+const MAX_SERIES: u32 = 8;
+/// Largest number of values of a range with a step.
+const MAX_STEPS: u32 = 1000;
+
+/// Parses a number of topics, a range such as 5-40, or a range with a step such as 5-40:5.
+fn parse_topic_range(text: &str) -> Result<Vec<u32>, String> {
+    let invalid = || "expected a number such as 20, a range such as 5-40, or 5-40:5 with a step".to_owned();
+    let number = |text: &str| parse_topics(text.trim()).map_err(|_| invalid());
+    let (range, step) = match text.split_once(':') {
+        Some((range, step)) => (range, Some(number(step)?)),
+        None => (text, None),
+    };
+    let Some((first, last)) = range.split_once(['-', '–']).filter(|(first, _)| !first.is_empty()) else {
+        return if step.is_none() { Ok(vec![number(range)?]) } else { Err(invalid()) };
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    if first > last {
+        return Err(format!("expected the smaller number first: {last}-{first}"));
+    }
+    match step {
+        Some(step) if (last - first) / step >= MAX_STEPS => {
+            Err(format!("expected at most {MAX_STEPS} numbers; use a larger step"))
+        }
+        Some(step) => Ok((first..=last).step_by(step as usize).collect()),
+        None => Ok(series(first, last)),
+    }
+}
+
+/// Returns up to [`MAX_SERIES`] numbers from `first` to `last` with about equal ratios, and all
+/// numbers if there are not more.
+fn series(first: u32, last: u32) -> Vec<u32> {
+    if last - first < MAX_SERIES {
+        return (first..=last).collect();
+    }
+    let ratio = (f64::from(last) / f64::from(first)).powf(1.0 / f64::from(MAX_SERIES - 1));
+    let mut numbers: Vec<u32> =
+        (0..MAX_SERIES).map(|i| (f64::from(first) * ratio.powi(i.cast_signed())).round() as u32).collect();
+    numbers.dedup();
+    numbers
+}
+
+impl SweepArgs {
+    /// Returns the numbers of topics to compare, in ascending order.
+    pub(crate) fn topic_counts(&self) -> Vec<u32> {
+        let mut counts = self.topics.concat();
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
+}
+
 /// Find the best number of topics: train several models and compare them
 ///
 /// Some documents are held out. For every K and every seed, a model is trained on the other
 /// documents and evaluated: how well it predicts the held-out documents (perplexity as in `eval`),
 /// how coherent its topics are, how different they are from each other, and how stable, that is,
-/// whether other seeds find the same topics. The best K has the lowest perplexity, or is the
-/// smallest K within one standard error of the lowest.
+/// whether other seeds find the same topics.
+///
+/// Perplexity alone would nearly always favour the largest K. The best K therefore has the highest
+/// mean of three scores: perplexity (its logarithm), coherence and stability, each scaled from 0
+/// for the worst K to 1 for the best. A measure that hardly differs between the K counts less, and
+/// of two K with about the same score the smaller one is better.
 ///
 /// Each result is saved as soon as it is available. After Ctrl-C or a kill, the same command
 /// continues with the remaining runs; with more values of K or more --repeats it adds to the
 /// existing results.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda sweep nyt.tlc -k 20,50,100,200\n  \
+#[command(after_help = "Examples:\n  tinylda sweep my-documents.txt -k 5-40\n  \
+    tinylda sweep nyt.tlc -k 20,50,100,200\n  \
     tinylda sweep nyt.tlc -k 400 -o nyt.sweep                # add another K to the existing results\n  \
     tinylda sweep abstracts.tsv.xz --text-column 3 -k 10,25,50 --repeats 5 -o topics/\n  \
     tinylda sweep cells.tlc -k 10,20,40 --memory 2GiB --optimize --passes 100 --tsv > cells.tsv")]
@@ -44,9 +101,13 @@ pub(crate) struct SweepArgs {
     pub(crate) vocab: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) text: TextArgs,
-    /// Numbers of topics to compare
-    #[arg(short = 'k', long, alias = "num-topics", value_name = "K,...", help_heading = MODEL, required = true, value_delimiter = ',', allow_negative_numbers = true, value_parser = super::parse_topics)]
-    pub(crate) topics: Vec<u32>,
+    /// Numbers of topics to compare, such as 10,20,50, a range such as 5-40, or a range with a step
+    /// such as 5-40:5
+    ///
+    /// A range without a step is a series of up to eight numbers with about equal ratios: 5-40 is
+    /// 5,7,9,12,16,22,30,40.
+    #[arg(short = 'k', long, aliases = TOPICS_ALIASES, value_name = "K,...", help_heading = MODEL, required = true, value_delimiter = ',', allow_negative_numbers = true, value_parser = parse_topic_range)]
+    topics: Vec<Vec<u32>>,
     /// Number of trainings for each K, with seeds --seed, --seed + 1, and so on
     #[arg(long, value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
     pub(crate) repeats: u32,
@@ -79,4 +140,29 @@ pub(crate) struct SweepArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     _expert: ExpertSettingArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_topic_range;
+
+    #[test]
+    fn u14_ranges_of_topics_are_understood() {
+        for (text, expected) in [
+            ("20", vec![20]),
+            ("5-40", vec![5, 7, 9, 12, 16, 22, 30, 40]),
+            ("5–40", vec![5, 7, 9, 12, 16, 22, 30, 40]),
+            ("5-40:5", vec![5, 10, 15, 20, 25, 30, 35, 40]),
+            ("5-12:5", vec![5, 10]),
+            ("3-6", vec![3, 4, 5, 6]),
+            ("7-7", vec![7]),
+            ("1-10", vec![1, 2, 3, 4, 5, 7, 10]),
+        ] {
+            assert_eq!(parse_topic_range(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "0", "-3", "5-", "-", "40-5", "5-40:0", "5:40", "a-b", "0-5", "1-5000:1", "5-40-80"]
+        {
+            assert!(parse_topic_range(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use tinylda::{Algorithm, Settings};
 
 use super::heading::{EXPERT, INPUT, MEMORY, MODEL, OUTPUT, TRAINING};
 use super::settings::{ExpertSettingArgs, SettingArgs};
-use super::{MemorySize, TextArgs, parse_memory_size, parse_positive};
+use super::{MemorySize, TOPICS_ALIASES, TextArgs, parse_memory_size, parse_positive};
 
 /// Parses a duration: 30s, 10m, 2h, 0.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -96,15 +96,16 @@ pub(crate) struct TrainArgs {
     #[command(flatten)]
     pub(crate) text: TextArgs,
     /// Number of topics
-    #[arg(short = 'k', long, alias = "num-topics", value_name = "K", help_heading = MODEL, allow_negative_numbers = true, value_parser = super::parse_topics)]
+    #[arg(short = 'k', long, aliases = TOPICS_ALIASES, value_name = "K", help_heading = MODEL, allow_negative_numbers = true, value_parser = super::parse_topics)]
     pub(crate) topics: u32,
     /// File with seed words, one topic per line: `topic: word word …` (only for tbp)
     ///
-    /// Topics are numbers from 0 or names. The words attract their topic in every pass.
+    /// Topics are numbers from 0 or names. The words attract their topic in every pass, and all
+    /// commands show the names.
     #[arg(long, value_name = "FILE", help_heading = MODEL, hide_short_help = true)]
     pub(crate) seeds: Option<PathBuf>,
     /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus (only for
-    /// tbp) [default: 1]
+    /// tbp) [default: 5]
     #[arg(long, value_name = "X", help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, requires = "seeds")]
     pub(crate) seed_weight: Option<f64>,
     /// Random seed: the same seed gives the same model, byte for byte

@@ -8,7 +8,7 @@ use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::eval::{Coherence, CoherenceResult, Measure, MissingWords, WordMeasures, word_measures};
 use tinylda::{Corpus, Error, Model};
 
-use super::{escape_control, grouped, path_string, table};
+use super::{counted, escape_control, path_string, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -155,12 +155,17 @@ fn lines(
         .iter()
         .map(|m| match m.window {
             0 => format!("{}: whole documents", m.measure.name()),
-            n => format!("{}: {n} words ({} windows)", m.measure.name(), grouped(m.windows)),
+            n => format!(
+                "{}: {} ({})",
+                m.measure.name(),
+                counted(n.into(), "word"),
+                counted(m.windows, "window")
+            ),
         })
         .collect();
     let missing: usize = found.missing.iter().map(Vec::len).sum();
     out.push_str(&table(&[
-        ("reference", format!("{source}, {} documents: {windows}", grouped(found.documents))),
+        ("reference", format!("{source}, {}: {windows}", counted(found.documents, "document"))),
         ("windows", sizes.join(", ")),
         (
             "words",

@@ -12,7 +12,7 @@ use tinylda::report::{TextAccess, document_texts};
 use tinylda::{Corpus, Model};
 
 use super::input::OpenedDocuments;
-use super::{escape_control, grouped, path_string, print, texts, to_stdout};
+use super::{counted, escape_control, path_string, print, texts, to_stdout};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -44,6 +44,7 @@ pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
     let access = (!a.no_text).then_some(TextAccess { named });
     let lookup = DocumentLookup { corpus, access, ui };
     let mixtures = Mixtures::new(&model, corpus)?.threads(threads);
+    input.warn_of_mismatch(&model, ui)?;
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
     let (top, min_tokens) = (a.top as usize, a.min_tokens);
@@ -112,11 +113,11 @@ impl DocumentLookup<'_> {
     /// Describes a document in one line, and its text in another if it is known.
     fn describe(&self, listed: &ListedDocument) -> String {
         let ListedDocument { found, details, text } = listed;
-        let (tokens, number) = (grouped(found.tokens), found.number + 1);
+        let (tokens, number) = (counted(found.tokens, "token"), found.number + 1);
         let mut line = if details.name.is_empty() {
-            format!("document {number} ({tokens} tokens)")
+            format!("document {number} ({tokens})")
         } else {
-            format!("{} (document {number}, {tokens} tokens)", escape_control(&details.name))
+            format!("{} (document {number}, {tokens})", escape_control(&details.name))
         };
         let columns = self.corpus.label_columns();
         for (column, values) in columns.iter().zip(&details.labels).filter(|(_, values)| !values.is_empty()) {
@@ -172,18 +173,21 @@ fn typical(
         "min_tokens": a.min_tokens,
         "topics": all.iter().map(|(k, found)| json!({
             "topic": k,
+            "name": model.topic_name(*k),
             "words": label(*k),
             "documents": found.iter().map(|listed| lookup.object(listed, "proportion")).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
     let mut lines = String::new();
     for (k, found) in &all {
-        writeln!(lines, "topic {k}: {}", escape_control(&label(*k).join(" ")))?;
+        let name =
+            model.topic_name(*k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)));
+        writeln!(lines, "topic {k}{name}: {}", escape_control(&label(*k).join(" ")))?;
         for listed in found {
             writeln!(lines, "  {:5.1}%  {}", 100.0 * listed.found.value, lookup.describe(listed))?;
         }
         if found.is_empty() {
-            writeln!(lines, "  no document with at least {} tokens", a.min_tokens)?;
+            writeln!(lines, "  no document with at least {}", counted(a.min_tokens, "token"))?;
         }
     }
     print(a.json, &value, &lines)

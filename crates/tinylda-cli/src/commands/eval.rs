@@ -1,23 +1,33 @@
 //! `tinylda eval`: predictive perplexity and topic coherence.
 
 use serde_json::{Value, json};
-use tinylda::eval::{DEFINITION, predictive_perplexity};
+use tinylda::eval::{DEFINITION, HeldOutEvaluation};
 use tinylda::{Corpus, Inference, Model};
 
 use super::coherence::coherence;
-use super::{grouped, print, table};
+use super::input::OpenedDocuments;
+use super::{counted, grouped, infer, print, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::EvalArgs, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
-    let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
+    let threads = infer::thread_count(a.threads);
+    let documents = match &a.corpus {
+        Some(input) => Some(OpenedDocuments::open(input, &a.data, &model, threads, ui)?),
+        None if a.data.is_given() => return Err(super::input::without_documents_error()),
+        None => None,
+    };
+    if let Some(documents) = &documents {
+        documents.warn_of_unknown_words(&model, ui)?;
+    }
+    let corpus = documents.as_ref().map(|documents| &documents.corpus);
     let (mut value, mut lines) = (json!({}), String::new());
     if !a.coherence.is_empty() {
-        (value, lines) = coherence(a, &model, corpus.as_ref(), ui)?;
+        (value, lines) = coherence(a, &model, corpus, ui)?;
     }
     if let Some(corpus) = corpus.filter(|_| a.perplexity || a.coherence.is_empty()) {
-        let (more, text) = perplexity(a, &model, &corpus, ui)?;
+        let (more, text) = perplexity(a, &model, corpus, ui)?;
         if !lines.is_empty() {
             lines.push('\n');
         }
@@ -36,7 +46,8 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
         args::Inference::Same => Inference::Same,
         args::Inference::Own => Inference::Own,
     };
-    let e = predictive_perplexity(model, corpus, a.seed, inference, &mut |p| bar.update(p))?;
+    let evaluation = HeldOutEvaluation { seed: a.seed, inference, threads: infer::thread_count(a.threads) };
+    let e = evaluation.run(model, corpus, &mut |p| bar.update(p))?;
     bar.finish();
     let definition = match inference {
         Inference::Same => DEFINITION.to_owned(),
@@ -67,7 +78,7 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
         ("tokens scored", grouped(e.tokens_scored)),
         (
             "words unknown",
-            format!("{} ({} tokens, ignored)", grouped(e.words_unknown), grouped(e.tokens_unknown)),
+            format!("{} ({}, ignored)", grouped(e.words_unknown), counted(e.tokens_unknown, "token")),
         ),
     ]);
     Ok((value, format!("{lines}\nDefinition: {definition}\n")))

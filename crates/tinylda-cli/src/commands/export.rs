@@ -18,6 +18,9 @@ pub(crate) fn run(a: &args::ExportArgs, ui: Ui) -> anyhow::Result<()> {
     if let (Some(target), Some(path)) = (a.to, &a.output) {
         return programs::run(a, target, path, ui);
     }
+    if a.data.is_given() {
+        return Err(super::input::without_documents_error());
+    }
     if let Some(path) = &a.npz {
         check_output("--npz", path, &[Some(&a.file)])?;
         Model::load(&a.file)?.export_npz(path)?;

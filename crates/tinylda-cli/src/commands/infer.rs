@@ -11,7 +11,7 @@ use tinylda::infer::{
 use tinylda::{Corpus, Error, Inference, Model};
 
 use super::input::OpenedDocuments;
-use super::{check_output, escape_control, grouped, path_string, print};
+use super::{check_output, counted, escape_control, grouped, path_string, print};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -41,6 +41,7 @@ pub(crate) fn run(a: &args::InferArgs, ui: Ui) -> anyhow::Result<()> {
     };
     let mixtures = Mixtures::new(&model, &input.corpus)?.inference(inference).threads(threads).with_labels();
     let unknown = mixtures.unknown()?;
+    input.warn_of_unknown_words(&model, ui)?;
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
     let summary = if to_stdout {
@@ -70,14 +71,15 @@ pub(crate) fn run(a: &args::InferArgs, ui: Ui) -> anyhow::Result<()> {
         "words_unknown": unknown.words,
         "tokens_unknown": summary.tokens_unknown,
         "topics": model.topics(),
+        "topic_names": model.training().topic_names,
         "threads": threads,
         "seconds": seconds,
     });
     let line = format!(
-        "{}: {} documents x {} topics in {seconds:.1} s\n",
+        "{}: {} x {} in {seconds:.1} s\n",
         a.output.display(),
-        grouped(summary.documents),
-        model.topics()
+        counted(summary.documents, "document"),
+        counted(model.topics().into(), "topic")
     );
     print(a.json, &value, &line)
 }
@@ -91,10 +93,11 @@ fn print_unknown(
 ) -> anyhow::Result<()> {
     if unknown.words > 0 {
         ui.say(&format!(
-            "ignored {} words ({} tokens of {}) that are not in the model",
-            grouped(unknown.words),
+            "ignored {} that {} not in the model: {} of {}",
+            counted(unknown.words, "word"),
+            if unknown.words == 1 { "is" } else { "are" },
             grouped(unknown.tokens),
-            grouped(corpus.shape().tokens)
+            counted(corpus.shape().tokens, "token")
         ));
     }
     if summary.documents_unknown > 0 {
@@ -107,8 +110,13 @@ fn print_unknown(
             .collect();
         let more = if summary.documents_unknown > some.len() as u64 { ", ..." } else { "" };
         ui.say(&format!(
-            "{} documents contain no word of the model and get the proportions of the prior: {}{more}",
-            grouped(summary.documents_unknown),
+            "{} no word of the model and {} the proportions of the prior: {}{more}",
+            if summary.documents_unknown == 1 {
+                "1 document contains".to_owned()
+            } else {
+                format!("{} documents contain", grouped(summary.documents_unknown))
+            },
+            if summary.documents_unknown == 1 { "gets" } else { "get" },
             some.join(", ")
         ));
     }

@@ -8,7 +8,7 @@ use tinylda::corpus::{LabelStatistics, MAX_DISTINCT_LABELS, Statistics};
 use tinylda::format::human_bytes;
 use tinylda::{Corpus, Model};
 
-use super::{escape_control, grouped, path_string, plain, print, shape_json, table};
+use super::{counted, escape_control, grouped, path_string, plain, print, shape_json, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -85,9 +85,9 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         (
             "on disk",
             format!(
-                "{} in {} blocks, {per_nonzero:.2} bytes per non-zero",
+                "{} in {}, {per_nonzero:.2} bytes per non-zero",
                 human_bytes(corpus.bytes()),
-                grouped(corpus.blocks() as u64)
+                counted(corpus.blocks() as u64, "block")
             ),
         ),
         ("vocabulary", if corpus.has_vocabulary() { "yes" } else { "no" }.into()),
@@ -187,11 +187,11 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         (
             "trained on",
             format!(
-                "{} ({}): {} documents, {} tokens",
+                "{} ({}): {}, {}",
                 if s.corpus.file.is_empty() { "a corpus" } else { &s.corpus.file },
                 s.corpus.id(),
-                grouped(s.corpus.documents),
-                grouped(s.corpus.tokens)
+                counted(s.corpus.documents, "document"),
+                counted(s.corpus.tokens, "token")
             ),
         ),
         ("on disk", human_bytes(bytes)),

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use tinylda::corpus::ingest::words::StopWords;
 use tinylda::corpus::ingest::{DetectedInput, Format, Import, Imported, InputKind};
 use tinylda::files::TemporaryFolder;
+use tinylda::infer::VocabularyMap;
 use tinylda::progress::Step;
 use tinylda::report::TextAccess;
 use tinylda::{Corpus, Model};
 
-use super::{check_output, grouped, usage};
+use super::{check_output, counted, grouped, usage};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -61,6 +62,13 @@ pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
     usage(format!(
         "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"
     ))
+}
+
+/// Returns the error for options about documents without documents.
+pub(super) fn without_documents_error() -> anyhow::Error {
+    usage(
+        "options about documents, such as --text-column and --vocab, require documents: add their file or folder",
+    )
 }
 
 /// Returns the error for a corpus file that is given together with other inputs.
@@ -139,8 +147,8 @@ pub(crate) fn run(
     }
     if done.empty_documents > 0 {
         ui.say(&format!(
-            "{} documents have no words; they are kept, but do not influence the topics",
-            grouped(done.empty_documents)
+            "{} without words; such documents are kept, but do not influence the topics",
+            counted(done.empty_documents, "document")
         ));
     }
     Ok(done)
@@ -201,6 +209,8 @@ impl InputRequest<'_> {
 pub(crate) struct OpenedDocuments {
     /// The opened corpus.
     pub(crate) corpus: Corpus,
+    /// Result of the import, if there was one.
+    imported: Option<Imported>,
     /// Files from which texts may be read: the data that was imported.
     pub(crate) texts: TextAccess,
     /// Temporary folder of an imported corpus, deleted on drop.
@@ -232,8 +242,12 @@ impl OpenedDocuments {
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(not_with_corpus_error(option));
             }
-            let texts = TextAccess::default();
-            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, texts, _folder: None });
+            let (corpus, texts) = (Corpus::open(input)?, TextAccess::default());
+            return Ok(OpenedDocuments { corpus, imported: None, texts, _folder: None });
+        }
+        if detected.kind() == InputKind::Model {
+            // Always fails, with an error that explains why.
+            Corpus::open(input)?;
         }
         let folder = TemporaryFolder::new_in(std::env::temp_dir())?;
         let path = folder.path().join("input.tlc");
@@ -241,8 +255,26 @@ impl OpenedDocuments {
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
-        run(&import, vec![detected], &path, ui)?;
+        let imported = Some(run(&import, vec![detected], &path, ui)?);
         let texts = TextAccess { named: vec![input.to_path_buf()] };
-        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, texts, _folder: Some(folder) })
+        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, imported, texts, _folder: Some(folder) })
+    }
+
+    /// Warns if the model was trained on other documents, or does not know most of their words.
+    pub(crate) fn warn_of_mismatch(&self, model: &Model, ui: Ui) -> anyhow::Result<()> {
+        super::mismatch::warn_if_not_trained_on(model, &self.corpus, ui);
+        self.warn_of_unknown_words(model, ui)
+    }
+
+    /// Warns if the model does not know most of the words.
+    pub(crate) fn warn_of_unknown_words(&self, model: &Model, ui: Ui) -> anyhow::Result<()> {
+        let unknown = VocabularyMap::new(model, &self.corpus)?.unknown(&self.corpus)?;
+        super::mismatch::warn_of_unknown_words(model, &self.corpus, unknown, self.dropped_tokens(), ui);
+        Ok(())
+    }
+
+    /// Returns the number of tokens that were not imported because the model does not know them.
+    fn dropped_tokens(&self) -> u64 {
+        self.imported.as_ref().and_then(|imported| imported.dropped.as_ref()).map_or(0, |d| d.unknown)
     }
 }

@@ -15,10 +15,12 @@ pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod info;
 pub(crate) mod input;
+mod mismatch;
 mod notes;
 pub(crate) mod paper;
 pub(crate) mod plot;
 pub(crate) mod report;
+mod settled;
 pub(crate) mod split;
 pub(crate) mod stop_words;
 pub(crate) mod sweep;
@@ -33,7 +35,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
-use tinylda::format::grouped;
+use tinylda::format::{counted, grouped};
 
 use crate::{args, machine};
 
@@ -215,10 +217,10 @@ fn shape_json(shape: tinylda::corpus::Shape) -> serde_json::Map<String, Value> {
 /// Returns the size of a corpus as a readable text.
 fn shape_line(shape: tinylda::corpus::Shape) -> String {
     format!(
-        "{} documents, {} words, {} non-zeros, {} tokens",
-        grouped(shape.documents),
-        grouped(u64::from(shape.words)),
-        grouped(shape.nonzeros),
-        grouped(shape.tokens)
+        "{}, {}, {}, {}",
+        counted(shape.documents, "document"),
+        counted(u64::from(shape.words), "word"),
+        counted(shape.nonzeros, "non-zero"),
+        counted(shape.tokens, "token")
     )
 }

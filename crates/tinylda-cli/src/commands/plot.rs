@@ -1,23 +1,30 @@
 //! `tinylda plot`: draws figures of a model.
 
+mod map;
+
 use std::path::Path;
 
 use serde_json::json;
 use tinylda::format::human_bytes;
+use tinylda::model::WordRanking;
 use tinylda::{Error, Model};
 
 use super::report::title;
-use super::{check_output, infer, path_string, print};
+use super::settled::SettledPerplexity;
+use super::{check_output, counted, infer, path_string, print};
 use crate::args::{self, PlotKind};
-use crate::plot::{
-    Anchor, Axis, Colour, Drawing, Figure, Marker, Panel, Series, Shape, Stroke, Text, png, svg, text, width,
-};
+use crate::plot::{Anchor, Axis, Colour, Drawing, Figure, Panel, Series, Shape, Text, png, svg, text, width};
 use crate::progress::{Ui, Unit};
+use map::{MapBox, TopicDisc, TopicMapLayout};
 
 /// Pixels per unit of a drawing.
 const PNG_SCALE: f64 = 2.0;
 /// Number of topics that are drawn by default.
 const DEFAULT_TOPICS: usize = 12;
+/// Number of words that label a topic on the map.
+const LABEL_WORDS: usize = 3;
+/// Name of the series with the perplexities of all passes, which determines its style.
+const EACH_PASS: &str = "each pass";
 /// Maximum number of characters drawn per word.
 const MAX_WORD_LENGTH: usize = 24;
 
@@ -97,7 +104,10 @@ fn topics(model: &Model, chosen: &[u32], words: usize, heading: &str) -> Drawing
     for (i, (k, list)) in lists.iter().enumerate() {
         let x = EDGE + (i % columns) as f64 * panel;
         let mut y = 58.0 + (i / columns) as f64 * block;
-        let share = format!("Topic {k}, {:.1}%", 100.0 * model.share(*k));
+        let name = model.topic_name(*k).map_or_else(String::new, |name| {
+            format!(": {}", name.chars().take(MAX_WORD_LENGTH).collect::<String>())
+        });
+        let share = format!("Topic {k}{name}, {:.1}%", 100.0 * model.share(*k));
         shapes.push(Shape::Text(Text { bold: true, ..text((x, y), &share, SIZE + 1.0) }));
         for (word, p) in list {
             y += LINE;
@@ -116,20 +126,42 @@ fn topics(model: &Model, chosen: &[u32], words: usize, heading: &str) -> Drawing
 /// Draws the training perplexity against passes.
 fn perplexity(model: &Model, heading: &str) -> Drawing {
     let training = model.training();
-    let points = training.history.iter().map(|&(pass, perplexity)| (f64::from(pass), perplexity)).collect();
+    let points: Vec<(f64, f64)> =
+        training.history.iter().map(|&(pass, perplexity)| (f64::from(pass), perplexity)).collect();
+    let mut settled = SettledPerplexity::new(&training.algorithm);
+    let line = points.iter().map(|&(pass, perplexity)| (pass, settled.push(perplexity))).collect();
+    let mut series = Vec::new();
+    let mut label = "passes";
+    if settled.oscillates() {
+        label = "passes (line: lowest of the last five; dots: each pass)";
+        series.push(Series { name: EACH_PASS.into(), points });
+    }
+    series.push(Series { name: training.algorithm.clone(), points: line });
     let panel = Panel {
-        title: format!("{} topics", model.topics()),
-        x: Axis::new("passes", false),
+        title: counted(model.topics().into(), "topic"),
+        x: Axis::new(label, false),
         y: Axis::new("training perplexity", false),
-        series: vec![Series { name: training.algorithm.clone(), points }],
+        series,
     };
     Figure { title: heading.into(), columns: 1, panels: vec![panel] }.draw()
 }
 
-/// Draws the map of topics: discs with an area proportional to the prevalence, largest at the
-/// bottom.
+/// Returns the name of a topic, or else its most relevant words.
+fn label_words(model: &Model) -> anyhow::Result<Vec<Vec<String>>> {
+    let ranked = model.ranked_words(WordRanking::Relevance(WordRanking::RELEVANCE), LABEL_WORDS)?;
+    let word = |w: u32| model.word_name(w).chars().take(MAX_WORD_LENGTH).collect::<String>();
+    Ok((0..)
+        .zip(ranked)
+        .map(|(k, words)| match model.topic_name(k) {
+            Some(name) => vec![name.chars().take(2 * MAX_WORD_LENGTH).collect()],
+            None => words.iter().map(|w| word(w.word)).collect(),
+        })
+        .collect())
+}
+
+/// Draws the map of topics: discs with an area proportional to the prevalence.
 fn map(model: &Model, heading: &str, ui: Ui) -> anyhow::Result<Drawing> {
-    const SIDE: f64 = 640.0;
+    const FIELD: (f64, f64) = (880.0, 640.0);
     const EDGE: f64 = 60.0;
     const TOP: f64 = 44.0;
     let bar = ui.bar("map of topics", Unit::Plain);
@@ -141,35 +173,32 @@ fn map(model: &Model, heading: &str, ui: Ui) -> anyhow::Result<Drawing> {
     };
     let (x, y) = (ends(&found.x), ends(&found.y));
     // Both axes have the same scale, since the map shows distances.
-    let span = (x.1 - x.0).max(y.1 - y.0).max(1e-9);
-    let scale = (SIDE - 2.0 * EDGE) / span;
+    let scale =
+        ((FIELD.0 - 2.0 * EDGE) / (x.1 - x.0).max(1e-9)).min((FIELD.1 - 2.0 * EDGE) / (y.1 - y.0).max(1e-9));
     let middle = (f64::midpoint(x.0, x.1), f64::midpoint(y.0, y.1));
-    let place =
-        |a: f64, b: f64| (SIDE / 2.0 + (a - middle.0) * scale, TOP + SIDE / 2.0 - (b - middle.1) * scale);
+    let place = |a: f64, b: f64| {
+        (FIELD.0 / 2.0 + (a - middle.0) * scale, TOP + FIELD.1 / 2.0 - (b - middle.1) * scale)
+    };
     let mut shapes = vec![Shape::Text(Text { bold: true, ..text((16.0, 28.0), heading, 15.0) })];
-    let axes = Stroke { colour: Colour(0xe0, 0xe0, 0xe0), width: 1.0, dash: &[] };
-    let zero = place(0.0, 0.0);
-    for points in [vec![(16.0, zero.1), (SIDE - 16.0, zero.1)], vec![(zero.0, TOP), (zero.0, TOP + SIDE)]] {
-        shapes.push(Shape::Lines { points, stroke: axes });
-    }
     let mut order: Vec<u32> = (0..model.topics()).collect();
     order.sort_by(|&a, &b| model.share(b).total_cmp(&model.share(a)));
-    // All discs together cover a seventh of the square; the numbers are drawn on top.
-    let area = SIDE * SIDE / 7.0 / std::f64::consts::PI;
-    let mut numbers = Vec::new();
-    for k in order {
-        let at = place(found.x[k as usize], found.y[k as usize]);
+    // All discs together cover a ninth of the field, which leaves space for the labels.
+    let area = FIELD.0 * FIELD.1 / 9.0 / std::f64::consts::PI;
+    let mut words = label_words(model)?;
+    let discs = order.into_iter().map(|k| {
+        let (x, y) = place(found.x[k as usize], found.y[k as usize]);
         let radius = (model.share(k) * area).sqrt().clamp(2.0, EDGE - 4.0);
-        let disc = |size, colour| Shape::Marker { at, marker: Marker::Disc, size, colour };
-        shapes.extend([disc(radius, BLUE), disc((radius - 1.0).max(0.5), LIGHT)]);
-        let size = (radius * 0.9).clamp(6.0, 12.0);
-        let number = text((at.0, at.1 + size * 0.36), &k.to_string(), size);
-        numbers.push(Shape::Text(Text { anchor: Anchor::Middle, ..number }));
+        TopicDisc { topic: k, x, y, radius, words: std::mem::take(&mut words[k as usize]) }
+    });
+    let field = MapBox { left: 8.0, top: TOP, right: FIELD.0 - 8.0, bottom: TOP + FIELD.1 };
+    let missing = TopicMapLayout { discs: discs.collect(), field }.draw(&mut shapes);
+    let note = "Similar topics are near each other: principal coordinates of the Jensen-Shannon divergences, \
+                overlapping discs moved apart";
+    let notes = [Some(Text { colour: GREY, ..text((0.0, 0.0), note, 11.0) }), map::missing_note(missing)];
+    for (note, line) in notes.into_iter().flatten().zip(0u8..) {
+        let at = (16.0, TOP + FIELD.1 + 18.0 + 15.0 * f64::from(line));
+        shapes.push(Shape::Text(Text { at, ..note }));
     }
-    shapes.extend(numbers);
-    let note = "Principal coordinates of the Jensen-Shannon divergences between topics";
-    let note = Text { colour: GREY, ..text((16.0, TOP + SIDE + 18.0), note, 11.0) };
-    shapes.push(Shape::Text(note));
-    let wide = SIDE.max(width(heading, 15.0, true) + 32.0);
-    Ok(Drawing { width: wide, height: TOP + SIDE + 30.0, shapes })
+    let wide = FIELD.0.max(width(heading, 15.0, true) + 32.0);
+    Ok(Drawing { width: wide, height: TOP + FIELD.1 + 44.0, shapes })
 }

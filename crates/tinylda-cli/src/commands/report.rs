@@ -12,6 +12,7 @@ use tinylda::progress::Step;
 use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TextAccess, TrainedDocuments};
 use tinylda::{Corpus, Model};
 
+use super::input::OpenedDocuments;
 use super::{check_output, escape_control, infer, memory_limit, path_string, print, texts};
 use crate::args;
 use crate::progress::{ProgressReporter, Ui, Unit};
@@ -21,18 +22,26 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
     tinylda::files::check_writable(&a.output)?;
     let most = a.memory.and_then(|size| memory_limit(Some(size)).transpose()).transpose()?;
-    let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
     let threads = infer::thread_count(a.threads);
-    if let Some(most) = most {
-        let need = memory_needed(ModelSize::of_file(&a.model)?, corpus.as_ref(), threads)?;
-        super::check_memory_for_all_steps(
-            Ok(()),
-            need,
-            Some(most),
-            "the model and its report are in memory",
-        )?;
-    }
+    let check_memory = |corpus: Option<&Corpus>| -> anyhow::Result<()> {
+        let Some(most) = most else { return Ok(()) };
+        let need = memory_needed(ModelSize::of_file(&a.model)?, corpus, threads)?;
+        let steps = "the model and its report are in memory";
+        Ok(super::check_memory_for_all_steps(Ok(()), need, Some(most), steps)?)
+    };
+    // The model must be in memory before text can be read, so it is checked first.
+    check_memory(None)?;
     let model = Model::load(&a.model)?;
+    let documents = match &a.corpus {
+        Some(input) => Some(OpenedDocuments::open(input, &a.data, &model, threads, ui)?),
+        None if a.data.is_given() => return Err(super::input::without_documents_error()),
+        None => None,
+    };
+    let corpus = documents.as_ref().map(|documents| &documents.corpus);
+    check_memory(corpus)?;
+    if let Some(documents) = &documents {
+        documents.warn_of_mismatch(&model, ui)?;
+    }
     let (log, asked) = match &a.log {
         Some(log) => (log.clone(), true),
         None => (append_to_name(&a.model, ".log.jsonl"), false),
@@ -46,22 +55,24 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
         ui.say(&format!("ignoring {}: it is not the log of this model's training", log.display()));
     }
     let named = a.corpus.as_deref().unwrap_or(&a.model);
+    let imported = documents.as_ref().map_or(&[][..], |documents| &documents.texts.named);
+    let sources = imported.iter().chain(&a.texts).cloned().collect();
     let request = ReportRequest {
         title: a.title.clone().unwrap_or_else(|| title(&model, named)),
         input: a.corpus.as_deref().map_or_else(String::new, path_string),
         command: command(&model, &a.model, a.corpus.as_deref()),
         passes,
         memory: None,
-        texts: (!a.no_text).then(|| TextAccess { named: a.texts.clone() }),
+        texts: (!a.no_text).then_some(TextAccess { named: sources }),
         threads,
     };
-    let bytes = request.write(&model, corpus.as_ref(), None, &a.output, ui)?;
+    let bytes = request.write(&model, corpus, None, &a.output, ui)?;
     let seconds = start.elapsed().as_secs_f64();
     let value = json!({
         "file": path_string(&a.output),
         "bytes": bytes,
         "topics": model.topics(),
-        "documents": corpus.as_ref().map(|corpus| corpus.shape().documents),
+        "documents": corpus.map(|corpus| corpus.shape().documents),
         "seconds": seconds,
     });
     let line =

@@ -19,6 +19,7 @@ use tinylda::eval::Coherence;
 use tinylda::report::ModelSize;
 use tinylda::{Corpus, Error};
 
+use super::mismatch::warn_of_many_topics;
 use super::train::trainer as training;
 use super::{experiment, memory_limit, shape_line, usage};
 use crate::args;
@@ -49,9 +50,7 @@ pub(crate) fn run(a: &args::SweepArgs, ui: Ui) -> anyhow::Result<()> {
         let found = format!("the file {}", out.display());
         return Err(Error::out_of_range("output", found, "a folder, or a new name").into());
     }
-    let mut topics = a.topics.clone();
-    topics.sort_unstable();
-    topics.dedup();
+    let topics = a.topic_counts();
     let setup = prepare(a, out, ui)?;
     check(&setup, &topics)?;
     experiment::save_result(&setup.out.join("sweep.json"), &setup.settings)?;
@@ -122,6 +121,8 @@ fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSet
         Corpus::open(&opened.path)?
     };
     ui.say(&format!("{}: {}", a.corpus.display(), shape_line(corpus.shape())));
+    let most = a.topic_counts().last().copied().unwrap_or(1);
+    warn_of_many_topics(most, &corpus, opened.imported.is_some(), ui);
     let (train_file, test_file) = (parts.join("train.tlc"), parts.join("test.tlc"));
     let split = experiment::SplitSpec { share: a.test, seed: a.seed, train: &train_file, test: &test_file };
     let (train, test) = experiment::split_corpus(&corpus, &split, true, ui)?;

@@ -63,12 +63,16 @@ fn value(a: &args::TopicsArgs, model: &Model, order: WordRanking, topics: &[(u32
         })
     };
     let topic = |&(k, words): &(u32, &[RankedWord])| {
-        json!({
+        let mut topic = json!({
             "topic": k,
             "share": model.share(k),
             "alpha": plain(model.alpha()[k as usize]),
             "words": words.iter().map(word).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(name) = model.topic_name(k) {
+            topic["name"] = name.into();
+        }
+        topic
     };
     let mut value = json!({
         "model": path_string(&a.model),
@@ -85,18 +89,25 @@ fn value(a: &args::TopicsArgs, model: &Model, order: WordRanking, topics: &[(u32
 
 /// Returns one line per topic.
 fn overview(model: &Model, topics: &[(u32, &[RankedWord])]) -> anyhow::Result<String> {
-    let mut lines = String::from("topic   share  words\n");
+    // There is a column of names only if there are names, which come from seed words.
+    let name = |k: u32| escape_control(model.topic_name(k).unwrap_or_default());
+    let width = topics.iter().map(|&(k, _)| name(k).chars().count() + 2).max().unwrap_or(0).max(6);
+    let width = if model.has_topic_names() { width } else { 0 };
+    let head = if width > 0 { "name" } else { "" };
+    let mut lines = format!("topic   share  {head:width$}words\n");
     for &(k, words) in topics {
         let words: Vec<_> = words.iter().map(|w| escape_control(&model.word_name(w.word))).collect();
-        writeln!(lines, "{k:5}  {:5.1}%  {}", 100.0 * model.share(k), words.join(" "))?;
+        let (share, name) = (100.0 * model.share(k), name(k));
+        writeln!(lines, "{k:5}  {share:5.1}%  {name:width$}{}", words.join(" "))?;
     }
     Ok(lines)
 }
 
 /// Returns one line per word of a topic.
 fn one_topic(model: &Model, order: WordRanking, k: u32, words: &[RankedWord]) -> anyhow::Result<String> {
+    let name = model.topic_name(k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)));
     let mut lines = table(&[
-        ("topic", k.to_string()),
+        ("topic", format!("{k}{name}")),
         ("share", format!("{:.2}% of all tokens", 100.0 * model.share(k))),
         ("alpha", plain(model.alpha()[k as usize]).to_string()),
     ]);
@@ -115,13 +126,20 @@ fn one_topic(model: &Model, order: WordRanking, k: u32, words: &[RankedWord]) ->
 fn tsv(model: &Model, order: WordRanking, topics: &[(u32, &[RankedWord])]) -> anyhow::Result<String> {
     let extra = matches!(order, WordRanking::Relevance(_) | WordRanking::Frex(_));
     let last = if extra { format!("\t{}", order.name()) } else { String::new() };
-    let mut lines = format!("topic\tshare\trank\tword\tprobability\tlift{last}\n");
+    let names = model.has_topic_names();
+    let head = if names { "topic\tname" } else { "topic" };
+    let mut lines = format!("{head}\tshare\trank\tword\tprobability\tlift{last}\n");
     for &(k, words) in topics {
         let share = model.share(k);
         for (w, rank) in words.iter().zip(1..) {
             let last = if extra { format!("\t{}", w.score) } else { String::new() };
             let name = escape_control(&model.word_name(w.word));
-            writeln!(lines, "{k}\t{share}\t{rank}\t{name}\t{}\t{}{last}", w.probability, w.lift)?;
+            let topic = match model.topic_name(k) {
+                Some(own) => format!("{k}\t{}", escape_control(own)),
+                None if names => format!("{k}\t"),
+                None => k.to_string(),
+            };
+            writeln!(lines, "{topic}\t{share}\t{rank}\t{name}\t{}\t{}{last}", w.probability, w.lift)?;
         }
     }
     Ok(lines)

@@ -19,9 +19,10 @@ use tinylda::report::{PassRecord, TextAccess, TrainedDocuments};
 use tinylda::train::{Summary, TrainingProgress};
 use tinylda::{Corpus, Event, Model, Plan, PlannedTraining, Resume, Seeds, Stop, Trainer};
 
+use super::settled::SettledPerplexity;
 use super::{
-    PROGRAM_BYTES, check_memory_for_all_steps, check_output, grouped, memory_limit, path_string, print,
-    shape_line, shell_quote, with_memory_limit,
+    PROGRAM_BYTES, check_memory_for_all_steps, check_output, counted, grouped, memory_limit, path_string,
+    print, shape_line, shell_quote, with_memory_limit,
 };
 use crate::progress::{ProgressReporter, Ui, Unit};
 use crate::signals::Stage;
@@ -116,8 +117,8 @@ fn on_corpus(a: &args::TrainArgs, name: &str, ui: Ui) -> anyhow::Result<()> {
         report(a, name, &corpus, documents, &log, ui)?;
     }
     let ended = match summary.stop {
-        Stop::Converged => format!("converged after {} passes", summary.passes),
-        _ => format!("{} passes", summary.passes),
+        Stop::Converged => format!("converged after {}", counted(summary.passes.into(), "pass")),
+        _ => counted(summary.passes.into(), "pass"),
     };
     let value = json!({
         "algorithm": a.training.algorithm().name(),
@@ -135,9 +136,9 @@ fn on_corpus(a: &args::TrainArgs, name: &str, ui: Ui) -> anyhow::Result<()> {
         "report": a.report.as_deref().map(path_string),
     });
     let line = format!(
-        "{}: {} topics, {ended} in {:.1} s, training perplexity {:.2}",
+        "{}: {}, {ended} in {:.1} s, training perplexity {:.2}",
         a.output().display(),
-        a.topics,
+        counted(a.topics.into(), "topic"),
         summary.seconds,
         summary.train_perplexity
     );
@@ -293,7 +294,7 @@ fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Resu
         if unknown.len() > MAX_WORDS {
             list.push(format!("and {} more", unknown.len() - MAX_WORDS));
         }
-        ui.say(&format!("ignoring seed words that are not in the corpus: {}", list.join(", ")));
+        ui.say(&format!("warning: ignoring seed words that are not in the corpus: {}", list.join(", ")));
     }
     Ok(())
 }
@@ -302,12 +303,12 @@ fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Resu
 fn print_start(a: &args::TrainArgs, name: &str, corpus: &Corpus, plan: &Plan, ui: Ui) {
     let shape = corpus.shape();
     ui.say(&format!(
-        "training {} topics with {} on {}: {} documents, {} non-zeros",
-        a.topics,
+        "training {} with {} on {}: {}, {}",
+        counted(a.topics.into(), "topic"),
         a.training.algorithm().name(),
         name,
-        grouped(shape.documents),
-        grouped(shape.nonzeros)
+        counted(shape.documents, "document"),
+        counted(shape.nonzeros, "non-zero")
     ));
     if !a.training.algorithm().threads() && a.training.threads.is_some_and(|n| n > 1) {
         let name = a.training.algorithm().name();
@@ -322,6 +323,8 @@ fn print_start(a: &args::TrainArgs, name: &str, corpus: &Corpus, plan: &Plan, ui
             ui.say(&format!("warning: only {} of disk space are free there", human_bytes(free)));
         }
     }
+    let imported = name != path_string(&a.corpus);
+    super::mismatch::warn_of_many_topics(a.topics, corpus, imported, ui);
     if a.topics == 1 {
         ui.say("a single topic is just the word frequencies; use -k 2 or more");
     }
@@ -338,6 +341,7 @@ fn train(
     let bar = ui.bar("pass", Unit::Plain);
     let (mut failed, mut unsaved) = (None, None);
     let mut perplexity = String::new();
+    let mut settled = SettledPerplexity::new(a.training.algorithm().name());
     let stage = Stage::Training.enter();
     let callback = |event: Event<'_>| {
         let (line, flow) = match event {
@@ -346,7 +350,7 @@ fn train(
                 (None, show_progress(&bar, progress, &perplexity))
             }
             Event::Pass(report) => {
-                perplexity = format!(", perplexity {:.1}", report.train_perplexity);
+                perplexity = format!("perplexity {:.1}", settled.push(report.train_perplexity));
                 (Some(log.pass(report)), ControlFlow::Continue(()))
             }
             Event::Writing(_) => {
@@ -560,16 +564,18 @@ fn read_numbers<T: std::str::FromStr>(path: &Path) -> anyhow::Result<Vec<T>> {
 /// the memory compared with its limit.
 fn show_progress(bar: &ProgressReporter, p: &TrainingProgress, perplexity: &str) -> ControlFlow<()> {
     let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
-    let mut parts = vec![format!("{} of {} documents", grouped(p.documents), grouped(p.documents_total))];
-    if p.disk > 0 {
-        let rate = (p.read + p.written) as f64 / 1e6 / bar.seconds().max(1e-3);
-        parts.push(format!("{rate:.0} MB/s"));
-        parts.push(format!("{} on disk", human_bytes(p.disk)));
-    }
+    let first = if perplexity.is_empty() { pass } else { format!("{pass}, {perplexity}") };
+    // The most important parts come first, since the last ones are omitted in a narrow terminal.
+    let mut parts = Vec::new();
     if let Some(memory) = p.resident {
         let ceiling = p.ceiling.map_or_else(String::new, |bytes| format!(" of {}", human_bytes(bytes)));
         parts.push(human_bytes(memory) + &ceiling);
     }
-    // The most important parts come first, since a line may be truncated.
-    bar.update_fraction(p.done, &(pass + perplexity), &parts.join(", "))
+    if p.disk > 0 {
+        let rate = (p.read + p.written) as f64 / 1e6 / bar.seconds().max(1e-3);
+        parts.push(format!("{} on disk", human_bytes(p.disk)));
+        parts.push(format!("{rate:.0} MB/s"));
+    }
+    parts.push(format!("{} of {}", grouped(p.documents), counted(p.documents_total, "document")));
+    bar.update_fraction(p.done, &first, &parts)
 }

@@ -7,6 +7,7 @@
   const run = data.run || {};
   const K = topics.prevalence.length;
   const SHOWN = 30; // words in a list
+  const PERIOD = 5; // passes of tbp after which over-relaxed and plain ones repeat
   const $ = id => document.getElementById(id);
   const SVG = 'http://www.w3.org/2000/svg';
 
@@ -90,10 +91,11 @@
   })();
   let names = {};
   try { names = JSON.parse(store.get('tinylda names ' + fingerprint)) || {}; } catch { /* not ours */ }
-  const nameOf = k => typeof names[k] === 'string' ? names[k] : '';
+  const given = Array.isArray(topics.names) ? topics.names : []; // names of seed words, which the reader may change
+  const nameOf = k => typeof names[k] === 'string' ? names[k] : given[k] || '';
   const called = (k, n) => nameOf(k) || gist(k, n);
   function rename(k, name) {
-    if (name) names[k] = name; else delete names[k];
+    if (name) names[k] = name; else if (given[k]) names[k] = ''; else delete names[k];
     renamed();
   }
   function renamed() {
@@ -972,10 +974,10 @@
     return out;
   }
   /** A line plot with axes. `level` is a line across with its name. */
-  function linePlot({ title, note, xs, ys, xName, formX, unitX, formY, zero, level }) {
+  function linePlot({ title, note, xs, ys, dots, xName, formX, unitX, formY, zero, level }) {
     const W = 420, H = 210, left = 58, right = 12, top = 12, base = H - 38;
     const lowX = Math.min(...xs), highX = Math.max(...xs);
-    let low = zero ? 0 : Math.min(...ys), high = Math.max(...ys, level ? level.at : -Infinity);
+    let low = zero ? 0 : Math.min(...ys), high = Math.max(...ys, ...(dots || []), level ? level.at : -Infinity);
     const pad = (high - low || Math.abs(high) || 1) * 0.06;
     if (!zero) low -= pad;
     high += pad;
@@ -994,6 +996,7 @@
     if (level) {
       chart.append(svg('line', { x1: left, x2: W - right, y1: Y(level.at), y2: Y(level.at), class: 'level' }), svg('text', { x: W - right, y: Y(level.at) + 14, class: 'right levelname' }, level.name));
     }
+    for (const i in dots || []) chart.append(svg('circle', { r: 1.6, class: 'each', cx: X(xs[i]).toFixed(1), cy: Y(dots[i]).toFixed(1) }));
     chart.append(svg('polyline', { points: xs.map((x, i) => `${X(x).toFixed(1)},${Y(ys[i]).toFixed(1)}`).join(' '), class: 'line' }));
     const dot = svg('circle', { r: 3.5, class: 'dot', cx: X(xs[last]), cy: Y(ys[last]) });
     chart.append(dot);
@@ -1024,7 +1027,11 @@
     const series = (x, y) => passes.filter(p => Number.isFinite(p[x]) && Number.isFinite(p[y]));
     const plotOf = (x, y, options) => {
       const points = series(x, y);
-      if (points.length > 1) plots.append(linePlot({ ...options, xs: points.map(options.xs || (p => p[x])), ys: points.map(options.ys || (p => p[y])) }));
+      if (points.length < 2) return;
+      const ys = points.map(options.ys || (p => p[y])), xs = points.map(options.xs || (p => p[x]));
+      // The perplexity of tbp oscillates: the line is the lowest of the last five passes, the dots are all passes.
+      const settle = y === 'perplexity' && run.algorithm === 'tbp';
+      plots.append(linePlot({ ...options, xs, ys: settle ? ys.map((_, i) => Math.min(...ys.slice(Math.max(0, i - PERIOD + 1), i + 1))) : ys, dots: settle ? ys : null }));
     };
     const plain = v => Math.abs(v) >= 100 ? whole(v) : String(+v.toPrecision(3));
     // One unit per axis, so that its ticks are round numbers.
@@ -1033,7 +1040,8 @@
     const highest = Math.max(run.memory || 0, ...passes.map(p => p.memory || 0));
     const [byte, size] = highest >= 2 ** 30 ? [2 ** 30, 'GiB'] : highest >= 2 ** 20 ? [2 ** 20, 'MiB'] : [1024, 'KiB'];
     const time = { xs: p => p.seconds / second, xName: 'time, ' + { s: 'seconds', min: 'minutes', h: 'hours' }[clock], formX: plain, unitX: ' ' + clock };
-    plotOf('pass', 'perplexity', { title: 'Perplexity by pass', note: 'Measures how well the model predicts words: lower is better. A flat end means that training has converged.', xName: 'passes over the documents', formX: whole, unitX: ' passes', formY: plain });
+    const oscillation = run.algorithm === 'tbp' ? ' Dots are single passes: over-relaxed ones, which search for better topics, are above the line; the line is the lowest of the last five passes.' : '';
+    plotOf('pass', 'perplexity', { title: 'Perplexity by pass', note: 'Measures how well the model predicts words: lower is better. A flat end of the line means that training has converged.' + oscillation, xName: 'passes over the documents', formX: whole, unitX: ' passes', formY: plain });
     plotOf('seconds', 'perplexity', { title: 'Perplexity by time', ...time, formY: plain });
     plotOf('seconds', 'memory', { title: 'Memory', note: run.memory ? 'Memory used by the training, and its limit.' : 'Memory used by the training.', ...time, ys: p => p.memory / byte, formY: v => `${plain(v)} ${size}`, zero: true,
       level: run.memory ? { at: run.memory / byte, name: `limit ${bytes(run.memory)}` } : null });

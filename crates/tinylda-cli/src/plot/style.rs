@@ -74,6 +74,7 @@ pub(crate) fn style(name: &str) -> Style {
         |colour, dash, marker| Style { colour, dash, marker, width: 1.6, on_top: false, joined: true };
     let (vermilion, blue, sky) = (Colour(213, 94, 0), Colour(0, 114, 178), Colour(86, 180, 233));
     let (black, grey, green) = (Colour(0, 0, 0), Colour(72, 72, 72), Colour(0, 158, 115));
+    let light = Colour(0xc8, 0xc8, 0xc8);
     let (purple, orange, yellow) = (Colour(204, 121, 167), Colour(230, 159, 0), Colour(164, 146, 20));
     match name {
         "tbp" => Style { width: 3.0, on_top: true, ..plain(vermilion, SOLID, Marker::Disc) },
@@ -87,6 +88,7 @@ pub(crate) fn style(name: &str) -> Style {
         "nmf" => plain(yellow, &[5.0, 2.0, 1.5, 2.0], Marker::Star),
         // Series of `sweep`.
         "mean" => Style { width: 2.4, ..plain(blue, SOLID, Marker::Disc) },
+        "each pass" => Style { joined: false, ..plain(light, SOLID, Marker::Disc) },
         "each run" => Style { joined: false, ..plain(grey, SOLID, Marker::Circle) },
         "best K" => {
             Style { width: 4.0, on_top: true, joined: false, ..plain(vermilion, SOLID, Marker::Diamond) }

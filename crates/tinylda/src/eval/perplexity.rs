@@ -1,7 +1,11 @@
 //! Predictive perplexity of held-out documents, by the paper's protocol.
 //!
-//! Start reading at [`predictive_perplexity`]. The words of each test document are split; topics
-//! are inferred from one part and predict the other.
+//! Start reading at [`HeldOutEvaluation`]. The words of each test document are split; topics are
+//! inferred from one part and predict the other.
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
 
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::{Error, Result};
@@ -9,6 +13,7 @@ use crate::infer::{DocumentBuffer, Inference, Inferencer, VocabularyMap};
 use crate::model::Model;
 use crate::progress::{ProgressCallback, Step};
 use crate::random::{Purpose, Random};
+use crate::threads::pool;
 
 /// Definition of predictive perplexity, as printed with its values.
 pub const DEFINITION: &str = "exp(-sum x log sum_k p(w|k)p(k|d) / sum x) over the scored tokens. Each test document's tokens are \
@@ -36,8 +41,8 @@ pub struct Evaluation {
     pub tokens_unknown: u64,
 }
 
-/// Evaluates a model on held-out documents. `progress` receives the number of finished documents
-/// and can cancel.
+/// Evaluates a model on held-out documents, on one thread. `progress` receives the number of
+/// finished documents and can cancel.
 pub fn predictive_perplexity(
     model: &Model,
     corpus: &Corpus,
@@ -45,59 +50,136 @@ pub fn predictive_perplexity(
     inference: Inference,
     progress: ProgressCallback<'_>,
 ) -> Result<Evaluation> {
-    let known = VocabularyMap::new(model, corpus)?;
-    let unknown = known.unknown(corpus)?;
-    let mut inferencer = Inferencer::new(model, inference)?;
-    let (mut reader, mut block) = (corpus.reader(), Block::default());
-    let mut result = Evaluation {
-        predictive_perplexity: f64::NAN,
-        documents: 0,
-        documents_skipped: 0,
-        tokens_observed: 0,
-        tokens_scored: 0,
-        words_unknown: unknown.words,
-        tokens_unknown: unknown.tokens,
-    };
-    let mut log_likelihood = 0f64;
-    let mut known_part = DocumentBuffer::default();
-    let (mut observed, mut scored) = (DocumentBuffer::default(), DocumentBuffer::default());
-    for i in 0..corpus.blocks() {
-        reader.read(i, &mut block)?;
-        for (within, document) in block.iter().enumerate() {
-            let d = block.first_document() + within as u64;
-            if within % 64 == 0 && progress(Step::Documents.at(d, corpus.shape().documents)).is_break() {
-                return Err(Error::Interrupted);
-            }
-            known.known_words(document, &mut known_part);
-            split_tokens(
-                known_part.document(),
-                &mut Random::new(seed, Purpose::HeldOutTokens, d),
-                &mut observed,
-                &mut scored,
-            );
-            let (observed_tokens, scored_tokens) = (observed.document().tokens(), scored.document().tokens());
-            if scored_tokens == 0 {
-                result.documents_skipped += 1;
-                continue;
-            }
-            inferencer.theta(d, observed.document())?;
-            log_likelihood += inferencer.log_likelihood(d, scored.document(), observed_tokens)?;
-            result.documents += 1;
-            result.tokens_observed += observed_tokens;
-            result.tokens_scored += scored_tokens;
+    HeldOutEvaluation { seed, inference, threads: 1 }.run(model, corpus, progress)
+}
+
+/// Number of documents per thread between two reports of progress.
+const DOCUMENTS_PER_REPORT: usize = 64;
+
+/// Settings of an evaluation on held-out documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldOutEvaluation {
+    /// Seed of the split of each document into observed and scored tokens.
+    pub seed: u64,
+    /// Method by which the topics of documents are inferred.
+    pub inference: Inference,
+    /// Number of threads. The result does not depend on it.
+    pub threads: usize,
+}
+
+/// The part of an [`Evaluation`] that comes from one document.
+#[derive(Debug, Clone, Copy, Default)]
+struct DocumentScore {
+    log_likelihood: f64,
+    tokens_observed: u64,
+    tokens_scored: u64,
+}
+
+/// The state of a worker thread.
+#[derive(Debug)]
+struct EvaluationWorker<'m> {
+    inferencer: Inferencer<'m>,
+    known: DocumentBuffer,
+    observed: DocumentBuffer,
+    scored: DocumentBuffer,
+}
+
+impl EvaluationWorker<'_> {
+    /// Predicts the scored tokens of a document from its observed ones.
+    fn score(
+        &mut self,
+        known: &VocabularyMap,
+        (d, document): (u64, Document<'_>),
+        seed: u64,
+    ) -> Result<DocumentScore> {
+        known.known_words(document, &mut self.known);
+        let random = &mut Random::new(seed, Purpose::HeldOutTokens, d);
+        split_tokens(self.known.document(), random, &mut self.observed, &mut self.scored);
+        let (tokens_observed, tokens_scored) =
+            (self.observed.document().tokens(), self.scored.document().tokens());
+        if tokens_scored == 0 {
+            return Ok(DocumentScore::default());
         }
+        self.inferencer.theta(d, self.observed.document())?;
+        let log_likelihood = self.inferencer.log_likelihood(d, self.scored.document(), tokens_observed)?;
+        Ok(DocumentScore { log_likelihood, tokens_observed, tokens_scored })
     }
-    if result.tokens_scored == 0 {
-        return Err(Error::Input {
-            path: corpus.origin().to_path_buf(),
-            position: crate::error::Position::Whole,
-            found: "no document with three or more tokens that the model knows".into(),
-            expected: "documents that can be split 80/20".into(),
-            remedy: "use longer documents, or the vocabulary that the model was trained with".into(),
-        });
+}
+
+impl HeldOutEvaluation {
+    /// Evaluates a model. `progress` receives the number of finished documents and can cancel.
+    pub fn run(&self, model: &Model, corpus: &Corpus, progress: ProgressCallback<'_>) -> Result<Evaluation> {
+        let known = VocabularyMap::new(model, corpus)?;
+        let unknown = known.unknown(corpus)?;
+        let pool = pool(self.threads)?;
+        let workers = self.workers(model, pool.current_num_threads())?;
+        let (mut reader, mut block) = (corpus.reader(), Block::default());
+        let mut result = Evaluation {
+            predictive_perplexity: f64::NAN,
+            documents: 0,
+            documents_skipped: 0,
+            tokens_observed: 0,
+            tokens_scored: 0,
+            words_unknown: unknown.words,
+            tokens_unknown: unknown.tokens,
+        };
+        let mut log_likelihood = 0f64;
+        for i in 0..corpus.blocks() {
+            reader.read(i, &mut block)?;
+            let numbers: Vec<usize> = (0..block.documents()).collect();
+            for batch in numbers.chunks(DOCUMENTS_PER_REPORT * workers.len()) {
+                let done = block.first_document() + batch[0] as u64;
+                if progress(Step::Documents.at(done, corpus.shape().documents)).is_break() {
+                    return Err(Error::Interrupted);
+                }
+                let score = |&at: &usize| {
+                    let thread = rayon::current_thread_index().unwrap_or(0);
+                    // A poisoned lock is harmless: rayon propagates the panic to the caller.
+                    let mut worker = workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
+                    let d = block.first_document() + at as u64;
+                    worker.score(&known, (d, block.document(at)), self.seed)
+                };
+                let scores: Vec<DocumentScore> =
+                    pool.install(|| batch.par_iter().map(score).collect::<Result<_>>())?;
+                // In the order of the documents, so that the sum does not depend on the threads.
+                for score in scores {
+                    log_likelihood += score.log_likelihood;
+                    result.tokens_observed += score.tokens_observed;
+                    result.tokens_scored += score.tokens_scored;
+                    result.documents += u64::from(score.tokens_scored > 0);
+                    result.documents_skipped += u64::from(score.tokens_scored == 0);
+                }
+            }
+        }
+        if result.tokens_scored == 0 {
+            return Err(nothing_scored(corpus));
+        }
+        result.predictive_perplexity = libm::exp(-log_likelihood / result.tokens_scored as f64);
+        Ok(result)
     }
-    result.predictive_perplexity = libm::exp(-log_likelihood / result.tokens_scored as f64);
-    Ok(result)
+
+    /// Returns the states of the worker threads.
+    fn workers<'m>(&self, model: &'m Model, threads: usize) -> Result<Vec<Mutex<EvaluationWorker<'m>>>> {
+        let first = Inferencer::new(model, self.inference)?;
+        let worker = |_| EvaluationWorker {
+            inferencer: first.clone_for_thread(),
+            known: DocumentBuffer::default(),
+            observed: DocumentBuffer::default(),
+            scored: DocumentBuffer::default(),
+        };
+        Ok((0..threads).map(worker).map(Mutex::new).collect())
+    }
+}
+
+/// Returns the error for a corpus whose documents are all too short.
+fn nothing_scored(corpus: &Corpus) -> Error {
+    Error::Input {
+        path: corpus.origin().to_path_buf(),
+        position: crate::error::Position::Whole,
+        found: "no document with three or more tokens that the model knows".into(),
+        expected: "documents that can be split 80/20".into(),
+        remedy: "use longer documents, or the vocabulary that the model was trained with".into(),
+    }
 }
 
 /// Largest count of a word whose tokens are drawn one by one.

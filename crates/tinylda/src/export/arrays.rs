@@ -38,6 +38,7 @@ fn write_topic_rows(
 
 /// Writes the arrays of gensim's `LdaModel`: `topics` float32 \[K, W\] as returned by
 /// `get_topics()`, with rows that add up to 1; `alpha` \[K\], `eta` \[W\] and `id2word` \[W\].
+/// If topics have names, they are in `topic_names` \[K\].
 pub fn save_gensim(model: &Model, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     NpzWriter::save(path, |npz| {
@@ -46,13 +47,15 @@ pub fn save_gensim(model: &Model, path: impl AsRef<Path>) -> Result<()> {
         npz.write_floats(model.alpha().iter().copied())?;
         npz.begin("eta", "<f4", &format!("({},)", model.words()))?;
         npz.write_floats((0..model.words()).map(|_| model.beta()))?;
-        npz.write_words("id2word", model)
+        npz.write_words("id2word", model)?;
+        npz.write_topic_names(model)
     })
 }
 
 /// Writes the arrays of scikit-learn's `LatentDirichletAllocation`: `components_` float32 \[K, W\],
 /// counts plus the prior, not normalized; `doc_topic_prior` (a scalar, or \[K\] if the topics have
-/// different priors), `topic_word_prior` and `feature_names` \[W\].
+/// different priors), `topic_word_prior` and `feature_names` \[W\]. If topics have names, they are
+/// in `topic_names` \[K\].
 pub fn save_sklearn(model: &Model, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     NpzWriter::save(path, |npz| {
@@ -67,6 +70,7 @@ pub fn save_sklearn(model: &Model, path: impl AsRef<Path>) -> Result<()> {
         }
         npz.begin("topic_word_prior", "<f4", "()")?;
         npz.write_floats([model.beta()])?;
-        npz.write_words("feature_names", model)
+        npz.write_words("feature_names", model)?;
+        npz.write_topic_names(model)
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! topic-keys.txt          k \t alpha[k] \t the top words, a space after each
+//! topic-names.txt         k \t name, if there are names; this file is not MALLET's
 //! topic-word-weights.txt  k \t word \t phi[w,k] + beta                     K*W lines
 //! word-topic-counts.txt   w word k:count k:count ...                       largest first
 //! doc-topics.txt          d \t name \t p(0|d) \t ... \t p(K-1|d)           from 0, no header
@@ -56,6 +57,9 @@ pub fn save_mallet(
     files.write("topic-keys.txt", |out| topic_keys(model, settings.words, out))?;
     files.write("topic-word-weights.txt", |out| topic_word_weights(model, out))?;
     files.write("word-topic-counts.txt", |out| word_topic_counts(model, out))?;
+    if model.has_topic_names() {
+        files.write("topic-names.txt", |out| topic_names(model, out))?;
+    }
     if let Some(mixtures) = mixtures {
         let corpus = mixtures.corpus();
         if corpus.has_labels() || corpus.has_dates() {
@@ -94,6 +98,19 @@ fn topic_keys(model: &Model, words: usize, out: &mut PathWriter<'_>) -> Result<(
         line.push(b'\n');
     }
     out.write(&line)
+}
+
+/// Writes `topic-names.txt`: one line per topic that has a name.
+fn topic_names(model: &Model, out: &mut PathWriter<'_>) -> Result<()> {
+    let mut lines = Vec::new();
+    for k in 0..model.topics() {
+        let Some(name) = model.topic_name(k) else { continue };
+        push_number(&mut lines, u64::from(k));
+        lines.push(b'\t');
+        push_field(&mut lines, name);
+        lines.push(b'\n');
+    }
+    out.write(&lines)
 }
 
 /// Writes `topic-word-weights.txt`.

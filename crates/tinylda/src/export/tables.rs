@@ -23,8 +23,9 @@ struct DocumentRow {
 /// Writes the tables to a folder and returns the paths of the files. The file extension is the name
 /// of the format.
 ///
-/// `topic-word` has a row per word with p(w|k) of every topic. `doc-topic` has a row per document
-/// with its number from 1, its name, its labels and date if they were
+/// `topic-word` has a row per word with p(w|k) of every topic. The column of a topic is called
+/// `topic_3`, or `topic_3_sport` if the topic has a name. `doc-topic` has a row per document with
+/// its number from 1, its name, its labels and date if they were
 /// [requested](Mixtures::with_labels), the number of known tokens and p(k|d) of every topic; it is
 /// written only if there are documents.
 pub fn save_tables(
@@ -35,7 +36,7 @@ pub fn save_tables(
     progress: ProgressCallback<'_>,
 ) -> Result<Vec<PathBuf>> {
     let mut files = ExportFolder::create(to.as_ref())?;
-    let topics = || (0..model.topics()).map(|k| Column::float(format!("topic_{k}")));
+    let topics = || (0..model.topics()).map(|k| Column::float(model.topic_column("topic", k)));
     let path = files.path(&format!("topic-word.{}", format.name()));
     let columns: Vec<Column> = std::iter::once(Column::text("word")).chain(topics()).collect();
     let mut table = Table::create(&path, format, &columns)?;

@@ -144,9 +144,7 @@ impl ProportionsWriter {
                 match self.format {
                     ProportionsFormat::Tsv => push_line(mixture, &metadata, columns, b'\t', chunk),
                     ProportionsFormat::Csv => push_line(mixture, &metadata, columns, b',', chunk),
-                    ProportionsFormat::JsonLines => {
-                        push_json_line(mixture, mixtures.corpus().label_columns(), columns, chunk);
-                    }
+                    ProportionsFormat::JsonLines => push_json_line(mixtures, mixture, columns, chunk),
                     ProportionsFormat::Npy | ProportionsFormat::Parquet => {
                         chunk.bytes.extend(mixture.proportions.iter().flat_map(|p| p.to_le_bytes()));
                     }
@@ -207,7 +205,10 @@ impl ProportionsWriter {
                 let topic = Column::whole(format!("topic_{i}")).optional();
                 [topic, Column::float(format!("proportion_{i}")).optional()]
             })),
-            None => columns.extend((0..topics).map(|k| Column::float(format!("p_{k}")))),
+            None => {
+                let model = mixtures.model();
+                columns.extend((0..topics).map(|k| Column::float(model.topic_column("p", k))));
+            }
         }
         let mut table = Table::create(path, TableFormat::Parquet, &columns)?;
         let mut summary = InferenceSummary::default();
@@ -273,7 +274,7 @@ impl ProportionsWriter {
                         push(&format!("topic_{i}"));
                         push(&format!("proportion_{i}"));
                     }),
-                    None => (0..topics).for_each(|k| push(&format!("p_{k}"))),
+                    None => (0..topics).for_each(|k| push(&mixtures.model().topic_column("p", k))),
                 }
                 header.push(b'\n');
                 header
@@ -341,11 +342,12 @@ fn push_line(
 }
 
 fn push_json_line(
+    mixtures: &Mixtures<'_>,
     mixture: &Mixture<'_>,
-    label_columns: &[String],
     columns: Option<usize>,
     chunk: &mut TextChunk,
 ) {
+    let (model, label_columns) = (mixtures.model(), mixtures.corpus().label_columns());
     let TextChunk { bytes, pairs, .. } = chunk;
     bytes.extend_from_slice(b"{\"document\":");
     push_number(bytes, mixture.number + 1);
@@ -376,6 +378,14 @@ fn push_json_line(
             bytes.push(b',');
             push_share(bytes, p);
             bytes.push(b']');
+        }
+        if model.has_topic_names() {
+            // In the same order as the topics.
+            let names: Vec<Option<&str>> = pairs.iter().map(|&(_, k)| model.topic_name(k)).collect();
+            bytes.extend_from_slice(b"],\"names\":");
+            bytes.extend_from_slice(serde_json::json!(names).to_string().as_bytes());
+            bytes.extend_from_slice(b"}\n");
+            return;
         }
     } else {
         bytes.extend_from_slice(b",\"proportions\":[");

@@ -161,6 +161,14 @@ impl CorpusIdentity {
         }
     }
 
+    /// Returns whether a corpus is the one that the model was trained on, or has the same size in
+    /// every respect, as after another import of the same data.
+    pub fn describes(&self, corpus: &Corpus) -> bool {
+        let other = CorpusIdentity::of(corpus);
+        let size = |of: &CorpusIdentity| (of.documents, of.words, of.nonzeros, of.tokens);
+        self.matches(corpus) || size(self) == size(&other)
+    }
+
     /// Returns the identifier of the content; the fingerprint in models of early versions.
     pub fn id(&self) -> &str {
         if self.content.is_empty() { &self.fingerprint } else { &self.content }
@@ -285,6 +293,22 @@ impl Model {
     /// Returns the name of a topic, if it was trained with named seed words.
     pub fn topic_name(&self, k: u32) -> Option<&str> {
         self.training.topic_names.iter().find(|&&(topic, _)| topic == k).map(|(_, name)| name.as_str())
+    }
+    /// Returns whether any topic has a name.
+    pub fn has_topic_names(&self) -> bool {
+        !self.training.topic_names.is_empty()
+    }
+    /// Returns the heading of a topic's column in a table: `p_3` for the prefix `p`, or `p_3_sport`
+    /// if the topic has a name. Characters of the name other than letters and digits become
+    /// underscores.
+    pub fn topic_column(&self, prefix: &str, k: u32) -> String {
+        match self.topic_name(k) {
+            None => format!("{prefix}_{k}"),
+            Some(name) => {
+                let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
+                format!("{prefix}_{k}_{name}")
+            }
+        }
     }
     /// Returns the share of all tokens that belongs to topic `k`, from 0 to 1.
     pub fn share(&self, k: u32) -> f64 {

@@ -65,13 +65,32 @@ impl NpzWriter<'_> {
     /// Writes the words of a model as an array of fixed-width strings, four bytes per character:
     /// the only kind of strings that NumPy reads without pickle.
     pub(crate) fn write_words(&mut self, name: &str, model: &Model) -> zip::result::ZipResult<()> {
-        let words = model.words();
-        let width = (0..words).map(|w| model.word_name(w).chars().count()).max().unwrap_or(0).max(1);
-        self.begin(name, &format!("<U{width}"), &format!("({words},)"))?;
+        self.write_strings(name, model.words(), |w| model.word_name(w))
+    }
+
+    /// Writes the names of topics as the array `topic_names`, if there are any. A topic without a
+    /// name has an empty string.
+    pub(crate) fn write_topic_names(&mut self, model: &Model) -> zip::result::ZipResult<()> {
+        if !model.has_topic_names() {
+            return Ok(());
+        }
+        let name = |k| model.topic_name(k).unwrap_or_default().into();
+        self.write_strings("topic_names", model.topics(), name)
+    }
+
+    /// Writes an array of fixed-width strings.
+    fn write_strings<'s>(
+        &mut self,
+        name: &str,
+        count: u32,
+        string: impl Fn(u32) -> std::borrow::Cow<'s, str>,
+    ) -> zip::result::ZipResult<()> {
+        let width = (0..count).map(|i| string(i).chars().count()).max().unwrap_or(0).max(1);
+        self.begin(name, &format!("<U{width}"), &format!("({count},)"))?;
         let mut row = Vec::new();
-        for w in 0..words {
+        for i in 0..count {
             row.clear();
-            row.extend(model.word_name(w).chars().flat_map(|c| (c as u32).to_le_bytes()));
+            row.extend(string(i).chars().flat_map(|c| (c as u32).to_le_bytes()));
             row.resize(4 * width, 0);
             self.zip.write_all(&row)?;
         }
@@ -81,7 +100,7 @@ impl NpzWriter<'_> {
 
 impl Model {
     /// Writes the arrays `phi` float32 \[W, K\] (counts, not normalized), `alpha` \[K\], `beta`
-    /// \[1\] and `vocab` \[W\] (strings).
+    /// \[1\], `vocab` \[W\] (strings) and, if topics have names, `topic_names` \[K\] (strings).
     pub fn export_npz(&self, path: impl AsRef<Path>) -> Result<()> {
         NpzWriter::save(path.as_ref(), |npz| {
             let (words, topics) = (self.words(), self.topics());
@@ -93,7 +112,8 @@ impl Model {
             npz.write_floats(self.alpha.iter().copied())?;
             npz.begin("beta", "<f4", "(1,)")?;
             npz.write_floats([self.beta()])?;
-            npz.write_words("vocab", self)
+            npz.write_words("vocab", self)?;
+            npz.write_topic_names(self)
         })
     }
 }

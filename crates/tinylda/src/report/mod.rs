@@ -288,6 +288,13 @@ impl ReportData<'_> {
         }
         json.key("exclusivity");
         json.numbers(self.exclusivity.iter().copied());
+        json.key("names");
+        if self.model.has_topic_names() {
+            let name = |k| truncate_chars(self.model.topic_name(k).unwrap_or_default(), MAX_NAME_CHARS);
+            json.texts((0..self.model.topics()).map(name));
+        } else {
+            json.raw("null");
+        }
         let topics = self.model.topics() as usize;
         let near: Vec<_> = (0..topics).map(|k| self.map.distances.nearest(k, NEAREST_TOPICS)).collect();
         json.key("near");

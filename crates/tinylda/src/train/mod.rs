@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::algorithms::piece::StateKind;
-use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
+use crate::algorithms::tbp::seed_words::{SeedLimits, SeedWord, Seeds};
 use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::infer::Mixture;
@@ -154,6 +154,10 @@ pub struct PassReport {
     /// Documents visited per second in this pass.
     pub documents_per_second: f64,
 }
+
+/// Number of passes after which the kinds of passes of `tbp` repeat: plain passes, in which the
+/// topics settle, and over-relaxed ones, which search and raise the training perplexity.
+pub const PASS_PERIOD: u32 = crate::priors::PASS_INTERVAL;
 
 /// Why training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -345,7 +349,11 @@ impl Trainer {
     fn seed_words(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<Vec<SeedWord>> {
         let Some(seeds) = &self.seeds else { return Ok(Vec::new()) };
         let most = self.settings.chosen_algorithm().capabilities().max_word_tokens;
-        let limits = (self.settings.seed_weight_value(), most.unwrap_or(u64::from(u32::MAX)));
+        let limits = SeedLimits {
+            weight: self.settings.seed_weight_value(),
+            given: self.settings.seed_weight.is_some(),
+            max_tokens: most.unwrap_or(u64::from(u32::MAX)),
+        };
         seeds.of_corpus(corpus, self.settings.topic_count(), word_tokens, limits)
     }
 

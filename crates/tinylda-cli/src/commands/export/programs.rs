@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tinylda::Model;
 use tinylda::export::{MalletOptions, save_gensim, save_mallet, save_pyldavis, save_sklearn, save_tables};
 use tinylda::format::human_bytes;
 use tinylda::infer::Mixtures;
 use tinylda::table::TableFormat;
-use tinylda::{Corpus, Model};
 
-use super::super::{check_output, grouped, infer, path_string, print, usage};
+use super::super::input::{OpenedDocuments, without_documents_error};
+use super::super::{check_output, counted, infer, path_string, print, usage};
 use crate::args::{self, ExportTarget};
 use crate::progress::{Ui, Unit};
 
@@ -28,11 +29,16 @@ pub(super) fn run(a: &args::ExportArgs, target: ExportTarget, path: &Path, ui: U
         ));
     }
     let model = Model::load(&a.file)?;
-    let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
-    let mixtures = match &corpus {
-        Some(corpus) => {
-            let mixtures = Mixtures::new(&model, corpus)?.with_labels();
-            Some(mixtures.threads(infer::thread_count(a.threads)))
+    let threads = infer::thread_count(a.threads);
+    let documents = match &a.corpus {
+        Some(input) => Some(OpenedDocuments::open(input, &a.data, &model, threads, ui)?),
+        None if a.data.is_given() => return Err(without_documents_error()),
+        None => None,
+    };
+    let mixtures = match &documents {
+        Some(documents) => {
+            documents.warn_of_unknown_words(&model, ui)?;
+            Some(Mixtures::new(&model, &documents.corpus)?.with_labels().threads(threads))
         }
         None => None,
     };
@@ -55,9 +61,9 @@ pub(super) fn run(a: &args::ExportArgs, target: ExportTarget, path: &Path, ui: U
     bar.finish();
     if let Some(unknown) = mixtures.map(Mixtures::unknown).transpose()?.filter(|u| u.words > 0) {
         ui.say(&format!(
-            "ignored {} words ({} tokens) of the corpus that are not in the model",
-            grouped(unknown.words),
-            grouped(unknown.tokens)
+            "ignored {} of the corpus ({}) that the model does not know",
+            counted(unknown.words, "word"),
+            counted(unknown.tokens, "token")
         ));
     }
     let sizes: Vec<(PathBuf, u64)> = files

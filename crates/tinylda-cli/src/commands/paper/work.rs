@@ -132,7 +132,7 @@ impl RunQueue<'_> {
                 let now: Vec<String> = overall.running.iter().map(|&i| runs[i].title()).collect();
                 let first = format!("{done} of {} runs done", runs.len());
                 // Workers check for themselves whether to stop.
-                let _ = bar.update_fraction(overall.fraction(), &first, &now.join("; "));
+                let _ = bar.update_fraction(overall.fraction(), &first, &[now.join("; ")]);
             }
             failed.map_or(Ok(()), Err)
         })

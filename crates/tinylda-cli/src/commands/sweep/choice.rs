@@ -1,4 +1,18 @@
 //! Summarizes the runs of each K and chooses the best K.
+//!
+//! The perplexity of held-out documents usually falls with K until topics are far too many to read,
+//! so it must not decide alone. The score of a K is the mean of three values from 0 to 1:
+//!
+//! ```text
+//! perplexity  (log P_worst - log P) / max(log P_worst - log P_best, 0.02)
+//! coherence   (C - C_worst) / max(C_best - C_worst, 0.02)
+//! stability   (S - S_worst) / max(S_best - S_worst, 0.05)
+//! ```
+//!
+//! Best and worst are those of all K that were tried, and P, C and S are means over runs. A measure
+//! that differs by less than the constants, which are about the noise between two seeds, counts
+//! less. A measure that is unknown for some K is ignored. The best K is the smallest one whose
+//! score is within 0.01 of the highest.
 
 use tinylda::eval::{Measure, word_overlap};
 
@@ -14,9 +28,21 @@ pub(super) struct SweepRow {
     /// Similarity of the topics of each run with those of the other runs. Empty if there is one
     /// run.
     pub(super) stability: RunValues,
+    /// Score, from 0 to 1; one value, or none if it is unknown.
+    pub(super) score: RunValues,
+    /// The parts of the score.
+    pub(super) parts: ScoreParts,
     /// Time of training and evaluation.
     pub(super) seconds: RunValues,
     pub(super) seeds: Vec<u64>,
+}
+
+/// The parts of a score, from 0 to 1; `None` if a measure is unknown for some K.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct ScoreParts {
+    pub(super) perplexity: Option<f64>,
+    pub(super) coherence: Option<f64>,
+    pub(super) stability: Option<f64>,
 }
 
 /// One value per run.
@@ -36,18 +62,15 @@ impl RunValues {
         let squares: f64 = self.0.iter().map(|v| (v - mean) * (v - mean)).sum();
         Some((squares / (self.0.len() - 1) as f64).sqrt())
     }
-
-    /// Returns the standard error of the mean, if there is more than one run.
-    pub(super) fn standard_error(&self) -> Option<f64> {
-        self.deviation().map(|deviation| deviation / (self.0.len() as f64).sqrt())
-    }
 }
 
 impl SweepRow {
     /// Returns one row per K, in ascending order; `records` are sorted by K and seed.
     pub(super) fn all(records: &[SweepRecord], measure: Measure) -> Vec<SweepRow> {
         let groups = records.chunk_by(|a, b| a.topics == b.topics);
-        groups.map(|records| SweepRow::new(records, measure)).collect()
+        let mut rows: Vec<SweepRow> = groups.map(|records| SweepRow::new(records, measure)).collect();
+        set_scores(&mut rows);
+        rows
     }
 
     fn new(records: &[SweepRecord], measure: Measure) -> SweepRow {
@@ -90,23 +113,59 @@ pub(super) struct BestTopicCount {
     pub(super) next: Option<u32>,
 }
 
-/// Chooses the smallest K whose mean perplexity is within one standard error of the lowest.
+/// Smallest difference of the logarithm of the perplexity that counts in full: 2%.
+const PERPLEXITY_RANGE: f64 = 0.02;
+/// Smallest difference of the coherence that counts in full.
+const COHERENCE_RANGE: f64 = 0.02;
+/// Smallest difference of the stability that counts in full.
+const STABILITY_RANGE: f64 = 0.05;
+/// Difference of scores within which the smaller K is better.
+const SCORE_TOLERANCE: f64 = 0.01;
+
+/// Computes the scores of all rows, which depend on the K that were tried.
+fn set_scores(rows: &mut [SweepRow]) {
+    let perplexity = |row: &SweepRow| row.perplexity.mean().map(|p| -p.ln());
+    let scaled = [
+        scale(rows, perplexity, PERPLEXITY_RANGE),
+        scale(rows, |row| row.coherence.mean(), COHERENCE_RANGE),
+        scale(rows, |row| row.stability.mean(), STABILITY_RANGE),
+    ];
+    for (i, row) in rows.iter_mut().enumerate() {
+        let [perplexity, coherence, stability] =
+            [0, 1, 2].map(|part: usize| scaled[part].as_ref().map(|values| values[i]));
+        row.parts = ScoreParts { perplexity, coherence, stability };
+        let known: Vec<f64> = [perplexity, coherence, stability].into_iter().flatten().collect();
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        row.score = RunValues(if known.is_empty() { Vec::new() } else { vec![mean] });
+    }
+}
+
+/// Scales a measure, of which higher values are better, from 0 for the worst K to 1 for the best.
+/// Returns `None` if it is unknown for some K.
+fn scale(rows: &[SweepRow], of: impl Fn(&SweepRow) -> Option<f64>, min_range: f64) -> Option<Vec<f64>> {
+    let values: Vec<f64> = rows.iter().map(of).collect::<Option<_>>()?;
+    let worst = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let range = (best - worst).max(min_range);
+    Some(values.into_iter().map(|value| (value - worst) / range).collect())
+}
+
+/// Chooses the smallest K whose score is about the highest.
 pub(super) fn choose(rows: &[SweepRow], measure: Measure) -> Option<BestTopicCount> {
-    let known: Vec<(&SweepRow, f64)> =
-        rows.iter().filter_map(|row| Some((row, row.perplexity.mean()?))).collect();
-    let &(lowest, least) = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let error = lowest.perplexity.standard_error();
-    let within = |&&(_, mean): &&(&SweepRow, f64)| mean <= least + error.unwrap_or(0.0);
-    let &(best, mean) = known.iter().filter(within).min_by_key(|(row, _)| row.topics)?;
+    let known: Vec<(&SweepRow, f64)> = rows
+        .iter()
+        .filter(|row| row.perplexity.mean().is_some())
+        .filter_map(|row| Some((row, row.score.mean()?)))
+        .collect();
+    let highest = known.iter().map(|&(_, score)| score).fold(f64::NEG_INFINITY, f64::max);
+    let &(best, score) = known.iter().find(|(_, score)| *score >= highest - SCORE_TOLERANCE)?;
     let k = best.topics;
-    let reason = if best.topics == lowest.topics {
-        format!("K = {k} predicts the held-out documents best: its perplexity, {mean:.1}, is the lowest.")
+    let reason = if known.len() == 1 {
+        format!("K = {k} is the only one that was tried.")
     } else {
         format!(
-            "K = {k} predicts the held-out documents as well as any: its perplexity, {mean:.1}, is within one standard error \
-             ({:.1}) of the lowest, {least:.1} at K = {}, and it is the smallest such K.",
-            error.unwrap_or(0.0),
-            lowest.topics
+            "K = {k} has the best balance of prediction, coherence and stability: its score is {score:.2} ({}).",
+            describe_parts(best.parts)
         )
     };
     let mut notes = Vec::new();
@@ -126,9 +185,13 @@ pub(super) fn choose(rows: &[SweepRow], measure: Measure) -> Option<BestTopicCou
         }
         () => None,
     };
-    note_other_best(&mut notes, &known, best, &format!("Coherence ({})", measure.name()), |row| {
-        &row.coherence
-    });
+    let lowest = known.iter().filter_map(|(row, _)| Some((row.topics, row.perplexity.mean()?)));
+    if let Some((other, value)) = lowest.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(other, _)| *other != k) {
+        let here = best.perplexity.mean().unwrap_or(f64::NAN);
+        notes.push(format!("Perplexity alone suggests another K: it is lowest at K = {other}, with {value:.1} instead of {here:.1}."));
+    }
+    let coherence = format!("Coherence ({})", measure.name());
+    note_other_best(&mut notes, &known, best, &coherence, |row| &row.coherence);
     note_other_best(&mut notes, &known, best, "Stability", |row| &row.stability);
     if known.iter().all(|(row, _)| row.seeds.len() == 1) {
         let what = "With one run per K, differences may be due to chance, and stability is unknown: \
@@ -138,6 +201,14 @@ pub(super) fn choose(rows: &[SweepRow], measure: Measure) -> Option<BestTopicCou
     let runs = best.perplexity.0.iter().zip(&best.seeds);
     let seed = runs.min_by(|a, b| a.0.total_cmp(b.0)).map(|(_, &seed)| seed)?;
     Some(BestTopicCount { topics: k, seed, reason, notes, next })
+}
+
+/// Describes the known parts of a score.
+fn describe_parts(parts: ScoreParts) -> String {
+    let named =
+        [("perplexity", parts.perplexity), ("coherence", parts.coherence), ("stability", parts.stability)];
+    let known = named.iter().filter_map(|(name, value)| Some(format!("{name} {:.2}", (*value)?)));
+    known.collect::<Vec<_>>().join(", ")
 }
 
 /// Adds a remark if another K has a higher value of a measure.
@@ -154,7 +225,7 @@ fn note_other_best(
     if k != best.topics && here.is_none_or(|here| here < value) {
         let here = here.map_or_else(|| "unknown".to_owned(), |here| format!("{here:.3}"));
         notes.push(format!(
-            "{what} suggests another K: it is highest at K = {k}, with {value:.3} instead of {here}."
+            "{what} alone suggests another K: it is highest at K = {k}, with {value:.3} instead of {here}."
         ));
     }
 }
@@ -174,27 +245,48 @@ mod tests {
     }
 
     fn chosen(rows: &[SweepRow]) -> BestTopicCount {
-        choose(rows, Measure::CNpmi).unwrap_or_else(|| unreachable!("there is a perplexity"))
+        let mut rows = rows.to_vec();
+        set_scores(&mut rows);
+        choose(&rows, Measure::CNpmi).unwrap_or_else(|| unreachable!("there is a perplexity"))
+    }
+
+    /// Perplexity falls until the largest K, but coherence and stability do not rise as well.
+    #[test]
+    fn u14_perplexity_alone_does_not_choose_the_largest() {
+        let mut rows = vec![
+            row(5, &[2000.0, 2010.0], 0.08),
+            row(10, &[1700.0, 1690.0], 0.12),
+            row(20, &[1560.0, 1550.0], 0.14),
+            row(40, &[1500.0, 1510.0], 0.13),
+            row(80, &[1470.0, 1480.0], 0.09),
+        ];
+        for (row, stability) in rows.iter_mut().zip([0.7, 0.66, 0.6, 0.45, 0.3]) {
+            row.stability = RunValues(vec![stability; 2]);
+        }
+        let choice = chosen(&rows);
+        assert_eq!((choice.topics, choice.seed, choice.next), (20, 2, None));
+        for part in ["best balance", "perplexity 0.8", "coherence 1.00", "stability 0.75"] {
+            assert!(choice.reason.contains(part), "{part}: {}", choice.reason);
+        }
+        assert!(choice.notes.iter().any(|n| n.contains("Perplexity alone") && n.contains("K = 80")));
+        assert!(choice.notes.iter().any(|n| n.contains("Stability alone") && n.contains("K = 5")));
+        // Without coherence and stability, only the perplexity is left.
+        for row in &mut rows {
+            (row.coherence, row.stability) = (RunValues(vec![f64::NAN; 2]), RunValues::default());
+        }
+        assert_eq!(chosen(&rows).topics, 80);
     }
 
     #[test]
-    fn smallest_within_one_standard_error() {
-        // At K = 40 the mean is 100, the standard deviation 3 and the standard error 1.7.
-        let mut rows = vec![
-            row(10, &[120.0, 121.0, 119.0], 0.3),
-            row(20, &[101.5, 101.0, 102.0], 0.2),
-            row(40, &[97.0, 100.0, 103.0], 0.1),
-            row(80, &[100.5, 100.4, 100.6], 0.1),
+    fn small_differences_hardly_count() {
+        // Nothing but noise: the smallest K is as good as any.
+        let rows = [
+            row(10, &[100.0], 0.1),
+            row(20, &[99.99], 0.1001),
+            row(40, &[100.02], 0.1),
+            row(80, &[99.98], 0.1),
         ];
-        let choice = chosen(&rows);
-        assert_eq!((choice.topics, choice.seed, choice.next), (20, 2, None));
-        assert!(choice.reason.contains("within one standard error (1.7) of the lowest, 100.0 at K = 40"));
-        assert!(choice.notes.iter().any(|n| n.contains("Coherence (c_npmi)") && n.contains("K = 10")));
-        // Without deviation only the lowest mean qualifies.
-        rows[2] = row(40, &[100.0, 100.0, 100.0], 0.1);
-        let choice = chosen(&rows);
-        assert_eq!((choice.topics, choice.next), (40, None));
-        assert!(choice.reason.contains("the lowest"));
+        assert_eq!(chosen(&rows).topics, 10);
     }
 
     #[test]

@@ -13,8 +13,9 @@ use tinylda::eval::{Coherence, Measure, predictive_perplexity, word_measures};
 use tinylda::{Error, Event, Inference, Model, Resume, Stop, Trainer};
 
 use super::super::experiment;
+use super::super::settled::SettledPerplexity;
 use super::super::train::trainer as training;
-use super::super::with_memory_limit;
+use super::super::{counted, with_memory_limit};
 use super::choice::BestTopicCount;
 use super::{SweepSettings, SweepSetup};
 use crate::progress::{ProgressReporter, TimeLeft, Ui, Unit};
@@ -153,7 +154,7 @@ pub(super) fn run_all(setup: &SweepSetup<'_>, mut all: Vec<SweepRun>, ui: Ui) ->
             continue;
         };
         bar.say(&format!(
-            "K = {}, seed {}: perplexity {:.1}, {} {}, {} passes, {:.1} s",
+            "K = {}, seed {}: perplexity {:.1}, {} {}, {}, {:.1} s",
             run.topics,
             run.seed,
             measures.predictive_perplexity,
@@ -161,7 +162,7 @@ pub(super) fn run_all(setup: &SweepSetup<'_>, mut all: Vec<SweepRun>, ui: Ui) ->
             measures
                 .coherence(setup.a.coherence)
                 .map_or_else(|| "-".to_owned(), |value| format!("{value:.4}")),
-            record.training.passes,
+            counted(record.training.passes.into(), "pass"),
             record.training.seconds + measures.seconds
         ));
         estimator.end(run);
@@ -220,13 +221,14 @@ fn train(
 ) -> Result<TrainingResult, Error> {
     let model = model_file(setup, topics, seed);
     let (mut perplexity, mut unsaved) = (String::new(), None);
+    let mut settled = SettledPerplexity::new(setup.a.training.algorithm().name());
     let summary = trainer(setup, topics, seed).train_to(&setup.train, &model, |event| match event {
         Event::Progress(p) => {
             let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
             estimator.show(bar, first, Some(p.done), &(pass + &perplexity))
         }
         Event::Pass(report) => {
-            perplexity = format!(", perplexity {:.1}", report.train_perplexity);
+            perplexity = format!(", perplexity {:.1}", settled.push(report.train_perplexity));
             ControlFlow::Continue(())
         }
         Event::Resumed(passes) => {
@@ -409,7 +411,7 @@ impl TimeEstimator {
         let elapsed = self.start.elapsed().as_secs_f64();
         let share =
             left.map_or(0.0, |(TimeLeft::About(s) | TimeLeft::AtMost(s))| elapsed / (elapsed + s).max(1e-9));
-        bar.update_with_time_left(share.clamp(0.0, 1.0), first, left, more)
+        bar.update_with_time_left(share.clamp(0.0, 1.0), first, left, &[more.to_owned()])
     }
 }
 

@@ -120,7 +120,8 @@ fn cells(
     rows: &[SweepRow],
     choice: Option<&BestTopicCount>,
 ) -> (Vec<String>, Vec<Vec<String>>) {
-    let names = ["", "K", "runs", "perplexity", setup.a.coherence.name(), "stability", "diversity", "time"];
+    let names =
+        ["", "K", "runs", "perplexity", setup.a.coherence.name(), "stability", "diversity", "score", "time"];
     let number = |values: &RunValues, digits: usize| {
         values.mean().map_or_else(|| "-".to_owned(), |mean| format!("{mean:.digits$}"))
     };
@@ -136,6 +137,7 @@ fn cells(
             number(&row.coherence, 4),
             number(&row.stability, 3),
             number(&row.diversity, 3),
+            number(&row.score, 2),
             row.seconds.mean().map_or_else(|| "-".to_owned(), clock),
         ]
     };
@@ -189,6 +191,12 @@ fn legend(setup: &SweepSetup<'_>, rows: &[SweepRow]) -> Vec<(String, String)> {
             "diversity",
             format!("fraction of distinct words among the top {top} words of all topics; 1: no shared words"),
         ),
+        (
+            "score",
+            "mean of perplexity (its logarithm), coherence and stability, each scaled from 0 for the worst K to 1 for the best; \
+             the best K is the smallest with about the highest score"
+                .to_owned(),
+        ),
         ("time", "time of a run, including the evaluation".to_owned()),
     ];
     list.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
@@ -214,7 +222,9 @@ fn report(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: Option<&BestTopicCo
     }
     put_line!(
         out,
-        "\nThe best K is the smallest one whose mean perplexity is within one standard error of the lowest (the standard deviation of its runs divided by the square root of their number)."
+        "\nThe best K is the smallest one whose score is within 0.01 of the highest. Perplexity alone would nearly always favour the largest K, \
+         whose topics are often too many to read and differ from run to run. A measure that hardly differs between the K (perplexity by less than 2%, \
+         coherence by less than 0.02, stability by less than 0.05) counts less."
     );
     put_line!(
         out,
@@ -237,7 +247,7 @@ fn with_topics(words: impl Iterator<Item = String>, topics: u32) -> String {
             None => (word.as_str(), None),
         };
         let short = word.strip_prefix("-k").is_some_and(|rest| !rest.is_empty());
-        if matches!(name, "-k" | "--topics" | "--num-topics") || short {
+        if matches!(name, "-k" | "--topics" | "--num-topics" | "--n-topics" | "--n-components") || short {
             if value.is_none() && !short {
                 // Also skip the value.
                 let _ = words.next();
@@ -313,6 +323,7 @@ fn row_json(setup: &SweepSetup<'_>, row: &SweepRow, best: u32) -> Value {
         "coherence_measure": setup.a.coherence.name(),
         "stability": row.stability.mean(),
         "diversity": row.diversity.mean(),
+        "score": row.score.mean(),
         "seconds": row.seconds.mean(),
     })
 }
@@ -321,13 +332,13 @@ fn row_json(setup: &SweepSetup<'_>, row: &SweepRow, best: u32) -> Value {
 fn tsv(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: &BestTopicCount) -> String {
     let name = setup.a.coherence.name();
     let mut out = format!(
-        "topics\tbest\truns\tpredictive_perplexity\tdeviation\t{name}\tstability\tdiversity\tseconds\n"
+        "topics\tbest\truns\tpredictive_perplexity\tdeviation\t{name}\tstability\tdiversity\tscore\tseconds\n"
     );
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for row in rows {
         put_line!(
             out,
-            "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}",
+            "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}",
             row.topics,
             row.topics == choice.topics,
             row.seeds.len(),
@@ -336,6 +347,7 @@ fn tsv(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: &BestTopicCount) -> St
             number(row.coherence.mean()),
             number(row.stability.mean()),
             number(row.diversity.mean()),
+            number(row.score.mean()),
             number(row.seconds.mean())
         );
     }
