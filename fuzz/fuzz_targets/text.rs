@@ -12,7 +12,15 @@ use tinylda::corpus::ingest::{Format, Import, RecordOptions, TextPipeline};
 fuzz_target!(|data: &[u8]| {
     let [choice, more, bytes @ ..] = data else { return };
     // The low bits choose the format (or none, to be recognised), the others the options.
-    let formats = [Format::Text, Format::Csv, Format::JsonLines, Format::Json, Format::VowpalWabbit, Format::Html, Format::Xml];
+    let formats = [
+        Format::Text,
+        Format::Csv,
+        Format::JsonLines,
+        Format::Json,
+        if more & 64 != 0 { Format::Mallet } else { Format::VowpalWabbit },
+        Format::Html,
+        Format::Xml,
+    ];
     let format = formats.get(usize::from(choice & 7)).copied();
     let mut records = RecordOptions { strict: choice & 8 != 0, ..RecordOptions::default() };
     let encodings = ["latin1", "utf-16", "utf-32be", "gb18030", "shift_jis", "iso-2022-jp", "utf-8"];

@@ -136,17 +136,19 @@ pub(crate) enum InputFormat {
 
 /// Convert data into a corpus file
 ///
-/// Reads text (a folder of files, one document per line, CSV and TSV, JSON lines, Parquet, MALLET,
-/// Vowpal Wabbit) and bags of words (UCI, Matrix Market, SVMlight, LDA-C, sparse matrices of scipy
-/// (.npz), AnnData (.h5ad), Parquet). Compressed files (gzip, zstd, xz, bzip2) are detected by
-/// their content, not by their name. Entries may come in any order and more than once. Memory use
-/// does not grow with the number of documents. Standard input is copied to a temporary file if it
-/// has to be read more than once or by position.
+/// Reads text (one document per line, CSV and TSV, JSON, Parquet, HTML, XML, docx, MALLET, Vowpal
+/// Wabbit, folders and zip archives) and bags of words (UCI, Matrix Market, SVMlight, LDA-C, sparse
+/// matrices of scipy (.npz), AnnData (.h5ad), Parquet). Compressed files (gzip, zstd, xz, bzip2)
+/// are detected by their content. In folders and archives, every file is a document, and files that
+/// cannot be read are skipped and listed. Several inputs with text become one corpus. Entries may
+/// come in any order and more than once. Memory use does not grow with the number of documents.
+/// Standard input is copied to a temporary file if it has to be read more than once or by position.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
     tinylda import abstracts.txt -o abstracts.tlc\n  \
     tinylda import articles.csv.gz --text-column title,body --id-column id --label-column section -o articles.tlc\n  \
     tinylda import mails/ --glob '*.txt' --stop-words en,de --phrases -o mails.tlc\n  \
+    tinylda import 2023.csv 2024.csv letters.zip --encoding latin1 -o all.tlc\n  \
     tinylda import new.jsonl --text-field article.body --vocabulary old.model -o new.tlc\n  \
     tinylda import matrix.mtx.gz --transpose --vocab peaks.txt --names barcodes.txt -o cells.tlc\n  \
     tinylda import articles.parquet --text-column body --id-column id -o articles.tlc\n  \

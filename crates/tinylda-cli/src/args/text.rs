@@ -69,7 +69,7 @@ pub(crate) struct TextArgs {
     #[arg(long, value_enum, help_heading = INPUT, hide_short_help = true)]
     pub(crate) format: Option<InputFormat>,
     /// CSV, TSV, Parquet: column with the text, by name or number from 1; several columns are
-    /// joined
+    /// joined [default: a column with a usual name, such as text, body or review]
     #[arg(long, value_name = "COLUMN", help_heading = INPUT, value_delimiter = ',')]
     text_column: Vec<String>,
     /// CSV, TSV, Parquet: column with the names of the documents
@@ -81,8 +81,7 @@ pub(crate) struct TextArgs {
     /// CSV, TSV, Parquet: column with the dates of the documents: ISO dates, years or Unix times
     #[arg(long, value_name = "COLUMN", help_heading = INPUT, hide_short_help = true)]
     date_column: Option<String>,
-    /// CSV, TSV: delimiter between columns: one character, or tab [default: detected from the first
-    /// line]
+    /// CSV, TSV: delimiter between columns: one character, or tab [default: detected]
     #[arg(long, value_name = "CHAR", help_heading = INPUT, hide_short_help = true, value_parser = parse_delimiter)]
     delimiter: Option<u8>,
     /// CSV, TSV: whether the first row contains the names of the columns [default: auto]
@@ -91,17 +90,17 @@ pub(crate) struct TextArgs {
     /// CSV, TSV: whether fields may be enclosed in double quotes [default: yes]
     #[arg(long, value_enum, help_heading = INPUT, hide_short_help = true)]
     quotes: Option<YesNo>,
-    /// JSON lines: field with the text, such as text or article.body; several fields are joined
-    /// [default: text]
+    /// JSON: field with the text, such as text or article.body; several fields are joined [default:
+    /// a field with a usual name, such as text, body or review]
     #[arg(long, value_name = "FIELD", help_heading = INPUT, value_delimiter = ',')]
     text_field: Vec<String>,
-    /// JSON lines: field with the names of the documents
+    /// JSON: field with the names of the documents
     #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
     id_field: Option<String>,
-    /// JSON lines: field with labels of the documents, one or a list; repeat it for several fields
+    /// JSON: field with labels of the documents, one or a list; repeat it for several fields
     #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
     label_field: Vec<String>,
-    /// JSON lines: field with the dates of the documents
+    /// JSON: field with the dates of the documents
     #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
     date_field: Option<String>,
     /// Text that separates several labels in one column or field, such as ';'
@@ -110,7 +109,7 @@ pub(crate) struct TextArgs {
     /// Folders: use the subfolder of each file as its label
     #[arg(long, value_enum, value_name = "SOURCE", help_heading = INPUT, hide_short_help = true)]
     label_from: Option<LabelSource>,
-    /// Folders: read only files whose names match PATTERN, such as '*.txt'
+    /// Folders, zip archives: read only files whose names match PATTERN, such as '*.txt'
     #[arg(long, value_name = "PATTERN", help_heading = INPUT, hide_short_help = true)]
     glob: Option<String>,
     /// Encoding of the text, such as utf-8, latin1, windows-1251, shift_jis or utf-16 [default:

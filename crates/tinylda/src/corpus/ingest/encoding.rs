@@ -122,6 +122,9 @@ pub(crate) fn unicode_encoding(start: &[u8]) -> Option<TextEncoding> {
 /// Detects UTF-16 without a byte order mark: many zero bytes at odd or at even positions only, and
 /// no control characters. Short texts must have mostly Latin characters.
 fn utf16_without_mark(start: &[u8]) -> Option<TextEncoding> {
+    if start.len() < ZERO_BYTES && start.len() % 2 == 1 {
+        return None;
+    }
     let start = &start[..start.len().min(ZERO_BYTES) & !1];
     let zeros = |parity: usize| start.iter().skip(parity).step_by(2).filter(|&&b| b == 0).count();
     let (encoding, zeros) = match (zeros(0), zeros(1)) {

@@ -475,7 +475,7 @@ mod tests {
             (
                 "<!DOCTYPE html><html><head><title>A &amp; B</title><style>p{}</style><meta name=x></head>\
                  <body><h1>Head</h1>text<br>line<script>if (a < b) '</p>'</script> end</body></html>",
-                "A & B\nHead\ntext\nline\nend\n",
+                "A & B\nHead\ntext\nline\n end\n",
             ),
             ("<!-- a > b -->x<!-->-->", "x"),
             (

@@ -34,8 +34,10 @@ enum SplitState {
     Start,
     /// Between the elements of the array of records.
     InArray,
-    /// Between the members of the object around the array.
+    /// Between the members of the object before the array.
     InObject,
+    /// Between the members of the object after the array.
+    InRest,
     /// After the array or the object.
     End,
 }
@@ -74,7 +76,7 @@ impl JsonSplitter {
         loop {
             let separators: &[u8] = match self.state {
                 SplitState::Start if self.envelope == JsonEnvelope::Values => b" \t\r\n,\x1e",
-                SplitState::InArray | SplitState::InObject => b" \t\r\n,",
+                SplitState::InArray | SplitState::InObject | SplitState::InRest => b" \t\r\n,",
                 SplitState::Start | SplitState::End => b" \t\r\n\x1e",
             };
             at += bytes[at..].iter().take_while(|b| separators.contains(b)).count();
@@ -99,19 +101,21 @@ impl JsonSplitter {
                 }
                 (SplitState::InArray, b']') => {
                     self.state = match self.envelope {
-                        JsonEnvelope::Member(_) => SplitState::InObject,
+                        JsonEnvelope::Member(_) => SplitState::InRest,
                         _ => SplitState::End,
                     };
                     Some(at + 1)
                 }
                 (SplitState::InArray, b'}') => return Err(syntax_error(bytes, at, "a record or ]")),
                 (SplitState::InArray, _) => self.take_record(bytes, at, last, records)?,
-                (SplitState::InObject, b'}') => {
+                (SplitState::InObject | SplitState::InRest, b'}') => {
                     self.state = SplitState::End;
                     Some(at + 1)
                 }
-                (SplitState::InObject, b'"') => self.take_member(bytes, at, last)?,
-                (SplitState::InObject, _) => return Err(syntax_error(bytes, at, "the name of a member")),
+                (SplitState::InObject | SplitState::InRest, b'"') => self.take_member(bytes, at, last)?,
+                (SplitState::InObject | SplitState::InRest, _) => {
+                    return Err(syntax_error(bytes, at, "the name of a member"));
+                }
                 (SplitState::Start, _) => return Err(syntax_error(bytes, at, "an array or an object")),
                 (SplitState::End, _) => return Err(syntax_error(bytes, at, "the end of the file")),
             };
@@ -126,7 +130,7 @@ impl JsonSplitter {
     fn check_end(&self, at: usize) -> Result<(), JsonSyntaxError> {
         let expected = match self.state {
             SplitState::InArray => "] at the end of the array",
-            SplitState::InObject => "} at the end of the object",
+            SplitState::InObject | SplitState::InRest => "} at the end of the object",
             SplitState::Start | SplitState::End => return Ok(()),
         };
         Err(JsonSyntaxError { at, found: "the end of the file".into(), expected })
@@ -175,7 +179,8 @@ impl JsonSplitter {
         if b"}],:".contains(&first) {
             return Err(syntax_error(bytes, value, "a value"));
         }
-        let is_wanted = matches!(&self.envelope, JsonEnvelope::Member(wanted) if wanted.as_bytes() == name);
+        let is_wanted = self.state == SplitState::InObject
+            && matches!(&self.envelope, JsonEnvelope::Member(wanted) if wanted.as_bytes() == name);
         if is_wanted && first == b'[' {
             self.state = SplitState::InArray;
             return Ok(Some(value + 1));
@@ -567,8 +572,9 @@ mod tests {
     fn fields_are_collected() {
         let text = b"[{\"id\":1,\"a\":{\"body\":\"x\"}},{\"id\":2,\"Review\":\"y\"}]";
         let sample = JsonSample::read(text, &JsonEnvelope::Array, false);
-        let names: Vec<&str> = sample.fields.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["id", "a.body", "Review"]);
+        let mut names: Vec<&str> = sample.fields.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["Review", "a.body", "id"]);
         assert_eq!(sample.text_field(), Some("Review"));
         assert!(sample.has_field("a.body") && sample.has_field("a") && !sample.has_field("b"));
         let only = JsonSample::read(b"{\"x\":\"y\"}\n", &JsonEnvelope::Values, true);

@@ -17,6 +17,8 @@ const MAX_LETTERS: usize = 45;
 const MAX_CHANGES: usize = 3;
 /// Maximum number of consecutive digits in a name, as in `win2000`.
 const MAX_DIGITS: usize = 4;
+/// Maximum number of digits in a name.
+const MAX_ALL_DIGITS: usize = 6;
 /// Minimum length of a token of hexadecimal digits that is a hash.
 const MIN_HASH: usize = 6;
 
@@ -170,7 +172,8 @@ pub(super) fn is_noise(token: &str) -> bool {
         return false;
     }
     let hash = hash && letters + digits >= MIN_HASH && (changes > 1 || letters + digits >= MIN_HASH + 2);
-    if hash || changes > MAX_CHANGES || longest > MAX_DIGITS || letters + digits < 3 {
+    let many_digits = longest > MAX_DIGITS || digits > MAX_ALL_DIGITS;
+    if hash || changes > MAX_CHANGES || many_digits || letters + digits < 3 {
         return true;
     }
     // A number with a unit (10mg, 5th) is no name; 17beta and 1990s are.
@@ -205,6 +208,7 @@ mod tests {
             "deadbeef00",
             "01bf3c5d",
             "nextpart_000_0012_01bf3c",
+            "nextpart_000_0055_fdeb2507",
             "",
             "m_p",
         ] {
