@@ -251,7 +251,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path, None, None);
     own.more.clear();
     own.text = args::TextArgs::default();
-    own.texts.push(a.corpus.clone());
+    own.texts.extend(std::iter::once(&a.corpus).chain(&a.more).cloned());
     let result = on_corpus(&own, &name, ui);
     let stopped = result.is_err() && tinylda::train::has_checkpoint(checkpoint_folder(a));
     match (result, temporary) {
