@@ -11,9 +11,9 @@ use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Import
 use tinylda::progress::Step;
 use tinylda::{Corpus, Model};
 
-use super::{check_output, grouped, usage};
-use crate::args;
+use super::{PROGRAM_BYTES, check_output, grouped, memory_limit, usage};
 use crate::progress::{Ui, Unit};
+use crate::{args, machine};
 
 /// Corpus file of a command: one that the user gave, or one that was imported.
 pub(crate) struct OpenedCorpus {
@@ -81,12 +81,15 @@ pub(crate) fn import(text: &args::TextArgs, model: Option<&Model>) -> anyhow::Re
         records: text.record_options(),
         words: pipeline,
         words_if_text: model.is_some(),
+        memory: memory_limit(None)?,
+        memory_in_use: PROGRAM_BYTES,
         ..Import::default()
     })
 }
 
 /// Runs an import with progress bars, and prints what was detected and dropped.
 pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) -> anyhow::Result<Imported> {
+    machine::return_large_buffers();
     let reading = ui.bar("reading", Unit::Bytes);
     let sorting = ui.bar("sorting", Unit::Plain);
     let done = import.run_detected(input, output, &mut |progress| {

@@ -199,8 +199,10 @@ pub struct Import {
     pub words_if_text: bool,
     /// Raw text: number of threads; 0 for all cores. The corpus does not depend on it.
     pub threads: usize,
-    /// Raw text: memory limit in bytes; one gibibyte by default.
+    /// Memory limit in bytes; one gibibyte by default.
     pub memory: Option<u64>,
+    /// Bytes that the process holds already, which count towards the limit.
+    pub memory_in_use: u64,
 }
 
 /// Result of an import.

@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
+use super::memory::ImportMemory;
 use super::records::{RecordFormat, RecordReader};
 use super::source::{FileSource, FolderSource, TextSource};
 use super::{TextImport, record_format};
 use crate::corpus::ingest::detect::START_BYTES;
 use crate::corpus::ingest::input::Input;
+use crate::corpus::ingest::words::TokenRule;
 use crate::corpus::ingest::{Format, Import, Imported, RecordOptions, spool};
 use crate::error::{Error, Result};
 use crate::progress::ProgressCallback;
@@ -57,6 +59,8 @@ impl Import {
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = if self.threads == 0 { cores() } else { self.threads };
+        let pattern = matches!(self.words.pipeline.tokens, TokenRule::Pattern(_));
         let import = TextImport {
             reader: RecordReader {
                 path: input.to_path_buf(),
@@ -68,9 +72,9 @@ impl Import {
             names: self.names.as_deref(),
             output,
             origin: source.reopenable().then(|| input.to_string_lossy().into_owned()),
-            threads: if self.threads == 0 { cores() } else { self.threads },
-            memory: self.memory,
+            memory: ImportMemory::new(self.memory, self.memory_in_use, threads, pattern)?,
         };
+        source.limit_cache(import.memory.cache_bytes());
         let compression = source.compression();
         let (shape, empty_documents, dropped) = import.run(source, progress)?;
         Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })

@@ -12,18 +12,23 @@
 //! `passes` through `parallel`, and text is turned into words by [`words`](super::words).
 
 mod import;
+mod items;
+mod memory;
 mod parallel;
 mod passes;
 pub(crate) mod records;
 pub(crate) mod source;
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use self::parallel::parallel_map_ordered;
-use self::passes::{BufferedBatches, DocumentEncoder, EncodedBatch, WordCounter};
+use self::items::{LongestRecord, TextItems, TextPass};
+use self::memory::{BYTES_PER_WORD, ImportMemory, chunks, vocabulary_cost};
+use self::parallel::{ItemSource, NextItem, parallel_map_ordered};
+use self::passes::{BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, WordCounter};
 use self::records::{CsvLayout, JsonFields, RecordFormat, RecordReader};
 use self::source::{TextBatch, TextSource};
 use super::Format;
@@ -36,6 +41,7 @@ use super::words::{
 use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
+use crate::format::grouped;
 use crate::progress::{ProgressCallback, Step};
 
 /// Import of raw text: source of the records, options for words, and output.
@@ -47,20 +53,33 @@ pub(crate) struct TextImport<'a> {
     pub(crate) output: &'a Path,
     /// Path of the input, if it can be opened again.
     pub(crate) origin: Option<String>,
-    pub(crate) threads: usize,
-    pub(crate) memory: Option<u64>,
+    memory: ImportMemory,
 }
 
-/// Memory for everything except the tables of words, in bytes: batches in flight and buffers of
-/// runs.
-const FIXED_BYTES: u64 = 24 << 20;
-/// Default memory limit in bytes.
-const DEFAULT_MEMORY: u64 = 1 << 30;
+/// Remedies for a vocabulary that is too large, besides more memory.
+const FEWER_WORDS: &str =
+    ", drop rare words with {min_docs}, or keep only frequent ones with {max_words}";
+
+/// Counts of the words of a source.
+struct CountedWords {
+    selector: WordSelector,
+    runs: CountRuns,
+    /// Documents as word numbers, if all of them fit in memory.
+    buffered: Option<BufferedBatches>,
+    longest: LongestRecord,
+}
 
 impl TextImport<'_> {
-    fn table_memory(&self) -> u64 {
-        let batches = self.threads as u64 * 6 * (source::MIN_BATCH_BYTES as u64);
-        self.memory.unwrap_or(DEFAULT_MEMORY).saturating_sub(FIXED_BYTES + batches).max(16 << 20)
+    /// Returns the batches of a source, for a pass over them.
+    fn items<'a>(
+        &'a self,
+        source: &'a mut dyn TextSource,
+        tokenizer: &Tokenizer,
+        pass: TextPass<'a>,
+        longest: &'a mut LongestRecord,
+    ) -> TextItems<'a> {
+        let chunked = tokenizer.cuts_at_whitespace();
+        TextItems { source, reader: &self.reader, memory: &self.memory, chunked, pass, longest }
     }
 
     /// Completes the pipeline with the stop words.
@@ -85,17 +104,37 @@ impl TextImport<'_> {
         Ok(pipeline)
     }
 
+    /// Reads the first batch, for which there is as much memory as while words are counted. Returns
+    /// false if there is none.
+    fn first_batch(&self, source: &mut dyn TextSource, batch: &mut TextBatch) -> Result<bool> {
+        let (buffering, buffered) = (AtomicBool::new(false), RefCell::default());
+        let pass = TextPass::Counting { buffering: &buffering, buffered: &buffered };
+        let (mut longest, tokenizer) = (LongestRecord::default(), Tokenizer::new(&self.words.pipeline)?);
+        let mut items = self.items(source, &tokenizer, pass, &mut longest);
+        let memory = items.memory();
+        match items.next(batch, memory)? {
+            NextItem::End => Ok(false),
+            NextItem::NeedsMemory => Err(items.refuse(None)),
+            NextItem::Ready => match items.cost(batch) {
+                cost if cost > memory => Err(items.refuse(Some((batch, cost)))),
+                _ => Ok(true),
+            },
+        }
+    }
+
     /// Detects the language of the first texts.
     fn sample_language(&self, source: &mut dyn TextSource) -> Result<Option<&'static str>> {
         let mut batch = TextBatch::default();
         let mut sample = String::new();
-        if source.next(&mut batch)? {
+        if self.first_batch(source, &mut batch)? {
             for span in &batch.spans {
                 self.reader.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, _| {
-                    if sample.len() < source::MIN_BATCH_BYTES {
-                        sample.push_str(&record.text);
-                        sample.push('\n');
+                    for chunk in chunks(&record.text, true) {
+                        if sample.len() < source::MIN_BATCH_BYTES {
+                            sample.push_str(chunk);
+                        }
                     }
+                    sample.push('\n');
                     Ok(())
                 })?;
             }
@@ -124,37 +163,41 @@ impl TextImport<'_> {
             let bytes = total.map_or(bytes, |total| (pass * total + bytes.min(total)) / passes);
             progress(Step::Reading.at(bytes, total))
         };
-        let (chosen, mut buffered);
-        buffered = None;
+        let chosen;
+        let (mut buffered, mut longest) = (None, LongestRecord::default());
         let vocabulary = if let Some(given) = &self.words.vocabulary {
             given
         } else {
             if let Some(score) = self.words.selection.phrases {
                 let tokenizer = Tokenizer::new(&pipeline)?;
-                let (selector, mut runs, _) =
+                let mut counted =
                     self.count_words(source, &tokenizer, true, &mut DroppedTokens::default(), &mut |at| {
                         report(at, pass)
                     })?;
-                pipeline.phrases = selector.select_phrases(&mut runs, score)?;
+                let phrases = counted.selector.select_phrases(&mut counted.runs, score);
+                pipeline.phrases = phrases.map_err(|error| self.explain_memory(error, ""))?;
                 dropped.phrases = pipeline.phrases.len() as u64;
                 source.rewind()?;
                 pass += 1;
             }
             let tokenizer = Tokenizer::new(&pipeline)?;
-            let (selector, mut runs, numbered) =
+            let mut counted =
                 self.count_words(source, &tokenizer, false, &mut dropped, &mut |at| report(at, pass))?;
-            chosen = selector.select_words(&mut runs, &mut dropped)?;
-            dropped.spilled = runs.spilled();
-            buffered = numbered;
+            let words = counted.selector.select_words(&mut counted.runs, &mut dropped);
+            chosen = words.map_err(|error| self.explain_memory(error, FEWER_WORDS))?;
+            dropped.spilled = counted.runs.spilled();
+            (buffered, longest) = (counted.buffered, counted.longest);
             if buffered.is_none() {
                 source.rewind()?;
             }
             pass += 1;
             if chosen.is_empty() {
-                return Err(self.no_words_error(selector.documents, &dropped));
+                return Err(self.no_words_error(counted.selector.documents, &dropped));
             }
             &chosen
         };
+        let others = if self.words.vocabulary.is_some() { "" } else { FEWER_WORDS };
+        self.check_vocabulary(vocabulary, longest, others)?;
         let (shape, empty) =
             self.write_documents(source, buffered, pipeline, vocabulary, &mut dropped, &mut |at| {
                 report(at, pass)
@@ -191,34 +234,77 @@ impl TextImport<'_> {
         pairs: bool,
         dropped: &mut DroppedTokens,
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
-    ) -> Result<(WordSelector, CountRuns, Option<BufferedBatches>)> {
-        let memory = self.table_memory();
-        let limit = (memory / 2 / self.threads as u64).clamp(2 << 20, 2 << 30) as usize;
-        // The vocabulary is selected while the tables exist: they get half of the memory, and the
-        // last runs get an eighth.
-        let buffer_limit = (memory / 8 * 3) as usize;
+    ) -> Result<CountedWords> {
+        let limit = self.memory.buffered_bytes();
         let buffering = AtomicBool::new(!pairs);
-        let mut buffered = BufferedBatches::default();
+        let buffered = RefCell::new(BufferedBatches::default());
         let runs = Mutex::new(CountRuns::new(&folder_of(self.output)));
-        let counters = (0..self.threads).map(|worker| WordCounter::new(worker, pairs, limit)).collect();
-        let work = |counter: &mut WordCounter, batch: &mut TextBatch| {
-            counter.count_batch(batch, &self.reader, tokenizer, &runs, &buffering)
+        let table_bytes = self.memory.table_bytes();
+        let threads = 0..self.memory.threads();
+        let counters = threads.map(|worker| WordCounter::new(worker, pairs, table_bytes)).collect();
+        let mut longest = LongestRecord::default();
+        let context = CountingContext {
+            reader: &self.reader,
+            tokenizer,
+            chunked: tokenizer.cuts_at_whitespace(),
+            runs: &runs,
+            buffering: &buffering,
         };
-        let counters = parallel_map_ordered(&mut *source, counters, &work, report, &mut |batch| {
-            if !(buffering.load(Ordering::Relaxed) && buffered.push(batch, buffer_limit)) {
+        let work = |counter: &mut WordCounter, batch: &mut TextBatch| counter.count_batch(batch, &context);
+        let pass = TextPass::Counting { buffering: &buffering, buffered: &buffered };
+        let items = self.items(source, tokenizer, pass, &mut longest);
+        let mut counters = parallel_map_ordered(items, counters, &work, report, &mut |batch| {
+            if !(buffering.load(Ordering::Relaxed) && buffered.borrow_mut().push(batch, limit)) {
                 buffering.store(false, Ordering::Relaxed);
-                buffered = BufferedBatches::default();
+                buffered.take();
             }
             Ok(())
         })?;
         let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for counter in &counters {
-            counter.finish(&mut runs, dropped)?;
+        let buffering = buffering.into_inner();
+        for counter in &mut counters {
+            counter.finish(&mut runs, dropped, buffering)?;
         }
         let documents = counters.iter().map(|counter| counter.documents).sum();
-        let selector = WordSelector { selection: self.words.selection, documents, memory: memory / 2 };
-        buffered.start_reading(counters, source.progress().1);
-        Ok((selector, runs, buffering.into_inner().then_some(buffered)))
+        let selector = WordSelector {
+            selection: self.words.selection,
+            documents,
+            memory: self.memory.vocabulary_bytes(),
+            bytes_per_word: BYTES_PER_WORD,
+        };
+        let buffered = buffering.then(|| {
+            let mut buffered = buffered.into_inner();
+            buffered.start_reading(counters, source.progress().1);
+            buffered
+        });
+        Ok(CountedWords { selector, runs, buffered, longest })
+    }
+
+    /// Refuses a vocabulary that takes too much memory, together with the longest document. `others`
+    /// names other remedies than more memory.
+    fn check_vocabulary(&self, vocabulary: &Vocabulary, longest: LongestRecord, others: &str) -> Result<()> {
+        let words = vocabulary.len() as u64;
+        let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, longest.bytes);
+        let fits = |memory: &ImportMemory| {
+            cost <= memory.vocabulary_bytes()
+                && memory.writing_bytes(cost, memory.id_tables_bytes()) >= longest.writing_cost(words)
+        };
+        if fits(&self.memory) {
+            return Ok(());
+        }
+        let what = format!("the vocabulary has {} words", grouped(words));
+        Err(self.memory.refuse(&what, others, &fits))
+    }
+
+    /// Adds to the error of a selection how much memory the import needs in total.
+    fn explain_memory(&self, error: Error, others: &str) -> Error {
+        match error {
+            Error::Memory { need, remedy, .. } => {
+                let what = remedy.to_string();
+                self.memory.refuse(&what, others, &|memory| need <= memory.vocabulary_bytes())
+            }
+            other => other,
+        }
     }
 
     /// Writes the documents, from the buffered batches if there are any, else from the source.
@@ -269,9 +355,12 @@ impl TextImport<'_> {
             }
             Ok(())
         };
+        let words = vocabulary.len() as u64;
+        let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, 0);
         if let Some(mut buffered) = buffered {
-            let id_maps = buffered.word_id_maps(&index);
-            let workers = vec![(); self.threads];
+            let memory = self.memory.writing_bytes(cost, buffered.bytes());
+            let id_maps = buffered.word_id_maps(&index, memory);
+            let workers = vec![(); self.memory.threads()];
             parallel_map_ordered(
                 buffered,
                 workers,
@@ -280,11 +369,17 @@ impl TextImport<'_> {
                 &mut write,
             )?;
         } else {
-            let encoders = (0..self.threads).map(|_| DocumentEncoder::new(fixed)).collect();
+            let limit = self.memory.id_table_bytes();
+            let encoders =
+                (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
+            let chunked = tokenizer.cuts_at_whitespace();
             let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
-                encoder.encode_batch(batch, &self.reader, &tokenizer, &index)
+                encoder.encode_batch(batch, &self.reader, &tokenizer, &index, chunked)
             };
-            parallel_map_ordered(source, encoders, &work, report, &mut write)?;
+            let memory = self.memory.writing_bytes(cost, self.memory.id_tables_bytes());
+            let mut longest = LongestRecord::default();
+            let items = self.items(source, &tokenizer, TextPass::Writing { words, memory }, &mut longest);
+            parallel_map_ordered(items, encoders, &work, report, &mut write)?;
         }
         if let Some(lines) = &mut names
             && lines.advance()?

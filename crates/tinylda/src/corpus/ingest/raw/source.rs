@@ -13,11 +13,13 @@ use super::records::RecordEnds;
 use crate::corpus::ingest::input::{Compression, Input};
 use crate::error::{Error, Position, Result, Template};
 
-/// Minimum size of a batch in bytes, except for the last one.
+/// Usual minimum size of a batch in bytes, except for the last one.
 pub(crate) const MIN_BATCH_BYTES: usize = 1 << 20;
 /// Maximum size of a record in bytes: several copies of it must fit in memory.
 pub(crate) const MAX_RECORD_BYTES: usize = 64 << 20;
-/// Maximum number of decompressed bytes that are cached for the next pass.
+/// Number of bytes of a batch for each record: a batch has fewer bytes if its records are shorter.
+const MIN_BYTES_PER_RECORD: usize = 64;
+/// Default maximum number of decompressed bytes that are cached for the next pass.
 const MAX_CACHED_BYTES: usize = 16 << 20;
 
 /// Content of a span.
@@ -50,16 +52,52 @@ pub(crate) struct TextSpan {
 }
 
 /// Batch of text: the unit of work of a thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TextBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) spans: Vec<TextSpan>,
+    /// Number of bytes from which on a source adds no more records.
+    pub(crate) enough_bytes: usize,
+    /// Maximum number of bytes. A source that meets a longer record sets `needs_memory`.
+    pub(crate) max_bytes: usize,
+    /// Set by a source, with an empty batch, if the next record is longer than `max_bytes`. The
+    /// next call may allow more.
+    pub(crate) needs_memory: bool,
+}
+
+impl Default for TextBatch {
+    fn default() -> TextBatch {
+        TextBatch {
+            bytes: Vec::new(),
+            spans: Vec::new(),
+            enough_bytes: MIN_BATCH_BYTES,
+            max_bytes: usize::MAX,
+            needs_memory: false,
+        }
+    }
 }
 
 impl TextBatch {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
+        self.needs_memory = false;
+    }
+
+    /// Returns the number of records from which on a source adds no more.
+    pub(crate) fn enough_records(&self) -> usize {
+        self.enough_bytes / MIN_BYTES_PER_RECORD
+    }
+
+    /// Reads up to `count` more bytes of an input. Returns how many were read: 0 at its end. The
+    /// buffer grows by no more than that.
+    pub(crate) fn read_from(&mut self, input: &mut Input, count: usize) -> Result<usize> {
+        let filled = self.bytes.len();
+        self.bytes.reserve_exact(count);
+        self.bytes.resize(filled + count, 0);
+        let read = input.read(&mut self.bytes[filled..]);
+        self.bytes.truncate(filled + read.as_ref().map_or(0, |&n| n));
+        read
     }
 }
 
@@ -67,8 +105,16 @@ impl TextBatch {
 pub(crate) trait TextSource {
     /// Rewinds to the beginning.
     fn rewind(&mut self) -> Result<()>;
-    /// Fills an empty batch; returns false at the end of the source.
+    /// Fills an empty batch; returns false at the end of the source. If the next record is longer
+    /// than the batch may be, sets `needs_memory` and returns true with an empty batch.
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool>;
+    /// Returns the length in bytes of the next record, after `next` has set `needs_memory`, and a
+    /// batch with its position and its beginning. The source must be rewound afterwards.
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        Ok((MAX_RECORD_BYTES as u64, TextBatch::default()))
+    }
+    /// Limits the bytes that are cached for the next pass.
+    fn limit_cache(&mut self, _bytes: usize) {}
     /// Takes back the first batch, so that the next call of `next` returns it again.
     fn put_back(&mut self, _first: TextBatch) -> Result<()> {
         self.rewind()
@@ -86,6 +132,19 @@ pub(crate) trait TextSource {
     }
 }
 
+/// Number of bytes that are read at a time in search of the end of a long record.
+const READ_STEP_BYTES: usize = 1 << 19;
+
+/// Bytes that readers share without a copy.
+#[derive(Debug, Clone)]
+struct SharedBytes(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// File of records.
 pub(crate) struct FileSource {
     path: PathBuf,
@@ -97,8 +156,10 @@ pub(crate) struct FileSource {
     /// Decompressed bytes so far, while they are few: decompressing them again would take longer
     /// than all other work.
     cached: Option<Vec<u8>>,
+    /// Maximum number of bytes in `cached`.
+    max_cached: usize,
     /// Complete decompressed input.
-    whole: Option<Arc<[u8]>>,
+    whole: Option<SharedBytes>,
     /// Batch that was put back.
     first: Option<TextBatch>,
     /// Beginning of a record whose end has not been read yet.
@@ -117,6 +178,7 @@ impl FileSource {
             ends,
             compression: input.compression,
             cached: (input.compression != Compression::None).then(Vec::new),
+            max_cached: MAX_CACHED_BYTES,
             whole: None,
             input,
             first: None,
@@ -133,6 +195,42 @@ impl FileSource {
         Ok(FileSource { spool: Some(file), ..FileSource::new(input, ends) })
     }
 
+    /// Reads up to `count` more bytes into a batch, and caches them if they are decompressed.
+    fn read_into(&mut self, batch: &mut TextBatch, count: usize) -> Result<()> {
+        let n = batch.read_from(&mut self.input, count)?;
+        self.at_end = n == 0;
+        let max_cached = self.max_cached;
+        self.cached = self.cached.take().filter(|kept| kept.len() + n <= max_cached).map(|mut kept| {
+            kept.extend_from_slice(&batch.bytes[batch.bytes.len() - n..]);
+            kept
+        });
+        Ok(())
+    }
+
+    /// Shortens a batch of very short records. `end` is the end of its last complete record.
+    fn limit_records(&self, batch: &TextBatch, end: usize) -> usize {
+        let most = batch.enough_records();
+        memchr::memchr_iter(b'\n', &batch.bytes[..end])
+            .nth(most)
+            .and_then(|at| self.ends.find_last(&batch.bytes[..=at]))
+            .unwrap_or(end)
+    }
+
+    fn too_long(&self) -> Error {
+        Error::Input {
+            path: self.path.clone(),
+            position: Position::Line(self.line),
+            found: "a document longer than 64 MiB".into(),
+            expected: "documents of at most 64 MiB".into(),
+            remedy: self.ends.remedy().into(),
+        }
+    }
+
+    fn span(&self, bytes: Range<usize>) -> TextSpan {
+        let offset = self.offset + bytes.start as u64;
+        TextSpan { bytes, source: 0, offset, line: self.line, kind: SpanKind::Records }
+    }
+
     /// Opens the file, or the copy of the stream, again.
     fn reopen(&self) -> Result<Input> {
         match &self.spool {
@@ -145,11 +243,11 @@ impl FileSource {
 impl TextSource for FileSource {
     fn rewind(&mut self) -> Result<()> {
         if self.at_end && self.whole.is_none() {
-            self.whole = self.cached.take().map(Into::into);
+            self.whole = self.cached.take().map(|bytes| SharedBytes(bytes.into()));
         }
         if let Some(whole) = &self.whole {
-            let total = whole.len() as u64;
-            self.input = Input::plain(Box::new(Cursor::new(Arc::clone(whole))), &self.path, total);
+            let total = whole.0.len() as u64;
+            self.input = Input::plain(Box::new(Cursor::new(whole.clone())), &self.path, total);
         } else {
             self.input = self.reopen()?;
             self.cached = (self.compression != Compression::None).then(Vec::new);
@@ -174,19 +272,10 @@ impl TextSource for FileSource {
         }
         std::mem::swap(&mut batch.bytes, &mut self.rest);
         self.rest.clear();
-        let mut want = MIN_BATCH_BYTES;
+        let mut want = batch.enough_bytes;
         let end = loop {
             while !self.at_end && batch.bytes.len() < want {
-                let filled = batch.bytes.len();
-                batch.bytes.resize(want, 0);
-                let n = self.input.read(&mut batch.bytes[filled..])?;
-                batch.bytes.truncate(filled + n);
-                self.at_end = n == 0;
-                self.cached =
-                    self.cached.take().filter(|kept| kept.len() + n <= MAX_CACHED_BYTES).map(|mut kept| {
-                        kept.extend_from_slice(&batch.bytes[filled..]);
-                        kept
-                    });
+                self.read_into(batch, want - batch.bytes.len())?;
             }
             if self.at_end {
                 break batch.bytes.len();
@@ -194,36 +283,64 @@ impl TextSource for FileSource {
             if let Some(end) = self.ends.find_last(&batch.bytes) {
                 break end;
             }
-            if batch.bytes.len() >= MAX_RECORD_BYTES {
-                return Err(Error::Input {
-                    path: self.path.clone(),
-                    position: Position::Line(self.line),
-                    found: "a document longer than 64 MiB".into(),
-                    expected: "documents of at most 64 MiB".into(),
-                    remedy: self.ends.remedy().into(),
-                });
+            let length = batch.bytes.len();
+            if length >= MAX_RECORD_BYTES {
+                return Err(self.too_long());
             }
-            want = 2 * batch.bytes.len();
+            // The steps are short, so that few bytes after the record are read with it.
+            want = length + (length / 8).max(READ_STEP_BYTES);
+            if want > batch.max_bytes {
+                std::mem::swap(&mut batch.bytes, &mut self.rest);
+                batch.needs_memory = true;
+                return Ok(true);
+            }
         };
         if end == 0 {
             return Ok(false);
         }
+        let end = self.limit_records(batch, end);
         self.rest.extend_from_slice(&batch.bytes[end..]);
         batch.bytes.truncate(end);
-        let mut start = 0;
-        if self.offset == 0 && batch.bytes.starts_with(b"\xef\xbb\xbf") {
-            start = 3;
+        if batch.bytes.len() > 2 * MIN_BATCH_BYTES {
+            batch.bytes.shrink_to_fit();
         }
-        batch.spans.push(TextSpan {
-            bytes: start..end,
-            source: 0,
-            offset: self.offset + start as u64,
-            line: self.line,
-            kind: SpanKind::Records,
-        });
+        let mark = self.offset == 0 && batch.bytes.starts_with(b"\xef\xbb\xbf");
+        batch.spans.push(self.span(if mark { 3 } else { 0 }..end));
         self.offset += end as u64;
         self.line += memchr::memchr_iter(b'\n', &batch.bytes).count() as u64;
         Ok(true)
+    }
+
+    /// Reads on to the end of the record. In a table, line ends between quotes do not count.
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        let mut start = TextBatch::default();
+        let mut part = TextBatch::default();
+        std::mem::swap(&mut part.bytes, &mut self.rest);
+        start.bytes.extend_from_slice(&part.bytes[..part.bytes.len().min(READ_STEP_BYTES)]);
+        start.spans.push(self.span(0..start.bytes.len()));
+        let (mut length, mut in_quotes) = (0, false);
+        loop {
+            for at in memchr::memchr2_iter(b'\n', b'"', &part.bytes) {
+                if part.bytes[at] == b'"' {
+                    in_quotes = !in_quotes && self.ends != RecordEnds::Lines;
+                } else if !in_quotes {
+                    return Ok((length + at as u64 + 1, start));
+                }
+            }
+            length += part.bytes.len() as u64;
+            if length > MAX_RECORD_BYTES as u64 {
+                return Err(self.too_long());
+            }
+            part = TextBatch::default();
+            if part.read_from(&mut self.input, READ_STEP_BYTES)? == 0 {
+                return Ok((length, start));
+            }
+        }
+    }
+
+    fn limit_cache(&mut self, bytes: usize) {
+        self.max_cached = bytes.min(MAX_CACHED_BYTES);
+        self.cached = self.cached.take().filter(|kept| kept.len() <= bytes);
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
@@ -294,6 +411,35 @@ impl FolderSource {
     }
 }
 
+fn long_file_error(path: &Path) -> Error {
+    Error::Input {
+        path: path.to_path_buf(),
+        position: Position::Whole,
+        found: "a document longer than 64 MiB".into(),
+        expected: "text files of at most 64 MiB, one document each".into(),
+        remedy: "split it into documents, or exclude it with {glob}".into(),
+    }
+}
+
+/// Appends a file to a batch; returns false if it is too long for the batch.
+fn read_file(path: &Path, batch: &mut TextBatch) -> Result<bool> {
+    let mut input = Input::open(path)?;
+    let start = batch.bytes.len();
+    loop {
+        let length = batch.bytes.len() - start;
+        if length > MAX_RECORD_BYTES {
+            return Err(long_file_error(path));
+        }
+        let count = if length < READ_STEP_BYTES { 1 << 16 } else { READ_STEP_BYTES };
+        if batch.bytes.len() + count > batch.max_bytes {
+            return Ok(false);
+        }
+        if batch.read_from(&mut input, count)? == 0 {
+            return Ok(true);
+        }
+    }
+}
+
 impl TextSource for FolderSource {
     fn rewind(&mut self) -> Result<()> {
         self.waiting = vec![(self.root.clone(), true)];
@@ -303,7 +449,7 @@ impl TextSource for FolderSource {
 
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
-        while batch.bytes.len() < MIN_BATCH_BYTES {
+        while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < batch.enough_records() {
             let Some((path, is_folder)) = self.waiting.pop() else { break };
             if is_folder {
                 self.list_folder(&path)?;
@@ -314,25 +460,13 @@ impl TextSource for FolderSource {
             if self.glob.as_ref().is_some_and(|glob| !glob.is_match(&name) && !glob.is_match(file_name)) {
                 continue;
             }
-            let mut input = Input::open(&path)?;
             let start = batch.bytes.len();
-            loop {
-                let filled = batch.bytes.len();
-                batch.bytes.resize(filled + (1 << 16), 0);
-                let n = input.read(&mut batch.bytes[filled..])?;
-                batch.bytes.truncate(filled + n);
-                if n == 0 {
-                    break;
-                }
-                if batch.bytes.len() - start > MAX_RECORD_BYTES {
-                    return Err(Error::Input {
-                        path,
-                        position: Position::Whole,
-                        found: "a document longer than 64 MiB".into(),
-                        expected: "text files of at most 64 MiB, one document each".into(),
-                        remedy: "split it into documents, or exclude it with {glob}".into(),
-                    });
-                }
+            if !read_file(&path, batch)? {
+                // The file is read again, with more memory or as the first of a batch.
+                batch.bytes.truncate(start);
+                batch.needs_memory = batch.spans.is_empty();
+                self.waiting.push((path, false));
+                return Ok(true);
             }
             let mark = if batch.bytes[start..].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
             self.read += (batch.bytes.len() - start) as u64;
@@ -345,6 +479,31 @@ impl TextSource for FolderSource {
             });
         }
         Ok(!batch.spans.is_empty())
+    }
+
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        let mut start = TextBatch::default();
+        let Some((path, _)) = self.waiting.last() else { return Ok((0, start)) };
+        let mut input = Input::open(path)?;
+        while start.bytes.len() < READ_STEP_BYTES {
+            let missing = READ_STEP_BYTES - start.bytes.len();
+            if start.read_from(&mut input, missing)? == 0 {
+                break;
+            }
+        }
+        let kind = SpanKind::Text { name: Some(self.name(path)), label: None };
+        start.spans.push(TextSpan { bytes: 0..start.bytes.len(), source: 0, offset: 0, line: 1, kind });
+        let mut part = vec![0; READ_STEP_BYTES];
+        let mut length = start.bytes.len() as u64;
+        loop {
+            match input.read(&mut part)? as u64 {
+                0 => return Ok((length, start)),
+                n => length += n,
+            }
+            if length > MAX_RECORD_BYTES as u64 {
+                return Err(long_file_error(path));
+            }
+        }
     }
 
     fn progress(&self) -> (u64, Option<u64>) {

@@ -54,6 +54,15 @@ pub(crate) struct TokenizerBuffer {
     lower: String,
 }
 
+impl TokenizerBuffer {
+    /// Frees the memory of a long text.
+    pub(crate) fn free_long_text(&mut self) {
+        if self.lower.capacity() > 1 << 20 {
+            self.lower = String::new();
+        }
+    }
+}
+
 impl Tokenizer {
     pub(crate) fn new(pipeline: &Pipeline) -> Result<Tokenizer> {
         if pipeline.min_length > pipeline.max_length {
@@ -98,6 +107,12 @@ impl Tokenizer {
     /// Returns whether tokens are words without stemming or joining.
     pub(crate) fn is_plain(&self) -> bool {
         self.stemmer.is_none() && self.phrases.is_empty()
+    }
+
+    /// Returns whether no token contains whitespace or depends on the text beyond it, so that a long
+    /// text can be processed in parts.
+    pub(crate) fn cuts_at_whitespace(&self) -> bool {
+        !matches!(self.splitter, Splitter::Pattern(_))
     }
 
     /// Returns whether there are phrases to join.
