@@ -25,6 +25,8 @@ const PATTERN_BYTES: u64 = 4 << 20;
 pub(super) const BYTES_PER_WORD: u64 = 44;
 /// Bytes of a word of the longest document while that is written.
 const BYTES_PER_WRITTEN_WORD: u64 = 24;
+/// Bytes of a phrase: in the pipeline, its copies and the set in which phrases are looked up.
+const BYTES_PER_PHRASE: u64 = 320;
 /// Length in bytes up to which records are not inspected to compute their cost.
 const SHORT_RECORD_BYTES: u64 = 1 << 17;
 /// Maximum number of word ids of a document that are collected before they are counted.
@@ -95,6 +97,14 @@ impl ImportMemory {
         let need = self.smallest_limit(fits);
         let remedy = format!("{what}: use {{memory={}}}{others}", mebibytes(need));
         Error::Memory { need, have: self.limit, remedy: remedy.into() }
+    }
+
+    /// Returns the division of what `phrases` phrases leave.
+    pub(super) fn with_phrases(self, phrases: usize) -> Result<ImportMemory> {
+        let holding = ImportMemory { in_use: self.in_use + BYTES_PER_PHRASE * phrases as u64, ..self };
+        holding.with_limit(self.limit).ok_or_else(|| {
+            holding.refuse(&format!("{phrases} phrases were found"), "", &|_| true)
+        })
     }
 
     /// Returns the number of worker threads.

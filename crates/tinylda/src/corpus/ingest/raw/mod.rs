@@ -146,7 +146,7 @@ impl TextImport<'_> {
     /// Reads the source and writes the corpus. Returns its shape, the number of empty documents and
     /// the dropped tokens.
     pub(crate) fn run(
-        &self,
+        mut self,
         source: &mut dyn TextSource,
         progress: ProgressCallback<'_>,
     ) -> Result<(Shape, u64, DroppedTokens)> {
@@ -177,6 +177,7 @@ impl TextImport<'_> {
                 let phrases = counted.selector.select_phrases(&mut counted.runs, score);
                 pipeline.phrases = phrases.map_err(|error| self.explain_memory(error, ""))?;
                 dropped.phrases = pipeline.phrases.len() as u64;
+                self.memory = self.memory.with_phrases(pipeline.phrases.len())?;
                 source.rewind()?;
                 pass += 1;
             }
