@@ -384,10 +384,10 @@ pub(crate) struct TopicsArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Missing {
-    /// Exclude them and report their number
+    /// Exclude such words and report their number
     LeaveOut,
-    /// Include them, as gensim does if its dictionary has them: u_mass counts their pairs, the
-    /// other measures become infinite or undefined
+    /// Include such words, as gensim does if its dictionary has them: u_mass counts their pairs,
+    /// the other measures become infinite or undefined
     Keep,
 }
 

@@ -14,22 +14,14 @@ pub mod page;
 mod parameters;
 mod plot;
 mod progress;
+mod signals;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
-
-/// Set by Ctrl-C. The running command checks it at its next report of progress and then stops
-/// without leaving incomplete files.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Set while a second Ctrl-C may end the process immediately: no temporary file is open except that
-/// of a checkpoint, which the next training in the same folder removes.
-static MAY_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Runs the program and returns its exit code. The first of the arguments is the program's name.
 ///
@@ -49,22 +41,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let quiet = cli.quiet;
     let ignored = machine::ignored_signals();
-    let handled = ctrlc::set_handler(move || {
-        let again = INTERRUPTED.swap(true, Ordering::Relaxed);
-        if MAY_EXIT.load(Ordering::Relaxed) {
-            let ui = progress::Ui::new(quiet);
-            if again {
-                ui.say("Stopped. The progress since the last checkpoint is lost.");
-                std::process::exit(1);
-            }
-            ui.say("\nStopping after the next checkpoint. Press Ctrl-C again to quit immediately.");
-        }
-    });
+    let handled = ctrlc::set_handler(move || signals::handle(quiet));
     // Without a handler Ctrl-C ends the process immediately, which is safe: files are renamed to
     // their final name only when they are complete.
     drop(handled);
     machine::ignore(&ignored);
-    match run(&cli) {
+    let result = run(&cli);
+    signals::claim_end();
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(&error),
     }

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Returns freed memory that the allocator still holds to the operating system.
 #[allow(unsafe_code, reason = "one call of the C library")]
@@ -40,6 +41,31 @@ pub(crate) fn return_large_buffers() {
     }
 }
 
+/// Whether standard output was closed when the process was started.
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the process was started without standard output (`>&-`).
+pub(crate) fn stdout_is_closed() -> bool {
+    STDOUT_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Records whether standard output is closed. The standard library replaces closed standard streams
+/// by `/dev/null` before `main`, so this has to be found out earlier: the loader calls the
+/// functions of this section before it starts the program.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+#[allow(unsafe_code, reason = "a function that is called before `main`")]
+#[used]
+// SAFETY: the section contains pointers to functions with this signature.
+#[unsafe(link_section = ".init_array")]
+static NOTE_CLOSED_STDOUT: extern "C" fn() = {
+    extern "C" fn note() {
+        // SAFETY: asks for the flags of a file descriptor, which need not be open.
+        let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+        STDOUT_CLOSED.store(flags == -1, Ordering::Relaxed);
+    }
+    note
+};
+
 /// Reads a line such as `VmHWM:  1234 kB` and returns its value in bytes.
 fn kilobytes(file: &str, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
@@ -56,7 +82,7 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
 /// limits of the control groups.
 pub(crate) fn available_bytes() -> Option<u64> {
     let free = kilobytes("/proc/meminfo", "MemAvailable");
-    control_groups().iter().filter_map(|group| remaining_in(group)).chain(free).min()
+    ControlGroup::all(Path::new("/")).iter().filter_map(ControlGroup::remaining).chain(free).min()
 }
 
 /// Returns the model name of the processor.
@@ -108,43 +134,135 @@ pub(crate) fn free_disk_bytes(folder: &Path) -> Option<u64> {
 
 /// Returns the memory of the machine in bytes, or the limit of the control groups if that is lower.
 pub(crate) fn total_bytes() -> Option<u64> {
-    let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let limit = |group: &PathBuf| {
-        number(group.join("memory.max")).or_else(|| number(group.join("memory.limit_in_bytes")))
-    };
-    control_groups().iter().filter_map(limit).chain(kilobytes("/proc/meminfo", "MemTotal")).min()
+    let groups = ControlGroup::all(Path::new("/"));
+    groups.iter().filter_map(ControlGroup::limit).chain(kilobytes("/proc/meminfo", "MemTotal")).min()
 }
 
-/// Returns the remaining memory of a control group in bytes. Cached files count as free, since
-/// their memory can be reclaimed.
-fn remaining_in(folder: &Path) -> Option<u64> {
-    let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
-    let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;
-    let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
-    let statistics = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-    let files: u64 = statistics
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(|(name, _)| matches!(*name, "inactive_file" | "active_file"))
-        .filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok())
-        .sum();
-    Some(limit.saturating_sub(used.saturating_sub(files)))
-}
+/// Folder of a control group that limits the memory of this process.
+#[derive(Debug, PartialEq, Eq)]
+struct ControlGroup(PathBuf);
 
-/// Returns the folders of this process's control groups and of their parents, for versions 1 and 2.
-fn control_groups() -> Vec<PathBuf> {
-    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mut folders = Vec::new();
-    for line in text.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(name)) = (parts.next(), parts.next()) else { continue };
-        let root = match controllers {
-            "" => Path::new("/sys/fs/cgroup"),
-            list if list.split(',').any(|c| c == "memory") => Path::new("/sys/fs/cgroup/memory"),
-            _ => continue,
-        };
-        let own = root.join(name.trim_start_matches('/'));
-        folders.extend(own.ancestors().take_while(|folder| folder.starts_with(root)).map(Path::to_path_buf));
+impl ControlGroup {
+    /// Returns the control groups of this process and their parents, for versions 1 and 2. `root`
+    /// is the folder that contains `proc` and `sys`.
+    ///
+    /// In a container, the path in `/proc/self/cgroup` may be that of the host, whose folder does
+    /// not exist here. Its parents do: the root is then the group of the container.
+    fn all(root: &Path) -> Vec<ControlGroup> {
+        let text = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+        let mut groups = Vec::new();
+        for line in text.lines() {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (Some(controllers), Some(name)) = (parts.next(), parts.next()) else { continue };
+            let top = match controllers {
+                "" => root.join("sys/fs/cgroup"),
+                list if list.split(',').any(|c| c == "memory") => root.join("sys/fs/cgroup/memory"),
+                _ => continue,
+            };
+            let own = top.join(name.trim_start_matches('/'));
+            let folders = own.ancestors().take_while(|folder| folder.starts_with(&top));
+            groups.extend(folders.map(|folder| ControlGroup(folder.to_path_buf())));
+        }
+        groups
     }
-    folders
+
+    /// Reads a file with one number.
+    fn number(&self, name: &str) -> Option<u64> {
+        fs::read_to_string(self.0.join(name)).ok()?.trim().parse().ok()
+    }
+
+    /// Returns the limit in bytes, if there is one. In version 2, processes above `memory.high` are
+    /// slowed down, and those above `memory.max` are killed.
+    fn limit(&self) -> Option<u64> {
+        let names = ["memory.max", "memory.high", "memory.limit_in_bytes"];
+        names.into_iter().filter_map(|name| self.number(name)).min()
+    }
+
+    /// Returns the remaining memory in bytes. Cached files count as free, since their memory can be
+    /// reclaimed.
+    fn remaining(&self) -> Option<u64> {
+        let used = self.number("memory.current").or_else(|| self.number("memory.usage_in_bytes"))?;
+        let statistics = fs::read_to_string(self.0.join("memory.stat")).unwrap_or_default();
+        let value = |wanted: &str| {
+            let line = statistics.lines().find_map(|line| line.strip_prefix(wanted)?.strip_prefix(' '))?;
+            line.trim().parse::<u64>().ok()
+        };
+        // In version 1, the names with this prefix include the groups inside, as the usage does.
+        let files = ["inactive_file", "active_file"]
+            .into_iter()
+            .filter_map(|name| value(&format!("total_{name}")).or_else(|| value(name)))
+            .sum();
+        Some(self.limit()?.saturating_sub(used.saturating_sub(files)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Creates files in a folder.
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    fn limits(folder: &tempfile::TempDir) -> (Option<u64>, Option<u64>) {
+        let groups = ControlGroup::all(folder.path());
+        (
+            groups.iter().filter_map(ControlGroup::limit).min(),
+            groups.iter().filter_map(ControlGroup::remaining).min(),
+        )
+    }
+
+    #[test]
+    fn limits_of_control_groups_version_2() {
+        let at = "sys/fs/cgroup/user.slice/job";
+        let mut files = vec![
+            ("proc/self/cgroup", "0::/user.slice/job\n"),
+            ("sys/fs/cgroup/user.slice/job/memory.max", "max\n"),
+            ("sys/fs/cgroup/user.slice/job/memory.current", "300\n"),
+            ("sys/fs/cgroup/user.slice/job/memory.stat", "anon 200\ninactive_file 60\nactive_file 40\n"),
+            ("sys/fs/cgroup/user.slice/memory.max", "1000\n"),
+            ("sys/fs/cgroup/user.slice/memory.current", "700\n"),
+        ];
+        // The limit of the parent.
+        assert_eq!(limits(&tree(&files)), (Some(1000), Some(300)), "{at}");
+        // A lower limit of the group itself; cached files are free.
+        files[1].1 = "400\n";
+        assert_eq!(limits(&tree(&files)), (Some(400), Some(200)));
+        files.push(("sys/fs/cgroup/user.slice/job/memory.high", "350\n"));
+        assert_eq!(limits(&tree(&files)), (Some(350), Some(150)));
+        // Without limits.
+        (files[1].1, files[4].1, files[6].1) = ("max\n", "max\n", "max\n");
+        assert_eq!(limits(&tree(&files)), (None, None));
+    }
+
+    #[test]
+    fn limits_of_control_groups_version_1() {
+        let files = [
+            ("proc/self/cgroup", "11:cpu,cpuacct:/a\n5:memory:/docker/0a1b\n1:name=systemd:/a\n0::/a\n"),
+            ("sys/fs/cgroup/memory/docker/0a1b/memory.limit_in_bytes", "5000\n"),
+            ("sys/fs/cgroup/memory/docker/0a1b/memory.usage_in_bytes", "4500\n"),
+            (
+                "sys/fs/cgroup/memory/docker/0a1b/memory.stat",
+                "inactive_file 1\ntotal_inactive_file 700\ntotal_active_file 300\n",
+            ),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n"),
+        ];
+        assert_eq!(limits(&tree(&files)), (Some(5000), Some(1500)));
+        // In a container, the group is mounted as the root, and its path is unknown.
+        let files = [
+            ("proc/self/cgroup", "5:memory:/docker/0a1b\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "5000\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "4500\n"),
+        ];
+        assert_eq!(limits(&tree(&files)), (Some(5000), Some(500)));
+        assert_eq!(limits(&tree(&[])), (None, None));
+    }
 }

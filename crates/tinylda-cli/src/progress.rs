@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -76,9 +75,9 @@ pub(crate) struct ProgressReporter {
 /// Estimated remaining time in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TimeLeft {
-    /// Estimated from finished work of the same kind.
+    /// Remaining time, estimated from finished work of the same kind.
     About(f64),
-    /// Upper bound, since the work may end sooner than planned.
+    /// Upper bound of the remaining time, since the work may end sooner than planned.
     AtMost(f64),
 }
 
@@ -174,11 +173,7 @@ impl ProgressReporter {
                 self.ui.say(&text());
             }
         }
-        if crate::INTERRUPTED.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if crate::signals::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn text(&self, done: u64, total: u64, message: &str) -> String {

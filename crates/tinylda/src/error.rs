@@ -58,12 +58,12 @@ pub enum Problem {
     Parse {
         /// The text that was given.
         found: String,
-        /// What it should be.
+        /// The expected form of the value.
         expected: Template,
     },
     /// The parameter is required here but was not given.
     Missing {
-        /// What it should be.
+        /// The expected form of the value.
         expected: Template,
     },
     /// The parameter cannot be combined with something else that was given.
@@ -137,13 +137,13 @@ pub enum Error {
     Input {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// Position in the file.
         position: Position,
-        /// What is there.
+        /// The content that was found.
         found: String,
-        /// What should be there.
+        /// The content that was expected.
         expected: Template,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// A corpus, model or checkpoint file is damaged or truncated.
@@ -152,9 +152,9 @@ pub enum Error {
         path: PathBuf,
         /// `corpus`, `model` or `checkpoint`.
         kind: &'static str,
-        /// Where in the file.
+        /// Position in the file.
         position: Position,
-        /// What is wrong there.
+        /// Description of the damage.
         found: String,
     },
     /// A file is of another kind than the expected one.
@@ -181,9 +181,9 @@ pub enum Error {
     Parameter {
         /// The parameter's name.
         name: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the parameter.
         problem: Problem,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// An entry of a matrix or of a document in memory is not a valid count. Rows are documents and
@@ -193,9 +193,9 @@ pub enum Error {
         row: u64,
         /// The column, counted from 0; `None` if its index is negative.
         column: Option<u64>,
-        /// What was found there.
+        /// The value that was found.
         found: String,
-        /// What was expected.
+        /// The value that was expected.
         expected: String,
     },
     /// The operation needs more memory than it may use.
@@ -211,7 +211,7 @@ pub enum Error {
     Allocation {
         /// Bytes requested.
         bytes: u64,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// A computation exceeded the range of its number type.
@@ -222,7 +222,7 @@ pub enum Error {
         phase: &'static str,
         /// The offending value.
         found: String,
-        /// What the user can do about it.
+        /// What the user can do about the error.
         remedy: Remedy,
     },
     /// The caller asked to stop, and nothing was written.
@@ -233,6 +233,28 @@ pub enum Error {
         path: PathBuf,
         /// Number of completed passes.
         passes: u32,
+    },
+    /// The caller asked to stop, but the checkpoint could not be written.
+    NotSaved {
+        /// The folder for checkpoints.
+        path: PathBuf,
+        /// Number of completed passes.
+        passes: u32,
+        /// Number of completed passes in the last checkpoint; `None` if there is none.
+        saved: Option<u32>,
+        /// Reason why the checkpoint could not be written.
+        source: Box<Error>,
+    },
+    /// A model file exists that was trained with other settings or on another corpus.
+    ModelMismatch {
+        /// The model file.
+        path: PathBuf,
+        /// The setting that differs: a parameter, or a noun phrase.
+        setting: Template,
+        /// Its value in the model; `None` if it was not set.
+        found: Option<String>,
+        /// Its value in this run; `None` if it is not set.
+        wanted: Option<String>,
     },
     /// A checkpoint was created with other settings.
     CheckpointMismatch {
@@ -354,7 +376,9 @@ impl Error {
         match self {
             Error::Parameter { name, .. } => Some(name),
             Error::Memory { .. } => Some("memory"),
-            Error::CheckpointMismatch { setting, .. } => setting.as_parameter(),
+            Error::CheckpointMismatch { setting, .. } | Error::ModelMismatch { setting, .. } => {
+                setting.as_parameter()
+            }
             _ => None,
         }
     }
@@ -377,6 +401,10 @@ impl Error {
                 "resume with the version of tinylda that wrote it, or discard it with {restart}".into()
             }
             Error::Version { .. } => "upgrade tinylda, or create the file again with this version".into(),
+            Error::NotSaved { source, .. } => source.remedy().unwrap_or_default(),
+            Error::ModelMismatch { .. } => {
+                "omit {resume} to train it again and replace it, or choose another {output}".into()
+            }
             Error::CheckpointMismatch { .. } => {
                 "resume with the same settings, discard the checkpoint with {restart}, or choose another \
                  folder with {checkpoint}"
@@ -428,13 +456,33 @@ impl Error {
                 let plural = if *passes == 1 { "" } else { "es" };
                 format!("stopped after {passes} pass{plural}, with a checkpoint in {}", path.display())
             }
+            Error::NotSaved { path, passes, saved, source } => {
+                let plural = if *passes == 1 { "" } else { "es" };
+                let lost = match saved {
+                    None => "all progress is lost, since there is no earlier checkpoint".to_owned(),
+                    Some(pass) if pass == passes => {
+                        format!(
+                            "the progress of this pass is lost; the last checkpoint, after pass {pass}, is in {}",
+                            path.display()
+                        )
+                    }
+                    Some(pass) => format!(
+                        "the progress since pass {pass} is lost; the last checkpoint is in {}",
+                        path.display()
+                    ),
+                };
+                let reason = source.message(spelling);
+                format!(
+                    "stopped after {passes} pass{plural}, but the checkpoint could not be written: {reason}; {lost}"
+                )
+            }
+            Error::ModelMismatch { path, setting, found, wanted } => {
+                let difference = differing(setting, found.as_deref(), wanted.as_deref(), spelling);
+                format!("{} was trained {difference}", path.display())
+            }
             Error::CheckpointMismatch { path, setting, found, wanted } => {
-                let (found, wanted) = (found.as_deref(), wanted.as_deref());
-                let set = |value| with_value(setting, value, spelling);
-                let before = if found.is_some() { "with" } else { "without" };
-                let now = if wanted.is_some() { "this run uses" } else { "this run does not use" };
-                let path = path.display();
-                format!("{path}: the checkpoint was created {before} {}, {now} {}", set(found), set(wanted))
+                let difference = differing(setting, found.as_deref(), wanted.as_deref(), spelling);
+                format!("{}: the checkpoint was created {difference}", path.display())
             }
             Error::CheckpointExists { path } => {
                 format!("{}: the folder contains the checkpoint of an unfinished training", path.display())
@@ -466,6 +514,19 @@ impl Error {
     pub(crate) fn damaged_model(path: &Path, position: Position, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "model", position, found: found.into() }
     }
+}
+
+/// Describes a setting that differs, phrased to follow "was created".
+fn differing(
+    setting: &Template,
+    found: Option<&str>,
+    wanted: Option<&str>,
+    spelling: ParameterSpelling<'_>,
+) -> String {
+    let set = |value| with_value(setting, value, spelling);
+    let before = if found.is_some() { "with" } else { "without" };
+    let now = if wanted.is_some() { "this run uses" } else { "this run does not use" };
+    format!("{before} {}, {now} {}", set(found), set(wanted))
 }
 
 /// Renders a setting with its value, if it has one.

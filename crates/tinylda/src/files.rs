@@ -2,29 +2,17 @@
 //! memory (`ByteSource`, `ByteSink`).
 //!
 //! No other module creates output files or reads at a position. This module does not know what the
-//! bytes mean. Start with `AtomicFile`.
+//! bytes mean. Start with `AtomicFile`; temporary names and their removal are in `temporary`.
+
+mod temporary;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Position, Result};
-
-/// Default prefix of the names of temporary files.
-const TEMPORARY_PREFIX: &str = ".tinylda-";
-/// Suffix of the names of all temporary files.
-const TEMPORARY_SUFFIX: &str = ".tmp";
-
-/// Removes the temporary files in a folder whose names begin with `prefix`. A killed process leaves
-/// them behind. Failures are ignored.
-pub(crate) fn remove_temporary(folder: &Path, prefix: &str) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(TEMPORARY_SUFFIX)) {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
+pub(crate) use temporary::{TemporaryFile, remove_stale};
+pub use temporary::{TemporaryFolder, discard_all};
 
 /// A file that appears under its final name only when it is complete.
 ///
@@ -34,18 +22,12 @@ pub(crate) fn remove_temporary(folder: &Path, prefix: &str) {
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     path: PathBuf,
-    out: BufWriter<tempfile::NamedTempFile>,
+    out: BufWriter<TemporaryFile>,
 }
 
 impl AtomicFile {
     /// Creates a temporary file that becomes `path` when it is committed.
     pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
-        AtomicFile::create_with_prefix(path, TEMPORARY_PREFIX)
-    }
-
-    /// Creates a temporary file whose name begins with `prefix` and that becomes `path` when it is
-    /// committed.
-    pub(crate) fn create_with_prefix(path: &Path, prefix: &str) -> Result<AtomicFile> {
         let path = follow_link(path);
         if let Ok(existing) = path.metadata()
             && !existing.is_file()
@@ -59,17 +41,7 @@ impl AtomicFile {
             };
             return Err(Error::Io { path, action: "write", source });
         }
-        let folder = folder_of(&path);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(prefix).suffix(TEMPORARY_SUFFIX);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // The user's umask restricts these permissions, as for any new file.
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder
-            .tempfile_in(&folder)
+        let file = TemporaryFile::new_in(&folder_of(&path))
             .map_err(|e| Error::io("create", &path)(without_temporary_name(e)))?;
         Ok(AtomicFile { path, out: BufWriter::with_capacity(1 << 18, file) })
     }
@@ -104,7 +76,7 @@ impl AtomicFile {
         self.sync()?;
         let path = self.path;
         let file = self.out.into_inner().map_err(|e| Error::io("write", &path)(e.into_error()))?;
-        file.persist(&path).map_err(|e| Error::io("write", &path)(e.error))?;
+        file.persist(&path).map_err(Error::io("write", &path))?;
         // The rename is durable once the folder is synced. Some file systems cannot sync folders,
         // so a failure is ignored.
         if let Ok(folder) = File::open(folder_of(&path)) {

@@ -296,6 +296,14 @@ impl Table {
 
     /// Completes the table and returns the number of its rows.
     pub fn finish(self) -> Result<u64> {
+        let (rows, file) = self.close()?;
+        file.map_or(Ok(()), AtomicFile::commit)?;
+        Ok(rows)
+    }
+
+    /// Completes the table. Returns the number of its rows and, unless it was streamed, the file,
+    /// which does not have its final name yet.
+    pub(crate) fn close(self) -> Result<(u64, Option<AtomicFile>)> {
         let head = (self.format == TableFormat::Npy).then(|| self.npy_header());
         let (path, rows) = (self.path, self.rows);
         #[cfg_attr(not(feature = "parquet"), allow(clippy::infallible_destructuring_match))]
@@ -309,11 +317,13 @@ impl Table {
                 if let Some(head) = head {
                     file.patch(0, &head)?;
                 }
-                file.commit()?;
+                Ok((rows, Some(file)))
             }
-            TableOutput::Stream(mut stream) => stream.flush().map_err(Error::io("write", &path))?,
+            TableOutput::Stream(mut stream) => {
+                stream.flush().map_err(Error::io("write", &path))?;
+                Ok((rows, None))
+            }
         }
-        Ok(rows)
     }
 
     /// Writes the buffered line, except for Parquet.

@@ -36,7 +36,7 @@ pub(crate) fn run(a: &args::ConvertArgs, ui: Ui) -> anyhow::Result<()> {
     let clock = Instant::now();
     let bar = ui.bar("blocks written", Unit::Plain);
     if stream {
-        let mut out = std::io::stdout().lock();
+        let mut out = super::stdout()?;
         let written =
             write_text(&corpus, &mut out, Path::new("standard output"), format, &mut |p| bar.update(p));
         bar.finish();

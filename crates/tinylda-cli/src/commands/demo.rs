@@ -8,6 +8,7 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::Synth;
 use tinylda::eval::predictive_perplexity;
+use tinylda::files::TemporaryFolder;
 use tinylda::train::Summary;
 use tinylda::{Algorithm, Corpus, Event, Inference, Model, Trainer, Vocabulary};
 
@@ -22,7 +23,7 @@ const DOCUMENTS: u64 = 4000;
 const TOPICS: u32 = THEMES.len() as u32 + 1;
 
 pub(crate) fn run(a: &args::DemoArgs, ui: Ui) -> anyhow::Result<()> {
-    let temporary = tempfile::tempdir()?;
+    let temporary = TemporaryFolder::new_in(std::env::temp_dir())?;
     let folder = a.keep.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot create the folder {}; choose another for --keep", folder.display())
@@ -122,6 +123,7 @@ fn report(a: &args::DemoArgs, learned: &DemoModel, ui: Ui) -> Option<PathBuf> {
         a.keep.as_deref().map_or_else(|| "tinylda-demo.html".into(), |folder| folder.join("demo.html"));
     let request = super::report::ReportRequest {
         title: "Demo".into(),
+        input: "generated documents".into(),
         command: format!("tinylda demo --seed {}", a.seed),
         passes: Vec::new(),
         memory: None,

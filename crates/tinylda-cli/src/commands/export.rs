@@ -46,7 +46,7 @@ pub(super) fn uci(corpus: &Corpus, path: &Path, ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("blocks written", Unit::Plain);
     let progress = &mut |p| bar.update(p);
     if path == Path::new("-") {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(super::stdout()?);
         match write_uci(corpus, &mut out, Path::new("standard output"), progress) {
             // A closed pipe (`| head`) is not an error. Flushing the rest of the buffer would fail
             // again, so it is discarded.

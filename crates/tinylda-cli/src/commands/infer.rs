@@ -44,7 +44,7 @@ pub(crate) fn run(a: &args::InferArgs, ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
     let summary = if to_stdout {
-        let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+        let mut out = BufWriter::with_capacity(1 << 18, super::stdout()?);
         match proportions.write(&mixtures, &mut out, Path::new("standard output"), progress) {
             // A closed pipe (`| head`) is not an error. Flushing the rest of the buffer would fail
             // again, so it is discarded.

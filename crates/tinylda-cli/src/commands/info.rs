@@ -34,7 +34,7 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("blocks checked", Unit::Plain);
     let s = Statistics::of(&corpus, &mut |p| bar.update(p))?;
     bar.finish();
-    let per_nonzero = corpus.bytes_without_strings() as f64 / s.shape.nonzeros.max(1) as f64;
+    let per_nonzero = corpus.packed_documents_bytes() as f64 / s.shape.nonzeros.max(1) as f64;
     let mut value = shape_json(s.shape);
     let rest = json!({
         "kind": "corpus",
@@ -143,8 +143,8 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
             "trained on",
             format!(
                 "{} ({}): {} documents, {} tokens",
-                if s.corpus.file.is_empty() { "a corpus in memory" } else { &s.corpus.file },
-                s.corpus.fingerprint,
+                if s.corpus.file.is_empty() { "a corpus" } else { &s.corpus.file },
+                s.corpus.id(),
                 grouped(s.corpus.documents),
                 grouped(s.corpus.tokens)
             ),

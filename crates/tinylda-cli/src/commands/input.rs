@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::words::DroppedTokens;
 use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
+use tinylda::files::TemporaryFolder;
 use tinylda::progress::Step;
 use tinylda::{Corpus, Model};
 
@@ -19,19 +20,8 @@ use crate::{args, machine};
 pub(crate) struct OpenedCorpus {
     /// Path of the corpus file.
     pub(crate) path: PathBuf,
-    /// Whether the file was made for this command only.
-    temporary: bool,
     /// Result of the import, if there was one.
     pub(crate) imported: Option<Imported>,
-}
-
-impl OpenedCorpus {
-    /// Deletes the file if it was made for this command only.
-    pub(crate) fn remove_if_temporary(&self) {
-        if self.temporary {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// Converts a format from the arguments to that of the library.
@@ -200,8 +190,6 @@ pub(crate) struct InputRequest<'a> {
     pub(crate) model: Option<&'a Model>,
     /// Corpus file to write if the input has to be imported.
     pub(crate) import_to: &'a Path,
-    /// Whether the imported corpus is kept.
-    pub(crate) keep: bool,
     /// Number of threads; 0 for all cores.
     pub(crate) threads: usize,
     /// Memory limit in bytes.
@@ -220,7 +208,7 @@ impl InputRequest<'_> {
                         TEXT_OPTION
                     }));
                 }
-                return Ok(OpenedCorpus { path: self.input.to_path_buf(), temporary: false, imported: None });
+                return Ok(OpenedCorpus { path: self.input.to_path_buf(), imported: None });
             }
             InputKind::Model => {
                 // Always fails, with an error that explains why.
@@ -233,11 +221,7 @@ impl InputRequest<'_> {
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
         let imported = run(&import, input, self.import_to, ui)?;
-        Ok(OpenedCorpus {
-            path: self.import_to.to_path_buf(),
-            temporary: !self.keep,
-            imported: Some(imported),
-        })
+        Ok(OpenedCorpus { path: self.import_to.to_path_buf(), imported: Some(imported) })
     }
 }
 
@@ -246,7 +230,7 @@ pub(crate) struct OpenedDocuments {
     /// The opened corpus.
     pub(crate) corpus: Corpus,
     /// Temporary folder of an imported corpus, deleted on drop.
-    _folder: Option<tempfile::TempDir>,
+    _folder: Option<TemporaryFolder>,
 }
 
 impl OpenedDocuments {
@@ -276,7 +260,7 @@ impl OpenedDocuments {
             }
             return Ok(OpenedDocuments { corpus: Corpus::open(input)?, _folder: None });
         }
-        let folder = tempfile::Builder::new().prefix(".tinylda-").tempdir()?;
+        let folder = TemporaryFolder::new_in(std::env::temp_dir())?;
         let path = folder.path().join("input.tlc");
         let mut import = import(&data.text, Some(model))?;
         import.vocabulary.clone_from(&data.vocab);

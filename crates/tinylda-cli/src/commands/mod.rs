@@ -41,12 +41,23 @@ fn print(json: bool, value: &Value, lines: &str) -> anyhow::Result<()> {
 
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 fn to_stdout(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e)
-            .context("cannot write the result to standard output, although the command itself has succeeded"),
-        _ => Ok(()),
+    let write = || {
+        let mut out = stdout()?;
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
+            _ => Ok(()),
+        }
+    };
+    write().context("cannot write the result to standard output, although the command itself has succeeded")
+}
+
+/// Returns standard output, or an error if the process was started without it (`>&-`). Writing to
+/// it would then succeed, but the result would be lost.
+fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
+    if machine::stdout_is_closed() {
+        return Err(std::io::Error::other("standard output is closed"));
     }
+    Ok(std::io::stdout().lock())
 }
 
 /// Error in the arguments, which leads to exit code 2.
@@ -150,6 +161,20 @@ fn escape_control(word: &str) -> String {
     word.chars()
         .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect()
+}
+
+/// Escapes a text, so that it cannot be taken for Markdown or HTML.
+fn escape_markdown(text: &str) -> String {
+    let mut out = String::new();
+    for c in escape_control(text).chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Quotes a word of a command for a shell, if necessary.

@@ -15,7 +15,6 @@ mod words;
 mod work;
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::json;
@@ -146,13 +145,14 @@ pub(crate) fn run(a: &args::PaperArgs, ui: Ui) -> anyhow::Result<()> {
             json!({ "runs": all.runs.len(), "runs_left": left, "seconds": estimate::seconds(&all, &costs) });
         return print(a.json, &value, &format!("{}\n", estimate::line(&all, &costs)));
     }
+    let _stage = crate::signals::Stage::Runs.enter();
     work::run_all(&mut all, &costs, ui)?;
     // Existing results are shown even if the user has stopped the command.
     report::write(&all)?;
     let done = all.records.iter().flatten().filter(|record| record.outcome.is_some()).count();
     let failed = all.records.iter().flatten().filter(|record| record.failed.is_some()).count();
     let file = all.setup.out.join("README.md");
-    if crate::INTERRUPTED.load(Ordering::Relaxed) {
+    if crate::signals::interrupted() {
         anyhow::bail!(
             "stopped after {done} of {} runs; {} shows their results. Run the same command again to continue.",
             all.runs.len(),

@@ -33,7 +33,7 @@ pub(crate) fn run(a: &args::PlotArgs, ui: Ui) -> anyhow::Result<()> {
     }
     tinylda::files::check_writable(&a.output)?;
     let model = Model::load(&a.model)?;
-    let heading = a.title.clone().unwrap_or_else(|| title(&model));
+    let heading = a.title.clone().unwrap_or_else(|| title(&model, &a.model));
     let drawing = match a.what {
         PlotKind::Topics => topics(&model, &chosen_topics(a, &model)?, a.top as usize, &heading),
         PlotKind::Perplexity => perplexity(&model, &heading),

@@ -45,9 +45,11 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     if asked && passes.is_empty() {
         ui.say(&format!("ignoring {}: it is not the log of this model's training", log.display()));
     }
+    let named = a.corpus.as_deref().unwrap_or(&a.model);
     let request = ReportRequest {
-        title: a.title.clone().unwrap_or_else(|| title(&model)),
-        command: command(&model, &a.model),
+        title: a.title.clone().unwrap_or_else(|| title(&model, named)),
+        input: a.corpus.as_deref().map_or_else(String::new, path_string),
+        command: command(&model, &a.model, a.corpus.as_deref()),
         passes,
         memory: None,
         texts: !a.no_text,
@@ -94,6 +96,8 @@ pub(super) fn memory_needed_after_training(
 /// Content of a report that does not come from the model or the corpus.
 pub(super) struct ReportRequest {
     pub(super) title: String,
+    /// The documents as the user knows them: the path on the command line, or empty.
+    pub(super) input: String,
     /// Command that made the model.
     pub(super) command: String,
     /// Passes of the training, for the curve of the perplexity.
@@ -120,6 +124,7 @@ impl ReportRequest {
             texts: self.texts,
             run: RunInfo {
                 title: self.title,
+                input: self.input,
                 command: self.command,
                 version: env!("CARGO_PKG_VERSION").into(),
                 passes: self.passes,
@@ -141,9 +146,12 @@ impl ReportRequest {
     }
 }
 
-/// Returns the default title: the name of the corpus without its suffixes.
-pub(super) fn title(model: &Model) -> String {
-    let mut name = model.training().corpus.file.as_str();
+/// Returns the default title: the name of a file without its suffixes. Models of early versions
+/// know the name of their corpus, which takes precedence.
+pub(super) fn title(model: &Model, file: &Path) -> String {
+    let file = file.file_name().unwrap_or_default().to_string_lossy();
+    let early = model.training().corpus.file.as_str();
+    let mut name = if early.is_empty() { file.as_ref() } else { early };
     for ending in [".tlc", ".input", ".stdin", ".model"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
@@ -151,9 +159,14 @@ pub(super) fn title(model: &Model) -> String {
 }
 
 /// Returns the command that creates such a model, from the metadata of the model.
-fn command(model: &Model, path: &Path) -> String {
+fn command(model: &Model, path: &Path, corpus: Option<&Path>) -> String {
     let training = model.training();
-    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), training.corpus.file.clone()];
+    let corpus = match (training.corpus.file.as_str(), corpus) {
+        ("", Some(corpus)) => path_string(corpus),
+        ("", None) => "CORPUS".into(),
+        (early, _) => early.into(),
+    };
+    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), corpus];
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     option("-k", model.topics().to_string());
     option("--seed", training.seed.to_string());

@@ -10,7 +10,6 @@ mod show;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -62,12 +61,13 @@ pub(crate) fn run(a: &args::SweepArgs, ui: Ui) -> anyhow::Result<()> {
         let there = setup.out.display();
         ui.say(&format!("{before} of {count} runs already done in {there}, {} remaining", count - before));
     }
+    let _stage = crate::signals::Stage::Runs.enter();
     runs::run_all(&setup, all, ui)?;
     let records = runs::load_all(&setup, ui)?;
     let rows = SweepRow::all(&records, a.coherence);
     let choice = choice::choose(&rows, a.coherence);
     show::write_files(&setup, &records, &rows, choice.as_ref())?;
-    if crate::INTERRUPTED.load(Ordering::Relaxed) {
+    if crate::signals::interrupted() {
         let done = runs::list(&setup, &topics, ui).iter().filter(|run| run.is_done()).count();
         anyhow::bail!(
             "stopped after {done} of {count} runs; their results are in {}. Run the same command again to continue.",
@@ -102,7 +102,6 @@ fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSet
         vocab: a.vocab.as_deref(),
         model: None,
         import_to: &new,
-        keep: true,
         threads: usize::from(a.training.threads.unwrap_or(0)),
         memory,
     };

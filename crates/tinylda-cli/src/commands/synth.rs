@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::Context;
 use tinylda::Error;
 use tinylda::corpus::Synth;
+use tinylda::files::TemporaryFolder;
 
 use super::{path_string, print, shape_json, shape_line};
 use crate::args::{self, SynthFormat};
@@ -56,12 +57,12 @@ pub(crate) fn run(a: &args::SynthArgs, ui: Ui) -> anyhow::Result<()> {
         // temporary corpus file is written first.
         let beside = a.output.parent().filter(|p| !to_stdout && !p.as_os_str().is_empty());
         let folder = match beside {
-            Some(folder) => tempfile::tempdir_in(folder),
-            None if to_stdout => tempfile::tempdir(),
-            None => tempfile::tempdir_in("."),
+            Some(folder) => folder.to_path_buf(),
+            None if to_stdout => std::env::temp_dir(),
+            None => ".".into(),
         };
-        let folder =
-            folder.with_context(|| format!("cannot create a temporary folder for {}", a.output.display()))?;
+        let folder = TemporaryFolder::new_in(folder)
+            .with_context(|| format!("cannot create a temporary folder for {}", a.output.display()))?;
         let path = folder.path().join("synth.tlc");
         let corpus = draw(&path)?;
         super::export::uci(&corpus, &a.output, ui)?;

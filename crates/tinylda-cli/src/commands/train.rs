@@ -9,11 +9,11 @@ pub(super) mod trainer;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
+use tinylda::files::TemporaryFolder;
 use tinylda::format::human_bytes;
 use tinylda::report::{PassRecord, TrainedDocuments};
 use tinylda::train::{Summary, TrainingProgress};
@@ -24,7 +24,8 @@ use super::{
     shape_line, shell_quote, with_memory_limit,
 };
 use crate::progress::{ProgressReporter, Ui, Unit};
-use crate::{MAY_EXIT, args, machine, parameters};
+use crate::signals::Stage;
+use crate::{args, machine, parameters};
 use log::Log;
 
 pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
@@ -34,7 +35,7 @@ pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     let input = DetectedInput::open(&a.corpus)?;
     if input.kind() == InputKind::Corpus {
         reject_import_options(a)?;
-        on_corpus(a, ui)
+        on_corpus(a, &path_string(&a.corpus), ui)
     } else {
         from_data(a, input, ui)
     }
@@ -68,8 +69,9 @@ fn check_outputs(a: &args::TrainArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Trains on a corpus file.
-fn on_corpus(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
+/// Trains on a corpus file. `name` is the input as the user knows it, which may have been imported
+/// into the corpus file.
+fn on_corpus(a: &args::TrainArgs, name: &str, ui: Ui) -> anyhow::Result<()> {
     check_outputs(a)?;
     let corpus = Corpus::open(&a.corpus)?;
     let seeds = a.seeds.as_deref().map(Seeds::read).transpose()?;
@@ -93,25 +95,22 @@ fn on_corpus(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     }
     // Hours of training must not be lost because the model cannot be written, so try it first.
     tinylda::files::check_writable(a.output())?;
-    let finished = a.output().exists() && !tinylda::train::has_checkpoint(checkpoint_folder(a));
-    if a.resume && finished {
-        let output = a.output().display();
-        ui.say(&format!(
-            "{output} already exists and there is no checkpoint: nothing to resume. Omit --resume to train again."
-        ));
-        return Ok(());
-    }
     if a.resume && !tinylda::train::has_checkpoint(checkpoint_folder(a)) {
+        if a.output().exists() {
+            trainer.check_result(&corpus, a.output())?;
+            say_finished(a, ui);
+            return Ok(());
+        }
         let folder = checkpoint_folder(a);
         ui.say(&format!("no checkpoint in {}: starting from the first pass", folder.display()));
     }
-    print_start(a, &corpus, &plan, ui);
+    print_start(a, name, &corpus, &plan, ui);
     warn_of_seeds(seeds.as_ref(), &corpus, ui)?;
     let mut log = Log::new(a)?;
     let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(&corpus, a.topics)).transpose()?;
     let summary = train(a, planned, documents.as_mut(), &mut log, ui)?;
-    if let (Some(output), Some(documents)) = (&a.report, documents) {
-        report(a, &corpus, documents, &log, output, ui)?;
+    if let Some(documents) = documents {
+        report(a, name, &corpus, documents, &log, ui)?;
     }
     let ended = match summary.stop {
         Stop::Converged => format!("converged after {} passes", summary.passes),
@@ -146,15 +145,27 @@ fn on_corpus(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &format!("{line}\n"))
 }
 
+/// Says that the model of a training to resume is already finished.
+fn say_finished(a: &args::TrainArgs, ui: Ui) {
+    let output = a.output().display();
+    let report = a.report.as_ref().map_or_else(String::new, |report| {
+        format!(" {} was not written; create it with `tinylda report`.", report.display())
+    });
+    ui.say(&format!(
+        "{output} is already trained with these settings: nothing to resume.{report} Omit --resume to train again."
+    ));
+}
+
 /// Writes the report, from the model file and from the topics of documents at the end of training.
 fn report(
     a: &args::TrainArgs,
+    name: &str,
     corpus: &Corpus,
     documents: TrainedDocuments<'_>,
     log: &Log,
-    output: &Path,
     ui: Ui,
 ) -> anyhow::Result<()> {
+    let Some(output) = &a.report else { return Ok(()) };
     let model = Model::load(a.output())?;
     let mut command = command_line();
     if let Some(program) = command.first_mut() {
@@ -166,7 +177,8 @@ fn report(
         logged.unwrap_or(PassRecord { pass, perplexity, seconds: None, memory: None })
     };
     let request = super::report::ReportRequest {
-        title: super::report::title(&model),
+        title: super::report::title(&model, Path::new(name)),
+        input: name.to_owned(),
         command: shell_command(&command),
         passes: model.training().history.iter().map(pass).collect(),
         memory: memory_limit(a.training.memory)?.filter(|_| a.training.memory.is_some()),
@@ -197,45 +209,69 @@ fn reject_import_options(a: &args::TrainArgs) -> anyhow::Result<()> {
 
 /// Trains on data of any kind, including standard input.
 ///
-/// The data is imported into a corpus file next to the model, of about two bytes per word. The file
-/// is deleted after training, unless it is to be kept. If training is stopped, the file remains, so
-/// that training can be resumed.
+/// The data is imported into a corpus file of about two bytes per word in a temporary folder next
+/// to the model. If training is stopped, the data is imported again to resume it; only the
+/// documents of a stream are kept, since they cannot be read again.
 fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Result<()> {
-    let import_to = a.keep_corpus.clone().unwrap_or_else(|| {
-        let stdin = a.corpus.as_path() == Path::new("-");
-        append_to_name(a.output(), if stdin { ".stdin.tlc" } else { ".input.tlc" })
-    });
+    let beside = a.output().parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder =
+        match a.keep_corpus {
+            Some(_) => None,
+            None => Some(TemporaryFolder::new_in(beside.unwrap_or(Path::new("."))).with_context(|| {
+                format!("cannot create a temporary folder next to {}", a.output().display())
+            })?),
+        };
+    let temporary = folder.as_ref().map(|folder| folder.path().join("input.tlc"));
+    let import_to = a.keep_corpus.as_ref().or(temporary.as_ref()).context("no corpus file")?;
     if !a.plan {
-        check_output("-o", a.output(), &[Some(&a.corpus), Some(&import_to)])?;
+        check_output("-o", a.output(), &[Some(&a.corpus), Some(import_to)])?;
     }
+    let reopenable = input.is_reopenable();
     let request = super::input::InputRequest {
         input: &a.corpus,
         text: &a.text,
         vocab: a.vocab.as_deref(),
         model: None,
-        import_to: &import_to,
-        keep: a.keep_corpus.is_some(),
+        import_to,
         threads: usize::from(a.training.threads.unwrap_or(0)),
         memory: memory_limit(a.training.memory)?,
     };
     let opened = request.open(input, ui)?;
+    let name =
+        if a.corpus.as_path() == Path::new("-") { "standard input".into() } else { path_string(&a.corpus) };
     if let Some(done) = &opened.imported {
-        let name = if a.corpus.as_path() == Path::new("-") {
-            "standard input".into()
-        } else {
-            path_string(&a.corpus)
-        };
         ui.say(&format!("{name}: {}, {}", done.format.name(), shape_line(done.shape)));
     }
     let mut own = a.clone();
-    (own.corpus, own.vocab, own.keep_corpus) = (opened.path.clone(), None, None);
+    (own.corpus, own.vocab, own.keep_corpus) = (opened.path, None, None);
     own.text = args::TextArgs::default();
-    let result = on_corpus(&own, ui);
+    let result = on_corpus(&own, &name, ui);
     let stopped = result.is_err() && tinylda::train::has_checkpoint(checkpoint_folder(a));
-    if !stopped {
-        opened.remove_if_temporary();
+    match (result, temporary) {
+        (Err(error), Some(temporary)) if stopped && !reopenable => Err(keep_stream(a, &temporary, &error)),
+        (result, _) => result,
     }
-    result
+}
+
+/// Keeps the imported documents of a stream, which are needed to resume a stopped training. Returns
+/// the error with a note about them.
+fn keep_stream(a: &args::TrainArgs, temporary: &Path, error: &anyhow::Error) -> anyhow::Error {
+    let names = (1..1000).map(|n| {
+        append_to_name(a.output(), &if n == 1 { ".stdin.tlc".to_owned() } else { format!(".stdin-{n}.tlc") })
+    });
+    // A hard link never replaces a file of that name.
+    let kept = names
+        .filter(|name| !name.exists())
+        .find(|name| std::fs::hard_link(temporary, name).is_ok() || std::fs::rename(temporary, name).is_ok());
+    let message = crate::message(error);
+    match kept {
+        Some(kept) => anyhow::anyhow!(
+            "{message}\nIts input cannot be read again. The documents are kept in {kept}: to resume, give {kept} instead of {}, without options for text.",
+            a.corpus.display(),
+            kept = kept.display()
+        ),
+        None => anyhow::anyhow!("{message}\nTo resume, provide the same input again."),
+    }
 }
 
 /// Warns about seed words that do not occur in the corpus and are therefore ignored.
@@ -257,13 +293,13 @@ fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Resu
 }
 
 /// Prints what is about to be done.
-fn print_start(a: &args::TrainArgs, corpus: &Corpus, plan: &Plan, ui: Ui) {
+fn print_start(a: &args::TrainArgs, name: &str, corpus: &Corpus, plan: &Plan, ui: Ui) {
     let shape = corpus.shape();
     ui.say(&format!(
         "training {} topics with {} on {}: {} documents, {} non-zeros",
         a.topics,
         a.training.algorithm().name(),
-        a.corpus.display(),
+        name,
         grouped(shape.documents),
         grouped(shape.nonzeros)
     ));
@@ -294,9 +330,9 @@ fn train(
     ui: Ui,
 ) -> anyhow::Result<Summary> {
     let bar = ui.bar("pass", Unit::Plain);
-    let (mut failed, mut saved) = (None, false);
+    let (mut failed, mut unsaved) = (None, None);
     let mut perplexity = String::new();
-    MAY_EXIT.store(true, Ordering::Relaxed);
+    let stage = Stage::Training.enter();
     let callback = |event: Event<'_>| {
         let (line, flow) = match event {
             Event::Progress(progress) => {
@@ -307,29 +343,11 @@ fn train(
                 perplexity = format!(", perplexity {:.1}", report.train_perplexity);
                 (Some(log.pass(report)), ControlFlow::Continue(()))
             }
-            Event::Resumed(passes) => {
-                saved = true;
-                bar.say(&format!("resuming after pass {passes}"));
-                (Some(json!({ "event": "resumed", "passes": passes })), ControlFlow::Continue(()))
-            }
             Event::Writing(_) => {
-                // Stopping now would leave an incomplete file.
-                MAY_EXIT.store(false, Ordering::Relaxed);
+                Stage::Writing.set();
                 (None, ControlFlow::Continue(()))
             }
-            Event::Snapshot { path, pass, seconds } => {
-                bar.say(&format!("model after pass {pass} written to {}", path.display()));
-                let line = json!({ "event": "snapshot", "file": path_string(path), "pass": pass, "seconds": seconds });
-                (Some(line), ControlFlow::Continue(()))
-            }
-            Event::Checkpoint(folder) => {
-                saved = true;
-                let seconds = log.progress.map(|p| p.seconds);
-                let line =
-                    json!({ "event": "checkpoint", "folder": path_string(folder), "seconds": seconds });
-                (Some(line), ControlFlow::Continue(()))
-            }
-            _ => (None, ControlFlow::Continue(())),
+            other => (record_event(&other, log, &bar, &mut unsaved), ControlFlow::Continue(())),
         };
         if let Err(e) = line.map_or(Ok(()), |line| log.line(&line)) {
             let what = format!("cannot write the log {}", path_string(&log.path));
@@ -347,18 +365,55 @@ fn train(
             Ok(())
         }),
     };
-    MAY_EXIT.store(false, Ordering::Relaxed);
+    drop(stage);
     bar.finish();
-    explain_failure(a, summary, failed, saved)
+    explain_failure(a, summary, failed)
+}
+
+/// Shows an event other than progress, and returns its line for the log. `unsaved` is the reason
+/// why the last checkpoint could not be written.
+fn record_event(
+    event: &Event<'_>,
+    log: &Log,
+    bar: &ProgressReporter,
+    unsaved: &mut Option<String>,
+) -> Option<Value> {
+    match event {
+        Event::Resumed(passes) => {
+            bar.say(&format!("resuming after pass {passes}"));
+            Some(json!({ "event": "resumed", "passes": passes }))
+        }
+        Event::Snapshot { path, pass, seconds } => {
+            bar.say(&format!("model after pass {pass} written to {}", path.display()));
+            Some(json!({ "event": "snapshot", "file": path_string(path), "pass": pass, "seconds": seconds }))
+        }
+        Event::Checkpoint(folder) => {
+            if unsaved.take().is_some() {
+                bar.say(&format!("a checkpoint was written to {} this time", folder.display()));
+            }
+            let seconds = log.progress.map(|p| p.seconds);
+            Some(json!({ "event": "checkpoint", "folder": path_string(folder), "seconds": seconds }))
+        }
+        Event::CheckpointFailed { folder, error } => {
+            let reason = parameters::describe(error);
+            // The same reason is not repeated at every attempt.
+            if unsaved.replace(reason.clone()).as_ref() != Some(&reason) {
+                bar.say(&format!(
+                    "warning: no checkpoint could be written: {reason}. Training continues and tries again later."
+                ));
+            }
+            Some(json!({ "event": "checkpoint_failed", "folder": path_string(folder), "reason": reason }))
+        }
+        _ => None,
+    }
 }
 
 /// Adds to the error of a training what is left of it and how to resume. `failed` is the reason why
-/// the log could not be written; `saved` tells whether there is a checkpoint.
+/// the log could not be written.
 fn explain_failure(
     a: &args::TrainArgs,
     summary: tinylda::Result<Summary>,
     failed: Option<anyhow::Error>,
-    saved: bool,
 ) -> anyhow::Result<Summary> {
     if let Some(error) = failed {
         return Err(match &summary {
@@ -369,6 +424,7 @@ fn explain_failure(
             }
         });
     }
+    let folder = checkpoint_folder(a);
     match &summary {
         Err(stopped @ tinylda::Error::Stopped { .. }) => {
             let scratch_note = a.scratch.as_ref().map_or_else(String::new, |scratch| {
@@ -380,13 +436,32 @@ fn explain_failure(
                 resume_command()
             ))
         }
-        Err(error) if saved && !matches!(error, tinylda::Error::Damaged { kind: "checkpoint", .. }) => {
-            let folder = checkpoint_folder(a);
+        Err(stopped @ tinylda::Error::NotSaved { saved: Some(_), .. }) => Err(anyhow::anyhow!(
+            "{}\nTo resume from it:\n  {}",
+            parameters::describe(stopped),
+            resume_command()
+        )),
+        // The checkpoint may have been deleted during the training.
+        Err(error) if is_resumable(error) && tinylda::train::has_checkpoint(&folder) => {
             let more = format!("The last checkpoint is in {}. To resume from it:", folder.display());
             Err(anyhow::anyhow!("{}\n{more}\n  {}", parameters::describe(error), resume_command()))
         }
         _ => Ok(summary?),
     }
+}
+
+/// Returns whether a training that failed with this error can be resumed from its checkpoint.
+fn is_resumable(error: &tinylda::Error) -> bool {
+    use tinylda::Error;
+    !matches!(
+        error,
+        Error::Damaged { kind: "checkpoint", .. }
+            | Error::Version { kind: "checkpoint", .. }
+            | Error::CheckpointExists { .. }
+            | Error::CheckpointMismatch { .. }
+            | Error::FolderInUse { .. }
+            | Error::Parameter { .. }
+    )
 }
 
 /// Returns the command that resumes the training.

@@ -352,15 +352,15 @@
       }
       for (const [k, box] of boxes) {
         const r = radius(k), x = screenX(k), y = screenY(k), on = k === now.topic ? ' on' : '';
-        const room = r > 24 && named(k, 2 * r - 12, 11), half = room ? widthOf(room, 11) / 2 : 0;
+        const inside = r > 24 && named(k, 2 * r - 12, 11), half = inside ? widthOf(inside, 11) / 2 : 0;
         taken.splice(taken.indexOf(box), 1);
         const up = [box[0], box[1] - 7, box[2], box[3]];
-        const lift = room && free(...up) && free(x - half, y + 1, 2 * half, 12) && clear(k, x - half, y + 1, 2 * half, 12);
+        const lift = inside && free(...up) && free(x - half, y + 1, 2 * half, 12) && clear(k, x - half, y + 1, 2 * half, 12);
         taken.push(lift ? up : box);
         put(String(k), x, lift ? y - 7 : y, (r > 22 ? 'big' : 'num') + on);
         if (lift) {
           taken.push([x - half, y + 1, 2 * half, 13]);
-          put(room, x, y + 8, 'in' + on);
+          put(inside, x, y + 8, 'in' + on);
         } else alone.add(k);
       }
       let beside = 0;
@@ -379,15 +379,15 @@
       for (let i = used; i < pool.length; i++) pool[i].setAttribute('display', 'none');
     }
     /** A name, or as many words as fit. */
-    function named(k, room, size) {
+    function named(k, width, size) {
       const name = nameOf(k);
       if (name) {
-        for (let n = Math.min(name.length, 40); n > 3; n--) { const t = clip(name, n); if (widthOf(t, size) <= room) return t; }
+        for (let n = Math.min(name.length, 40); n > 3; n--) { const t = clip(name, n); if (widthOf(t, size) <= width) return t; }
         return '';
       }
       for (let n = 2; n > 0; n--) {
         const t = first(k).slice(0, n).map(w => clip(words.text[w], 16)).join(', ');
-        if (widthOf(t, size) <= room) return t;
+        if (widthOf(t, size) <= width) return t;
       }
       return '';
     }

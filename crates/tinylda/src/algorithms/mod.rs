@@ -1,9 +1,9 @@
 //! The training algorithms: their capabilities ([`Capabilities`]) and the interface through which a
 //! training runs them ([`Updater`], [`Schedule`]).
 //!
-//! `dense/` has the paper's algorithms, which work on rows of K floats; `tbp/` has our own, which
-//! works on integer units and few topics per document. `piece.rs` has the unit of work that they
-//! share: documents and the state kept for them between passes.
+//! `dense/` has the paper's algorithms, which work on rows of K floats; `tbp/` has this project's
+//! own algorithm, which works on integer units and few topics per document. `piece.rs` has the unit
+//! of work that they share: documents and the state kept for them between passes.
 //!
 //! Nothing here knows files, clocks or the terminal. `store` and `train` decide where pieces are
 //! kept and in which order they come. Start reading at [`Updater`].

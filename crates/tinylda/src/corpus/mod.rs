@@ -13,6 +13,7 @@
 //! | `place`, `about` | positions of the documents' texts, metadata on how the corpus was made |
 //! | `sizes` | sizes of blocks and pieces, for the memory plan |
 //! | `stats` | document lengths, unused words |
+//! | `totals` | check of the word totals against the documents |
 //! | `vocab` | the words' names |
 //! | `split` | divides a corpus into a training and a test part |
 //! | `synth` | synthetic corpora of any size |
@@ -33,6 +34,7 @@ mod source;
 mod split;
 mod stats;
 mod synth;
+mod totals;
 mod uci;
 mod vocab;
 mod writer;

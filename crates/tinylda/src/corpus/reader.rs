@@ -10,6 +10,7 @@ use super::format::{self, BlockEntry, Directory};
 use super::pack::{GROUP, pack_lengths, unpack, unpack_strings};
 use super::place::{self, TextPlace};
 use super::source::CorpusSource;
+use super::totals::{TotalsCheck, WeightedTotals};
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, ByteSource, MEMORY};
@@ -30,6 +31,7 @@ const COPY_BYTES: u64 = 1 << 20;
 pub struct Corpus {
     source: CorpusSource,
     directory: Directory,
+    totals: TotalsCheck,
 }
 
 /// Total numbers of occurrences of each word.
@@ -70,7 +72,8 @@ impl Corpus {
 
     fn from_source(source: CorpusSource) -> Result<Corpus> {
         let directory = format::read_directory(source.bytes(), source.length())?;
-        Ok(Corpus { source, directory })
+        let totals = TotalsCheck::new(directory.entries.len());
+        Ok(Corpus { source, directory, totals })
     }
 
     /// Returns all bytes of the corpus, as in its file.
@@ -125,16 +128,35 @@ impl Corpus {
     pub fn bytes(&self) -> u64 {
         self.source.length()
     }
-    /// Returns the size of the corpus in bytes without vocabulary, names, labels, places and
-    /// metadata.
-    pub fn bytes_without_strings(&self) -> u64 {
-        let strings: u64 = self.directory.entries.iter().map(BlockEntry::details_bytes).sum();
-        self.bytes() - self.directory.vocabulary_bytes - u64::from(self.directory.about_bytes) - strings
+    /// Returns the size of the packed documents in bytes: words and counts, without names, labels
+    /// and places.
+    pub fn packed_documents_bytes(&self) -> u64 {
+        self.directory.entries.iter().map(|entry| u64::from(entry.bytes)).sum()
     }
     /// Returns eight hexadecimal digits that identify the content: the CRC-32 of the footer, which
     /// contains the checksums of all parts.
     pub fn fingerprint(&self) -> String {
         format!("{:08x}", self.directory.fingerprint)
+    }
+    /// Returns sixteen hexadecimal digits that identify what a model can depend on: the words and
+    /// counts of the documents and the vocabulary.
+    ///
+    /// Unlike the [fingerprint](Corpus::fingerprint), it does not depend on the names and labels of
+    /// documents, nor on the files that the texts came from.
+    pub fn content_id(&self) -> String {
+        let d = &self.directory;
+        let (mut documents, mut words) = (crc32fast::Hasher::new(), crc32fast::Hasher::new());
+        for e in &d.entries {
+            documents.update(&e.tokens.to_le_bytes());
+            for number in [e.documents, e.nonzeros, e.crc] {
+                documents.update(&number.to_le_bytes());
+            }
+        }
+        words.update(&d.vocabulary_bytes.to_le_bytes());
+        for number in [d.shape.words, d.words_crc, d.vocabulary_crc, u32::from(d.has_vocabulary)] {
+            words.update(&number.to_le_bytes());
+        }
+        format!("{:08x}{:08x}", documents.finalize(), words.finalize())
     }
     /// Returns whether the documents have names.
     pub fn has_names(&self) -> bool {
@@ -324,28 +346,73 @@ impl Corpus {
     /// Takes half the memory of [`word_totals`](Corpus::word_totals), since the numbers are read in
     /// chunks.
     pub(crate) fn word_tokens(&self) -> Result<Vec<u64>> {
+        let words = self.directory.shape.words as usize;
+        let mut tokens = Vec::with_capacity(words);
+        self.for_each_total(|_, n, of_documents| {
+            if !of_documents {
+                tokens.push(n);
+            }
+        })?;
+        if tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) != self.directory.shape.tokens {
+            let found = "the word totals do not add up to the tokens";
+            return Err(self.damaged(self.directory.words_offset, found));
+        }
+        Ok(tokens)
+    }
+
+    /// Calls `each(word, number, of_documents)` with the tokens of every word and then with the
+    /// documents of every word. The numbers are read in chunks, and their checksum is verified at
+    /// the end.
+    fn for_each_total(&self, mut each: impl FnMut(u32, u64, bool)) -> Result<()> {
         /// Number of bytes read at a time.
         const CHUNK: usize = 1 << 16;
         let d = &self.directory;
         let (words, mut crc) = (d.shape.words as usize, crc32fast::Hasher::new());
-        let (mut tokens, mut buffer) = (Vec::with_capacity(words), vec![0; CHUNK]);
-        let mut left = 16 * words;
-        while left > 0 {
-            let chunk = &mut buffer[..left.min(CHUNK)];
-            let offset = d.words_offset + (16 * words - left) as u64;
+        let (mut next, mut buffer) = (0, vec![0; CHUNK]);
+        while next < 2 * words {
+            let chunk = &mut buffer[..(16 * words - 8 * next).min(CHUNK)];
             let source = self.source.bytes();
-            source.read_exact_at(chunk, offset).map_err(Error::io("read", source.origin()))?;
+            source
+                .read_exact_at(chunk, d.words_offset + 8 * next as u64)
+                .map_err(Error::io("read", source.origin()))?;
             crc.update(chunk);
-            let numbers = chunk.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
-            tokens.extend(numbers.take(words - tokens.len()));
-            left -= chunk.len();
+            for &bytes in chunk.as_chunks().0 {
+                each((next % words) as u32, u64::from_le_bytes(bytes), next >= words);
+                next += 1;
+            }
         }
-        let found = match tokens.iter().fold(0u64, |sum, &n| sum.saturating_add(n)) {
-            _ if crc.finalize() != d.words_crc => "the checksum of the word totals is wrong",
-            sum if sum != d.shape.tokens => "the word totals do not add up to the tokens",
-            _ => return Ok(tokens),
-        };
-        Err(self.damaged(d.words_offset, found))
+        if crc.finalize() != d.words_crc {
+            return Err(self.damaged(d.words_offset, "the checksum of the word totals is wrong"));
+        }
+        Ok(())
+    }
+
+    /// Counts the words of block `i`, if it was not read before, and compares the word totals when
+    /// all blocks have been read.
+    fn count_words(&self, i: usize, block: &Block) -> Result<()> {
+        if let Some(found) = self.totals.count(i, block) {
+            let mut stated = WeightedTotals::default();
+            self.for_each_total(|w, n, of_documents| {
+                if of_documents {
+                    self.totals.add_documents(&mut stated, w, n);
+                } else {
+                    self.totals.add_tokens(&mut stated, w, n);
+                }
+            })?;
+            self.totals.complete(found == stated);
+        }
+        if self.totals.differs() {
+            let found = "the word totals do not match the documents";
+            return Err(self.damaged(self.directory.words_offset, found));
+        }
+        Ok(())
+    }
+
+    /// Verifies that the word totals match the documents. Blocks that were read before are not read
+    /// again.
+    pub(crate) fn verify_totals(&self) -> Result<()> {
+        let (mut reader, mut block) = (self.reader(), Block::default());
+        self.totals.uncounted().into_iter().try_for_each(|i| reader.read(i, &mut block))
     }
 
     /// Reads the number of distinct words of every document of block `i` into `lengths`.
@@ -366,7 +433,10 @@ impl Corpus {
 
     /// Returns a reader of blocks with its own buffer.
     pub fn reader(&self) -> BlockReader<'_> {
-        BlockReader::new(self.source.bytes(), &self.directory.entries, self.directory.shape.words)
+        BlockReader {
+            corpus: Some(self),
+            ..BlockReader::new(self.source.bytes(), &self.directory.entries, self.directory.shape.words)
+        }
     }
 }
 
@@ -377,6 +447,9 @@ pub struct BlockReader<'a> {
     entries: &'a [BlockEntry],
     words: u32,
     buffer: Vec<u8>,
+    /// Corpus whose word totals are compared with the blocks that are read; `None` while it is
+    /// being written.
+    corpus: Option<&'a Corpus>,
 }
 
 /// A range of bytes with its checksum and its name in errors.
@@ -391,7 +464,7 @@ struct CheckedSection<'n> {
 impl<'a> BlockReader<'a> {
     /// Creates a reader of the blocks in `entries` over a vocabulary of `words` words.
     pub(crate) fn new(source: ByteSource<'a>, entries: &'a [BlockEntry], words: u32) -> BlockReader<'a> {
-        BlockReader { source, entries, words, buffer: Vec::new() }
+        BlockReader { source, entries, words, buffer: Vec::new(), corpus: None }
     }
 
     /// Returns the number of blocks.
@@ -430,7 +503,7 @@ impl<'a> BlockReader<'a> {
                 .map_err(|found| format!("block {i}: {found}"))
         })?;
         block.first_document = e.first_document;
-        Ok(())
+        self.corpus.map_or(Ok(()), |corpus| corpus.count_words(i, block))
     }
 
     /// Reads the names of block `i`'s documents. The result is empty if the corpus has no names.

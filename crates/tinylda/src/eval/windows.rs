@@ -127,7 +127,7 @@ pub(super) struct SlidingWindow<'w> {
     /// Number of the window in which the word of each slot entered, if it is inside.
     entered: Vec<u64>,
     inside: Vec<bool>,
-    /// For each topic a bit mask of the places whose words are inside.
+    /// For each topic, a bit mask of its words that are in the current window.
     masks: Vec<u64>,
     /// Slots that have entered in this text.
     seen: Vec<u32>,

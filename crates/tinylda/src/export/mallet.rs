@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::{PathWriter, create_folder, push_float, write_file};
+use super::{ExportFolder, PathWriter, push_float};
 use crate::error::{Error, Result};
 use crate::infer::{Mixture, Mixtures, push_field};
 use crate::model::Model;
@@ -49,18 +49,15 @@ pub fn save_mallet(
     settings: &MalletOptions,
     progress: ProgressCallback<'_>,
 ) -> Result<Vec<PathBuf>> {
-    let to = to.as_ref();
-    create_folder(to)?;
-    let mut files = vec![
-        write_file(to, "topic-keys.txt", |out| topic_keys(model, settings.words, out))?,
-        write_file(to, "topic-word-weights.txt", |out| topic_word_weights(model, out))?,
-        write_file(to, "word-topic-counts.txt", |out| word_topic_counts(model, out))?,
-    ];
+    let mut files = ExportFolder::create(to.as_ref())?;
+    files.write("topic-keys.txt", |out| topic_keys(model, settings.words, out))?;
+    files.write("topic-word-weights.txt", |out| topic_word_weights(model, out))?;
+    files.write("word-topic-counts.txt", |out| word_topic_counts(model, out))?;
     if let Some(mixtures) = mixtures {
-        files.push(write_file(to, "doc-topics.txt", |out| doc_topics(mixtures, out, progress))?);
-        files.push(write_file(to, "state.gz", |out| state(mixtures, settings.seed, out, progress))?);
+        files.write("doc-topics.txt", |out| doc_topics(mixtures, out, progress))?;
+        files.write("state.gz", |out| state(mixtures, settings.seed, out, progress))?;
     }
-    Ok(files)
+    files.commit()
 }
 
 /// Appends a word as one field of a line with space-separated fields: whitespace and control

@@ -26,27 +26,81 @@ pub use pyldavis::save_pyldavis;
 pub use tables::save_tables;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::files::AtomicFile;
+use crate::table::Table;
 
-/// Creates a folder and its parents unless they exist.
-fn create_folder(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).map_err(Error::io("create", path))
+/// Files in a folder that appear under their names together, when all of them are complete. If that
+/// fails, nothing is left behind, not even a folder that did not exist before.
+#[derive(Debug)]
+struct ExportFolder<'a> {
+    // Fields are dropped in this order: files are removed before their folder.
+    files: Vec<AtomicFile>,
+    paths: Vec<PathBuf>,
+    folder: NewFolder<'a>,
 }
 
-/// Writes a file in a folder. It appears under its name only when it is complete. Returns its path.
-#[cfg(feature = "compression")]
-fn write_file(
-    folder: &Path,
-    name: &str,
-    fill: impl FnOnce(&mut PathWriter<'_>) -> Result<()>,
-) -> Result<std::path::PathBuf> {
-    let path = folder.join(name);
-    let mut out = crate::files::AtomicFile::create(&path)?;
-    fill(&mut PathWriter { out: &mut out, path: &path })?;
-    out.commit()?;
-    Ok(path)
+impl<'a> ExportFolder<'a> {
+    /// Creates a folder and its parents unless they exist.
+    fn create(path: &'a Path) -> Result<ExportFolder<'a>> {
+        let existed = path.exists();
+        std::fs::create_dir_all(path).map_err(Error::io("create", path))?;
+        Ok(ExportFolder { files: Vec::new(), paths: Vec::new(), folder: NewFolder { path, existed } })
+    }
+
+    /// Returns the path of a file in the folder.
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path.join(name)
+    }
+
+    /// Adds a file that was written completely but does not have its name yet.
+    fn add(&mut self, path: PathBuf, mut file: AtomicFile) -> Result<()> {
+        file.sync()?;
+        self.files.push(file);
+        self.paths.push(path);
+        Ok(())
+    }
+
+    /// Adds a table that was written completely.
+    fn add_table(&mut self, path: PathBuf, table: Table) -> Result<()> {
+        match table.close()? {
+            (_, Some(file)) => self.add(path, file),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// Writes a file.
+    #[cfg(feature = "compression")]
+    fn write(&mut self, name: &str, fill: impl FnOnce(&mut PathWriter<'_>) -> Result<()>) -> Result<()> {
+        let path = self.path(name);
+        let mut out = AtomicFile::create(&path)?;
+        fill(&mut PathWriter { out: &mut out, path: &path })?;
+        self.add(path, out)
+    }
+
+    /// Gives all files their names and returns their paths.
+    fn commit(self) -> Result<Vec<PathBuf>> {
+        self.files.into_iter().try_for_each(AtomicFile::commit)?;
+        Ok(self.paths)
+    }
+}
+
+/// A folder that is removed on drop if it is new and empty.
+#[derive(Debug)]
+struct NewFolder<'a> {
+    path: &'a Path,
+    existed: bool,
+}
+
+impl Drop for NewFolder<'_> {
+    fn drop(&mut self) {
+        if !self.existed {
+            // This only removes the folder if it is empty.
+            let _ = std::fs::remove_dir(self.path);
+        }
+    }
 }
 
 /// A writer with the path that error messages name.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::create_folder;
+use super::ExportFolder;
 use crate::error::Result;
 use crate::infer::Mixtures;
 use crate::model::Model;
@@ -22,10 +22,9 @@ pub fn save_tables(
     format: TableFormat,
     progress: ProgressCallback<'_>,
 ) -> Result<Vec<PathBuf>> {
-    let to = to.as_ref();
-    create_folder(to)?;
+    let mut files = ExportFolder::create(to.as_ref())?;
     let topics = || (0..model.topics()).map(|k| Column::float(format!("topic_{k}")));
-    let path = to.join(format!("topic-word.{}", format.name()));
+    let path = files.path(&format!("topic-word.{}", format.name()));
     let columns: Vec<Column> = std::iter::once(Column::text("word")).chain(topics()).collect();
     let mut table = Table::create(&path, format, &columns)?;
     for w in 0..model.words() {
@@ -34,10 +33,9 @@ pub fn save_tables(
         let row: Vec<Cell<'_>> = std::iter::once(Cell::Text(&name)).chain(probabilities).collect();
         table.row(&row)?;
     }
-    table.finish()?;
-    let mut files = vec![path];
+    files.add_table(path, table)?;
     if let Some(mixtures) = mixtures {
-        let path = to.join(format!("doc-topic.{}", format.name()));
+        let path = files.path(&format!("doc-topic.{}", format.name()));
         let first = [Column::whole("document"), Column::text("name").optional(), Column::whole("tokens")];
         let columns: Vec<Column> = first.into_iter().chain(topics()).collect();
         let mut table = Table::create(&path, format, &columns)?;
@@ -59,8 +57,7 @@ pub fn save_tables(
             },
             progress,
         )?;
-        table.finish()?;
-        files.push(path);
+        files.add_table(path, table)?;
     }
-    Ok(files)
+    files.commit()
 }

@@ -16,9 +16,9 @@ pub struct VocabularyMap {
 /// The words of a corpus that are not in the vocabulary of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnknownWords {
-    /// Number of distinct words.
+    /// Number of distinct unknown words.
     pub words: u64,
-    /// Number of their tokens.
+    /// Number of tokens of unknown words.
     pub tokens: u64,
 }
 

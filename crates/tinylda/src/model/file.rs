@@ -188,6 +188,17 @@ impl ModelWriter<'_> {
     }
 }
 
+impl TrainingRecord {
+    /// Reads the record of a model file and verifies the checksum of the whole file, without
+    /// holding the model in memory.
+    pub fn of_file(path: impl AsRef<Path>) -> Result<TrainingRecord> {
+        let path = path.as_ref();
+        let (file, length) = open_regular(path, "model")?;
+        let header = ModelReader { source: ByteSource::File { file: &file, path }, length }.header()?;
+        Ok(header.training)
+    }
+}
+
 impl Model {
     fn writer(&self) -> ModelWriter<'_> {
         ModelWriter {

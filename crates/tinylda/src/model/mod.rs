@@ -39,6 +39,10 @@ pub struct TrainingRecord {
     /// The options that were set explicitly.
     #[serde(skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
+    /// Names and checksums of the options that are lists (`seeds`, `start`, `order`), if they were
+    /// set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checksums: Vec<(String, String)>,
     /// Topic number and name of each topic with seed words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub topic_names: Vec<(u32, String)>,
@@ -73,6 +77,8 @@ struct StoredRecord {
     optimize: bool,
     seed_weight: Option<f64>,
     #[serde(default)]
+    checksums: Vec<(String, String)>,
+    #[serde(default)]
     topic_names: Vec<(u32, String)>,
     seed: u64,
     passes: u32,
@@ -95,6 +101,7 @@ impl From<StoredRecord> for TrainingRecord {
         TrainingRecord {
             algorithm: stored.algorithm,
             settings,
+            checksums: stored.checksums,
             topic_names: stored.topic_names,
             seed: stored.seed,
             passes: stored.passes,
@@ -110,9 +117,15 @@ impl From<StoredRecord> for TrainingRecord {
 /// Identifies the corpus that a model was trained on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusIdentity {
-    /// File name without its folder. Empty for a corpus in memory.
+    /// Identifier of the content, as [`Corpus::content_id`] returns it. Empty in models of early
+    /// versions, which have `file` and `fingerprint` instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content: String,
+    /// File name without its folder. Only models of early versions have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// Fingerprint of the content.
+    /// Fingerprint of the corpus file. Only models of early versions have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
     /// D, the number of documents.
     pub documents: u64,
@@ -129,13 +142,28 @@ impl CorpusIdentity {
     pub(crate) fn of(corpus: &Corpus) -> CorpusIdentity {
         let shape = corpus.shape();
         CorpusIdentity {
-            file: corpus.file_name(),
-            fingerprint: corpus.fingerprint(),
+            content: corpus.content_id(),
+            file: String::new(),
+            fingerprint: String::new(),
             documents: shape.documents,
             words: shape.words,
             nonzeros: shape.nonzeros,
             tokens: shape.tokens,
         }
+    }
+
+    /// Returns whether a corpus is the one that the model was trained on.
+    pub fn matches(&self, corpus: &Corpus) -> bool {
+        if self.content.is_empty() {
+            self.fingerprint == corpus.fingerprint()
+        } else {
+            self.content == corpus.content_id()
+        }
+    }
+
+    /// Returns the identifier of the content; the fingerprint in models of early versions.
+    pub fn id(&self) -> &str {
+        if self.content.is_empty() { &self.fingerprint } else { &self.content }
     }
 }
 

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! F and E are the ranks of p(w|k) and of the exclusivity among all words of the topic, divided by
-//! W. Ties get the mean of their ranks, as in the R package stm; the shrinkage that stm adds for
-//! rare words is omitted.
+//! W; v is the weight of the exclusivity, from 0 to 1. Ties get the mean of their ranks, as in the
+//! R package stm; the shrinkage that stm adds for rare words is omitted.
 //!
 //! Words of equal score are listed in ascending order of their ids. All rankings except FREX take
 //! one pass over phi; FREX sorts the words of every topic twice.

@@ -357,7 +357,7 @@ impl<'a> TrainedDocuments<'a> {
         Ok(TrainedDocuments { corpus, criteria, found, chunk: ChunkFindings::default(), seen: 0 })
     }
 
-    /// Returns an upper bound of its memory in bytes.
+    /// Returns an upper bound of the bytes of memory that a [`TrainedDocuments`] takes.
     pub fn memory_bytes(corpus: &Corpus, topics: u32) -> u64 {
         let (documents, topics) = (corpus.shape().documents, u64::from(topics));
         let per_topic = typical_documents(topics as u32);

@@ -4,7 +4,7 @@
 //! Start reading at [`coordinates`].
 //!
 //! ```text
-//! B = -H D^2 H / 2,   H = 1 - 1/K,   D^2 the squares of the distances
+//! B = -H D^2 H / 2,   H = I - J/K,   J the matrix of ones,   D^2 the squared distances
 //! x, y = sqrt(eigenvalue) * eigenvector of the two largest eigenvalues; 0 if one is not positive
 //! ```
 //!

@@ -69,6 +69,8 @@ pub struct PassRecord {
 pub struct RunInfo {
     /// Title of the report.
     pub title: String,
+    /// The documents as the user knows them, for example a file name; may be empty.
+    pub input: String,
     /// Command line of the training.
     pub command: String,
     /// Version of the program.
@@ -401,12 +403,12 @@ impl ReportData<'_> {
         pairs(json, "settings", settings_of(self.model));
         let trained = &training.corpus;
         let mut corpus = vec![
-            ("file", trained.file.clone()),
+            ("file", if trained.file.is_empty() { run.input.clone() } else { trained.file.clone() }),
             ("documents", grouped(trained.documents)),
             ("words", grouped(u64::from(trained.words))),
             ("tokens", grouped(trained.tokens)),
         ];
-        if let Some(other) = self.corpus.filter(|corpus| corpus.fingerprint() != trained.fingerprint) {
+        if let Some(other) = self.corpus.filter(|corpus| !trained.matches(corpus)) {
             let file = other.file_name();
             corpus.push(("this report's documents", format!("{file}: {}", grouped(other.shape().documents))));
         }
@@ -491,6 +493,7 @@ mod tests {
         let training = TrainingRecord {
             algorithm: "tbp".into(),
             settings: Settings::default(),
+            checksums: Vec::new(),
             topic_names: Vec::new(),
             seed: 1,
             passes: 1,
@@ -498,8 +501,9 @@ mod tests {
             train_perplexity: 1.0,
             history: Vec::new(),
             corpus: CorpusIdentity {
-                file: "none".into(),
-                fingerprint: "0".into(),
+                content: "0".into(),
+                file: String::new(),
+                fingerprint: String::new(),
                 documents: 0,
                 words,
                 nonzeros: 0,

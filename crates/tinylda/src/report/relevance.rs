@@ -1,5 +1,5 @@
 //! Finds the words that represent a topic: all words that are among its [`SHOWN`] most relevant
-//! words for some lambda in 0, 0.01 ... 1.
+//! words for some weight l in 0, 0.01, ..., 1.
 //!
 //! Start reading at [`lists`].
 //!
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The algorithm takes two passes over the words for a band of topics. The first pass finds the
-//! best words for a few values of lambda, which give a lower bound of the score for all values. The
-//! second pass collects the best words for every lambda. Nearly all words are rejected by a few
+//! best words for a few values of l, which give a lower bound of the score for all values. The
+//! second pass collects the best words for every l. Nearly all words are rejected by a few
 //! comparisons: the score increases with t, so a word whose score at the largest t of a range does
 //! not exceed the lowest threshold of the range is not among the best for any t of the range.
 
@@ -19,11 +19,11 @@ use rayon::prelude::*;
 use super::distance::ln;
 use crate::model::Model;
 
-/// Number of words that are shown for one lambda.
+/// Number of words that are shown for one weight l.
 pub(super) const SHOWN: usize = 30;
-/// Number of values of lambda.
+/// Number of values of the weight l.
 const STEPS: usize = 101;
-/// Number of values of lambda that are rejected together.
+/// Number of values of the weight l that are rejected together.
 const STEPS_PER_RANGE: usize = 11;
 /// Number of topics that are processed together: their entries of a row of phi share a cache line.
 const TOPICS_PER_BAND: usize = 16;
@@ -34,7 +34,7 @@ pub(super) const BAND_BYTES: u64 = (TOPICS_PER_BAND * STEPS * SHOWN * 16) as u64
 /// Values of t in the first pass.
 const COARSE_T: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
 
-/// Returns the value of t of a step, from 1 (lambda 0) down to 0 (lambda 1).
+/// Returns the value of t of a step, from 1 (l = 0) down to 0 (l = 1).
 fn t(step: usize) -> f64 {
     1.0 - step as f64 / (STEPS - 1) as f64
 }

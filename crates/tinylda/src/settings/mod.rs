@@ -1,15 +1,15 @@
 //! The options of a training as data: one declaration per option.
 //!
-//! A row of the table below is everything that is written down about an option: its name, type,
-//! default, the algorithms it applies to, the range of its values, and its documentation.
+//! A row of the table below declares an option completely: its name, type, help text, default, the
+//! algorithms it applies to, the range of its values, and whether the result depends on it.
 //! Everything else is derived from the row: the fields of [`Settings`], the methods of
 //! [`Trainer`](crate::Trainer), the flags of the program and their help, the checks, the identity
 //! of a checkpoint, the metadata of a model and the table of a report. To add an option, add its
 //! row and use its value.
 //!
-//! The module must not know what the options do, or how a caller spells them. Options that only
-//! determine where and how fast a training runs (memory, threads, folders) and options that are
-//! lists (seed words, start, order) are set on the trainer itself.
+//! The module must not know what the options do, or how a caller spells them. Options for resources
+//! (threads, memory, folders) and options that are lists (seed words, start, order) are set on the
+//! trainer itself.
 //!
 //! Start reading at the table, `settings! { … }`. The types of the values are in `value`.
 

@@ -388,7 +388,7 @@ pub(crate) struct MessageUpdate<'a> {
     pub(crate) stride: usize,
     pub(crate) words: &'a [u32],
     pub(crate) counts: &'a [u32],
-    /// One row per word.
+    /// Messages, one row per word.
     pub(crate) messages: &'a mut [Halves],
     /// theta + alpha, as in [`ExclusionRows`].
     pub(crate) t: &'a mut [Lanes],

@@ -337,6 +337,11 @@ impl<'a> Store<'a> {
         self.remove_unused();
     }
 
+    /// Reports that a checkpoint could not be written, and deletes what was written for it.
+    pub(crate) fn checkpoint_failed(&mut self) {
+        self.remove_unused();
+    }
+
     /// Restores the locations of a checkpoint. `message_bytes` is the count of the current pass so
     /// far.
     pub(crate) fn restore(&mut self, all: Vec<Option<Location>>, message_bytes: u64) -> Result<()> {

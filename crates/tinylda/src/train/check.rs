@@ -15,7 +15,7 @@ use crate::corpus::{Corpus, PieceSizes, Shape, word_name};
 use crate::error::{Error, Result, Template};
 use crate::settings::{Algorithm, only_with};
 use crate::topics::heavy_words;
-use crate::train::plan::{AlgorithmChoice, PlanInput, ResultKind, StringBytes};
+use crate::train::plan::{AlgorithmChoice, CorpusBytes, PlanInput, ResultKind};
 
 /// Result of checking the settings against a corpus.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ impl Trainer {
         word_tokens: &[u64],
         result: ResultKind,
     ) -> Result<PlanInput> {
-        let (shape, packed) = (corpus.shape(), corpus.bytes_without_strings());
+        let (shape, packed) = (corpus.shape(), corpus.packed_documents_bytes());
         let choice = |algorithm: Algorithm| AlgorithmChoice {
             algorithm,
             state: self.state_kind(algorithm),
@@ -164,7 +164,7 @@ impl Trainer {
                 topic_sample_count,
                 heavy_words(word_tokens).count() as u64,
             ),
-            strings: StringBytes {
+            corpus: CorpusBytes {
                 packed,
                 vocabulary: corpus.vocabulary_bytes(),
                 index: corpus.memory_bytes(),
@@ -183,7 +183,7 @@ impl Trainer {
         })
     }
 
-    /// Returns what is made of the topics. `model` says that the result is a model in memory.
+    /// Returns the form of the result. `model` says that it is a model in memory.
     pub(super) fn result_kind(&self, model: bool) -> ResultKind {
         match (model, &self.snapshots) {
             (true, _) => ResultKind::Model,

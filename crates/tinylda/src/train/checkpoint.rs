@@ -15,14 +15,15 @@
 //! section := u64 number of values, the values in little-endian order
 //! ```
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, Template, is_name};
+use super::identity::{Difference, Identity, first_difference};
+use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::sections::{SectionReader, SectionWriter};
 use crate::store::Location;
@@ -30,11 +31,9 @@ use crate::store::Location;
 const MAGIC: &[u8; 8] = b"\x89TLS\r\n\x1a\n";
 /// Version of the file format. It also changes with the arithmetic, because a training must be
 /// resumed by the rules it was started with.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 const STATE: &str = "tinylda.state";
 const LOCK: &str = "tinylda.lock";
-/// Prefix of the temporary name of a state file.
-const TEMPORARY: &str = ".tinylda-state-";
 /// Maximum length of a header in bytes. A valid header is shorter: a history takes about thirty
 /// bytes per pass.
 const MAX_HEADER_BYTES: u64 = 1 << 30;
@@ -55,26 +54,17 @@ struct StateHeader<P> {
 pub(crate) struct CheckpointFolder {
     path: PathBuf,
     /// Locked file. The system releases the lock when the process ends for any reason.
-    _lock: File,
+    lock: RefCell<File>,
     /// Whether the folder was removed.
     gone: Cell<bool>,
 }
 
-/// Identity of a training: every setting that its result depends on, by name. Settings whose
-/// difference explains other differences come first.
-pub(crate) type Identity = Vec<(String, serde_json::Value)>;
-
 impl CheckpointFolder {
     /// Creates the folder if necessary and locks it.
     pub(crate) fn open(path: &Path) -> Result<CheckpointFolder> {
-        std::fs::create_dir_all(path).map_err(Error::io("create", path))?;
-        let name = path.join(LOCK);
-        let lock = File::create(&name).map_err(Error::io("create", &name))?;
-        if matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-            return Err(Error::FolderInUse { path: path.to_path_buf() });
-        }
-        crate::files::remove_temporary(path, TEMPORARY);
-        Ok(CheckpointFolder { path: path.to_path_buf(), _lock: lock, gone: Cell::new(false) })
+        let lock = RefCell::new(create_locked(path)?);
+        crate::files::remove_stale(path);
+        Ok(CheckpointFolder { path: path.to_path_buf(), lock, gone: Cell::new(false) })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -104,10 +94,14 @@ impl CheckpointFolder {
         records: &[Option<Location>],
         sections: impl FnOnce(&mut SectionWriter) -> Result<()>,
     ) -> Result<()> {
+        if !self.path.join(LOCK).exists() {
+            // The folder was removed during the training.
+            self.lock.replace(create_locked(&self.path)?);
+        }
         let path = self.path.join(STATE);
         let header = StateHeader { version: VERSION, of, position, scratch };
         let header = serde_json::to_vec(&header).map_err(|e| Error::io("write", &path)(e.into()))?;
-        let file = AtomicFile::create_with_prefix(&path, TEMPORARY)?;
+        let file = AtomicFile::create(&path)?;
         let mut out = SectionWriter::new(file);
         out.bytes(MAGIC)?;
         out.bytes(&(header.len() as u64).to_le_bytes())?;
@@ -125,6 +119,17 @@ impl CheckpointFolder {
         out.checksum()?;
         out.commit()
     }
+}
+
+/// Creates a folder if necessary, and its lock file. Returns the locked file.
+fn create_locked(folder: &Path) -> Result<File> {
+    std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+    let name = folder.join(LOCK);
+    let lock = File::create(&name).map_err(Error::io("create", &name))?;
+    if matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+        return Err(Error::FolderInUse { path: folder.to_path_buf() });
+    }
+    Ok(lock)
 }
 
 impl Drop for CheckpointFolder {
@@ -145,7 +150,11 @@ pub fn has_checkpoint(folder: impl AsRef<Path>) -> bool {
 /// Returns whether a folder has a state file.
 pub(crate) fn exists(folder: &Path) -> Result<bool> {
     let state = folder.join(STATE);
-    state.try_exists().map_err(Error::io("open", &state))
+    match state.try_exists() {
+        // There is a file in place of the folder.
+        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+        other => other.map_err(Error::io("open", &state)),
+    }
 }
 
 /// Returns the folder of the records of a checkpoint, if it is not the checkpoint folder and the
@@ -198,21 +207,8 @@ pub(crate) fn open<P: DeserializeOwned>(
     pieces: usize,
 ) -> Result<OpenedCheckpoint<P>> {
     let (header, mut rest) = header(&folder.join(STATE))?;
-    for (name, wanted) in of {
-        let found = header.of.iter().find(|(other, _)| other == name);
-        let found = found.map_or(&serde_json::Value::Null, |(_, value)| value);
-        if found != wanted {
-            return Err(Error::CheckpointMismatch {
-                path: folder.to_path_buf(),
-                setting: if is_name(name) {
-                    Template::default().parameter(name, None)
-                } else {
-                    Template::from(name)
-                },
-                found: shown(found),
-                wanted: shown(wanted),
-            });
-        }
+    if let Some(Difference { setting, found, wanted }) = first_difference(&header.of, of) {
+        return Err(Error::CheckpointMismatch { path: folder.to_path_buf(), setting, found, wanted });
     }
     let column = |rest: &mut SectionReader| {
         let mut all: Vec<u64> = Vec::new();
@@ -227,13 +223,4 @@ pub(crate) fn open<P: DeserializeOwned>(
     let records: Option<Vec<Option<Location>>> = (0..pieces).map(location).collect();
     let records = records.ok_or_else(|| rest.damaged("it refers to files with invalid numbers"))?;
     Ok(OpenedCheckpoint { position: header.position, scratch: header.scratch, records, rest })
-}
-
-/// Formats a value as a user would write it; `None` if the setting is not set.
-fn shown(value: &serde_json::Value) -> Option<String> {
-    match value {
-        serde_json::Value::String(text) => Some(text.clone()),
-        serde_json::Value::Null | serde_json::Value::Bool(false) => None,
-        other => Some(other.to_string()),
-    }
 }

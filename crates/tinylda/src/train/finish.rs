@@ -29,6 +29,7 @@ impl Training<'_> {
         let training = TrainingRecord {
             algorithm: trainer.settings.chosen_algorithm().name().into(),
             settings: trainer.settings.recorded(),
+            checksums: trainer.checksums(),
             topic_names: trainer.seeds.as_ref().map_or_else(Vec::new, names),
             seed: trainer.settings.seed_value(),
             passes: position.pass,
@@ -109,7 +110,7 @@ impl Training<'_> {
         if let Err(error) = written {
             // Saving may fail too, for example if the disk is full. The first error takes
             // precedence.
-            let _ = self.save(referee);
+            self.try_save(referee);
             return Err(error);
         }
         self.store.release_checkpoint();

@@ -2,8 +2,9 @@
 //!
 //! The modules follow a training in order: `check` (do the settings make sense?), `plan` (does it
 //! fit in memory?), `prepare` (start or resume), `run` (the loop) and `finish` (the model).
-//! `position` is the progress of a training, `checkpoint` its state on disk, `verdict` everything
-//! about clocks and callbacks, `comm` the exchange between ranks. Nothing here knows update
+//! `identity` is what a result depends on, `position` the progress of a training, `checkpoint` its
+//! state on disk, `verdict` everything about clocks and callbacks, `comm` the exchange between
+//! ranks. Nothing here knows update
 //! formulas, file formats or the terminal.
 //!
 //! Start reading at [`Trainer`] and then at the loop in `run`.
@@ -12,6 +13,7 @@ mod check;
 pub(crate) mod checkpoint;
 mod comm;
 mod finish;
+mod identity;
 mod learn;
 pub(crate) mod plan;
 mod position;
@@ -65,9 +67,9 @@ pub enum Resume {
     /// Return an error, so that nothing is lost by accident.
     #[default]
     No,
-    /// Resume from it; start a new training if there is none.
+    /// Resume from the checkpoint; start a new training if there is none.
     Yes,
-    /// Discard it and start a new training.
+    /// Discard the checkpoint and start a new training.
     Restart,
 }
 
@@ -85,6 +87,14 @@ pub enum Event<'a> {
     Resumed(u32),
     /// A checkpoint was written to this folder.
     Checkpoint(&'a Path),
+    /// A checkpoint could not be written. Training continues and tries again after the usual
+    /// interval.
+    CheckpointFailed {
+        /// Folder for checkpoints.
+        folder: &'a Path,
+        /// Reason for the failure.
+        error: &'a Error,
+    },
     /// A snapshot of the model was written, as requested with [`Trainer::snapshots`].
     Snapshot {
         /// File that was written.

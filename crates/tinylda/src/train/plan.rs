@@ -3,9 +3,11 @@
 //!
 //! Every component states its own bytes: an algorithm (`algorithms/memory.rs`), the store
 //! (`store/memory.rs`) and the corpus. The plan adds them up and knows no data structure itself.
-//! What must be in memory is known before any work; the rest of the memory limit is distributed in
-//! this order: phi, deltas, pieces in flight, documents and their state. `docs/MEMORY.md` has the
-//! formulas beside measured figures. Start reading at [`Plan::new`].
+//! What must be in memory is the minimum, known before any work; a 28th of the limit stays free.
+//! What remains goes in this order to phi, deltas, pieces in flight, documents and their state;
+//! half of what is then left is reserved for deltas. The rest is on disk. Without a folder for
+//! files, everything must fit in memory. `docs/MEMORY.md` has the formulas beside measured figures.
+//! Start reading at [`Plan::new`].
 
 use crate::algorithms::memory::{AlgorithmMemory, FlexibleSize, MemoryInput, WordStatistics, saturating_sum};
 use crate::algorithms::piece::StateKind;
@@ -22,7 +24,7 @@ pub(crate) struct PlanInput {
     pub(crate) shape: Shape,
     pub(crate) sizes: PieceSizes,
     pub(crate) words: WordStatistics,
-    pub(crate) strings: StringBytes,
+    pub(crate) corpus: CorpusBytes,
     pub(crate) algorithm: AlgorithmChoice,
     /// Algorithm to suggest if the chosen one does not fit, with its piece sizes.
     pub(crate) alternative: Option<(AlgorithmChoice, PieceSizes)>,
@@ -52,16 +54,16 @@ pub(crate) struct AlgorithmChoice {
 
 /// Sizes of the parts of a corpus, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StringBytes {
-    /// Documents in the file.
+pub(crate) struct CorpusBytes {
+    /// Bytes of the packed documents in the corpus file.
     pub(crate) packed: u64,
-    /// Vocabulary in memory.
+    /// Bytes of the vocabulary in memory.
     pub(crate) vocabulary: u64,
-    /// The opened corpus: its index, or all of it if it is not in a file.
+    /// Bytes of the opened corpus: its index, or all of it if it is not in a file.
     pub(crate) index: u64,
 }
 
-/// What is made of the topics.
+/// Form of the result of a training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultKind {
     /// A file, written after the last pass.
@@ -86,7 +88,8 @@ pub struct Plan {
     pub phi: u64,
     /// Part of phi in a file.
     pub phi_on_disk: u64,
-    /// Per-thread buffers and deltas of phi; at the end, the vocabulary.
+    /// Per-thread buffers and deltas of phi, plus what writing the model needs beyond the buffers
+    /// that are freed before.
     pub work: u64,
     /// Pieces of the corpus that are being read, processed or written.
     pub buffers: u64,
@@ -134,7 +137,8 @@ struct PlanComponents {
     piece: u64,
     /// Maximum number of pieces in flight that is useful.
     max_in_flight: u64,
-    /// Packed documents. Their runs are shorter than those in the file.
+    /// Packed documents. They take up to a quarter more than in the file, since they are packed
+    /// piece by piece.
     packed: u64,
     disk: bool,
 }
@@ -157,16 +161,16 @@ impl PlanComponents {
         let model = if input.result == ResultKind::Model { memory.model } else { 0 };
         PlanComponents {
             program: input.in_use.saturating_add(input.threads.saturating_mul(BYTES_PER_THREAD)),
-            words: saturating_sum(&[memory.words, input.strings.index, store::index_bytes(&input.sizes)]),
+            words: saturating_sum(&[memory.words, input.corpus.index, store::index_bytes(&input.sizes)]),
             algorithm: memory,
             histograms: input.histograms.saturating_mul(8 * EDGES as u64),
-            at_end: with_overhead(input.strings.vocabulary).saturating_add(model),
+            at_end: with_overhead(input.corpus.vocabulary).saturating_add(model),
             not_returned: input.threads.saturating_mul(NOT_RETURNED),
             between_passes: input.result == ResultKind::Snapshots,
             reader: store::reader_bytes(&input.sizes),
             piece: store::piece_bytes(&input.sizes, memory.piece_state),
             max_in_flight: store::max_in_flight(&input.sizes),
-            packed: input.strings.packed.saturating_add(input.strings.packed / 4),
+            packed: input.corpus.packed.saturating_add(input.corpus.packed / 4),
             disk: input.disk && memory.state_on_disk,
         }
     }
@@ -294,7 +298,7 @@ impl Plan {
             let share = |bytes: u64| (u128::from(bytes) * part / whole) as u64;
             let records = share(components.algorithm.state);
             plan.kept_on_disk = records;
-            plan.read = saturating_sum(&[share(input.strings.packed), records]);
+            plan.read = saturating_sum(&[share(input.corpus.packed), records]);
             plan.written = records;
         }
         // Rows of rare words are read a few times per update; the plan assumes two.
@@ -403,7 +407,7 @@ mod tests {
             shape: Shape { documents: 8_200_000, words: 141_043, nonzeros: 483_450_157, tokens: 737_869_083 },
             sizes: sizes(),
             words: words(100_000, 41_043),
-            strings: StringBytes { packed: 1 << 30, vocabulary: 4 << 20, index: 3800 * 96 },
+            corpus: CorpusBytes { packed: 1 << 30, vocabulary: 4 << 20, index: 3800 * 96 },
             algorithm: choice(Algorithm::Tbp),
             alternative: None,
             active: Active::Auto,
@@ -491,10 +495,10 @@ mod tests {
         let long =
             PlanInput { sizes: PieceSizes { longest: LongestDocuments::of(131_072), ..sizes() }, ..pubmed() };
         assert!(least(&long, 100) > usual + (4 << 20));
-        let strings = StringBytes { vocabulary: 1 << 30, ..pubmed().strings };
-        assert!((1 << 30..(1 << 30) + usual).contains(&least(&PlanInput { strings, ..pubmed() }, 100)));
+        let corpus = CorpusBytes { vocabulary: 1 << 30, ..pubmed().corpus };
+        assert!((1 << 30..(1 << 30) + usual).contains(&least(&PlanInput { corpus, ..pubmed() }, 100)));
         // Between passes the vocabulary is in memory besides everything else.
-        let snapshots = PlanInput { strings, result: ResultKind::Snapshots, ..pubmed() };
+        let snapshots = PlanInput { corpus, result: ResultKind::Snapshots, ..pubmed() };
         assert_eq!(least(&snapshots, 100), usual + with_overhead(1 << 30));
         // Steps of many pieces have more deltas, which may be in a file.
         let steps = PlanInput { step: 8, ..pubmed() };
@@ -540,16 +544,16 @@ mod tests {
     #[test]
     fn sizes_past_32_and_64_bits_do_not_wrap() {
         let shape = Shape { documents: 1 << 34, words: u32::MAX, nonzeros: 1 << 40, tokens: 1 << 45 };
-        let strings = StringBytes { packed: 1 << 41, ..pubmed().strings };
+        let corpus = CorpusBytes { packed: 1 << 41, ..pubmed().corpus };
         let sizes = PieceSizes { blocks: 1 << 23, pieces: 1 << 23, ..sizes() };
-        let large = PlanInput { shape, strings, sizes, words: words(1 << 31, 1 << 31), ..pubmed() };
+        let large = PlanInput { shape, corpus, sizes, words: words(1 << 31, 1 << 31), ..pubmed() };
         let plan = Plan::new(&large, 1000, Some(1 << 40)).unwrap();
         assert_eq!(plan.phi + plan.phi_on_disk, (6 << 31) * 1008);
         assert!(plan.kept_on_disk > 1 << 44 && plan.disk > plan.kept_on_disk);
         let huge = Shape { documents: 1 << 62, words: u32::MAX, nonzeros: 1 << 63, tokens: u64::MAX };
-        let strings = StringBytes { packed: u64::MAX, vocabulary: u64::MAX, index: u64::MAX };
+        let corpus = CorpusBytes { packed: u64::MAX, vocabulary: u64::MAX, index: u64::MAX };
         for algorithm in Algorithm::ALL {
-            let input = PlanInput { shape: huge, strings, disk: false, ..pubmed_with(algorithm) };
+            let input = PlanInput { shape: huge, corpus, disk: false, ..pubmed_with(algorithm) };
             assert_eq!(Plan::new(&input, u32::MAX, None).unwrap().memory(), u64::MAX);
             assert!(Plan::new(&input, u32::MAX, Some(1 << 40)).is_err());
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::check::CheckedSettings;
-use super::checkpoint::{self, CheckpointFolder, Identity};
+use super::checkpoint::{self, CheckpointFolder};
 use super::plan::Plan;
 use super::position::TrainingPosition;
 use super::run::Training;
@@ -20,7 +20,7 @@ use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::TbpConfig;
 use crate::algorithms::tbp::counts::RowStorage;
 use crate::algorithms::tbp::cpu::deltas::DeltaStorage;
-use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
+use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::algorithms::{PassKind, ScheduleInput, Setup, Updater};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
@@ -89,7 +89,7 @@ impl<'a> Training<'a> {
             given_start: trainer.start.is_some(),
         };
         let mut updater = trainer.settings.chosen_algorithm().updater(&mut topics, setup)?;
-        let resumed = rest.is_some();
+        let (resumed, saved_passes) = (rest.is_some(), position.pass);
         match rest {
             Some(mut rest) => {
                 updater.restore(&mut topics, &mut rest)?;
@@ -114,6 +114,7 @@ impl<'a> Training<'a> {
             store,
             plan: prepared.plan,
             folder: prepared.folder,
+            saved: resumed.then_some(saved_passes),
             resumed,
             model,
         })
@@ -290,30 +291,6 @@ impl Trainer {
             folder.clear();
         }
         Ok(folder)
-    }
-
-    /// Returns every setting that the result depends on. A key is the name of a parameter or a
-    /// phrase for something else, which may refer to parameters as templates do.
-    pub(super) fn identity(&self, corpus: &Corpus) -> Identity {
-        let mut all = Identity::new();
-        let mut add = |name: &str, value: serde_json::Value| all.push((name.into(), value));
-        let sum = |bytes: &mut dyn Iterator<Item = u64>| {
-            let mut crc = crc32fast::Hasher::new();
-            bytes.for_each(|number| crc.update(&number.to_le_bytes()));
-            format!("{:08x}", crc.finalize())
-        };
-        add("corpus checksum", corpus.fingerprint().into());
-        for (name, value) in self.settings.identity() {
-            // The default of alpha depends on the number of topics.
-            let value = if name == "alpha" { self.settings.alpha_value().into() } else { value };
-            add(name, value);
-        }
-        add("{seeds} checksum", self.seeds.as_ref().map(Seeds::sum).into());
-        let start = self.start.as_ref().map(|all| sum(&mut all.iter().map(|&k| u64::from(k))));
-        add("{start} checksum", start.into());
-        let order = self.order.as_ref().map(|all| sum(&mut all.iter().copied()));
-        add("{order} checksum", order.into());
-        all
     }
 
     /// Returns the configuration of `tbp` within the memory plan.

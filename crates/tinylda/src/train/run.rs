@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::checkpoint::CheckpointFolder;
+use super::checkpoint::{self, CheckpointFolder};
 use super::plan::Plan;
 use super::position::{PassTiming, TrainingPosition};
 use super::verdict::{PieceSum, Referee, Verdict};
@@ -39,6 +39,8 @@ pub(super) struct Training<'a> {
     pub(super) stop: Stop,
     pub(super) plan: Plan,
     pub(super) folder: Option<CheckpointFolder>,
+    /// Number of finished passes in the last checkpoint; `None` if there is none.
+    pub(super) saved: Option<u32>,
     /// Folder of the scratch files.
     pub(super) scratch: Option<PathBuf>,
     /// Whether the training was resumed from a checkpoint.
@@ -73,10 +75,12 @@ impl Training<'_> {
                 return Err(self.interrupted(referee));
             }
             if save {
-                self.save(referee)?;
+                self.try_save(referee);
             }
         }
-        self.final_perplexity(referee)
+        self.final_perplexity(referee)?;
+        // A resumed training may not have visited all documents.
+        self.corpus.verify_totals()
     }
 
     /// Returns the current warm-up stage; `None` after the warm-up.
@@ -287,17 +291,39 @@ impl Training<'_> {
         pass >= MIN_PASSES && pass.is_multiple_of(round) && converged
     }
 
+    /// Writes a checkpoint, if there is a folder for it. A failure is reported, and training
+    /// continues: the next attempt follows after the usual interval.
+    pub(super) fn try_save(&mut self, referee: &mut Referee<'_>) {
+        let Err(error) = self.save(referee) else { return };
+        referee.reset_checkpoint_timer();
+        if let Some(folder) = &self.folder {
+            // A request to stop is ignored here; the callback is asked again soon.
+            let _ = referee.report(Event::CheckpointFailed { folder: folder.path(), error: &error });
+        }
+    }
+
     /// Writes a checkpoint, if there is a folder for it.
-    pub(super) fn save(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+    fn save(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let records = self.store.save()?;
-        let mut position = self.position.clone();
-        (position.seconds, position.pass_message_bytes) = (referee.seconds(), self.store.message_bytes());
-        let identity = self.trainer.identity(self.corpus);
-        let scratch = self.scratch.clone().filter(|path| path != folder.path());
-        folder.write(identity, position, scratch, &records, |out| self.updater.save(&self.topics, out))?;
-        self.store.checkpoint_written(&records);
-        referee.checkpoint_written();
+        let mut attempt = || {
+            let records = self.store.save()?;
+            let mut position = self.position.clone();
+            (position.seconds, position.pass_message_bytes) = (referee.seconds(), self.store.message_bytes());
+            let identity = self.trainer.identity(self.corpus);
+            let scratch = self.scratch.clone().filter(|path| path != folder.path());
+            folder
+                .write(identity, position, scratch, &records, |out| self.updater.save(&self.topics, out))?;
+            Ok(records)
+        };
+        match attempt() {
+            Ok(records) => self.store.checkpoint_written(&records),
+            Err(error) => {
+                self.store.checkpoint_failed();
+                return Err(error);
+            }
+        }
+        self.saved = Some(self.position.pass);
+        referee.reset_checkpoint_timer();
         let _ = referee.report(Event::Checkpoint(folder.path()));
         Ok(())
     }
@@ -307,9 +333,13 @@ impl Training<'_> {
         let Some(path) = self.folder.as_ref().map(|folder| folder.path().to_path_buf()) else {
             return Error::Interrupted;
         };
+        let passes = self.position.pass;
         match self.save(referee) {
-            Ok(()) => Error::Stopped { path, passes: self.position.pass },
-            Err(error) => error,
+            Ok(()) => Error::Stopped { path, passes },
+            Err(error) => {
+                let saved = self.saved.filter(|_| matches!(checkpoint::exists(&path), Ok(true)));
+                Error::NotSaved { path, passes, saved, source: Box::new(error) }
+            }
         }
     }
 

@@ -192,7 +192,7 @@ impl<'a> Referee<'a> {
     }
 
     /// Resets the checkpoint timer.
-    pub(super) fn checkpoint_written(&mut self) {
+    pub(super) fn reset_checkpoint_timer(&mut self) {
         self.saved = Instant::now();
     }
 }

@@ -88,7 +88,8 @@ fn open(path: &Path, setup: &PaperSetup, ui: Ui) -> anyhow::Result<Corpus> {
     }
     let folder = setup.out.join("corpora");
     let file = folder.join(format!("{}-part.tlc", name(path)));
-    let rest = tempfile::tempdir_in(&folder).context("cannot create a temporary folder")?;
+    let rest =
+        tinylda::files::TemporaryFolder::new_in(&folder).context("cannot create a temporary folder")?;
     let share = QUICK_DOCUMENTS as f64 / documents as f64;
     let split = SplitSpec { share, seed: setup.seed, train: &rest.path().join("rest.tlc"), test: &file };
     let (_, part) = split_corpus(&corpus, &split, false, ui)?;

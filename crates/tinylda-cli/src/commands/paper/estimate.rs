@@ -115,7 +115,8 @@ fn trial(
     let topics = all.setup.topics.first().copied().unwrap_or(1);
     let share = TRIAL_WORK / (shape.nonzeros.max(1) as f64 * f64::from(topics));
     let share = share.max(50.0 / shape.documents.max(1) as f64).min(0.5);
-    let folder = tempfile::tempdir_in(&all.setup.out).context("cannot make a temporary folder")?;
+    let folder =
+        tinylda::files::TemporaryFolder::new_in(&all.setup.out).context("cannot make a temporary folder")?;
     let (rest, part) = (folder.path().join("rest.tlc"), folder.path().join("part.tlc"));
     let corpus = Corpus::open(&smallest.train.path)?;
     let no_progress = &mut |_| ControlFlow::Continue(());
@@ -135,9 +136,7 @@ fn trial(
                 ends.push(report.seconds);
                 ControlFlow::Continue(())
             }
-            Event::Progress(_) if crate::INTERRUPTED.load(std::sync::atomic::Ordering::Relaxed) => {
-                ControlFlow::Break(())
-            }
+            Event::Progress(_) if crate::signals::interrupted() => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
         let rate = match &trained {

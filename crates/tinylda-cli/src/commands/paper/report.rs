@@ -7,7 +7,7 @@ use tinylda::Algorithm;
 use tinylda::format::human_bytes;
 
 use super::super::experiment::csv_cell;
-use super::super::{escape_control, grouped};
+use super::super::{escape_markdown, grouped};
 use super::corpora::CorpusPart;
 use super::runs::{DESKTOP_MEMORY, PaperRecord, RunKind, SMALL_TOPIC_COUNT};
 use super::{Experiments, figures, words};
@@ -40,20 +40,6 @@ pub(super) fn write(all: &Experiments) -> anyhow::Result<()> {
     out.push_str(&failures(all));
     write_file(all.setup.out.join("README.md"), out.as_bytes())?;
     Ok(())
-}
-
-/// Escapes a text, so that it cannot be taken for Markdown or HTML.
-fn escape_markdown(text: &str) -> String {
-    let mut out = String::new();
-    for c in escape_control(text).chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
-            '<' => out.push_str("&lt;"),
-            '&' => out.push_str("&amp;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn row(cells: &[String]) -> String {

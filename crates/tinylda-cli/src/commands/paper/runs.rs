@@ -303,7 +303,7 @@ impl PaperRun {
     ) -> Result<Outcome, Error> {
         let corpus = Corpus::open(&self.train.path)?;
         let parent = self.file.parent().unwrap_or(Path::new("."));
-        let folder = tempfile::tempdir_in(parent).map_err(|source| Error::Io {
+        let folder = tinylda::files::TemporaryFolder::new_in(parent).map_err(|source| Error::Io {
             action: "create a folder in",
             path: parent.to_path_buf(),
             source,

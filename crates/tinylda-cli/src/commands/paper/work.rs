@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::estimate::RunCost;
 use super::runs::{PaperRecord, PaperRun, RunKind};
 use super::{Experiments, PaperSetup};
-use crate::INTERRUPTED;
 use crate::progress::{ProgressReporter, Ui, Unit};
 
 /// Message from a worker.
@@ -142,7 +141,7 @@ impl RunQueue<'_> {
     /// Takes runs from the queue until it is empty or the user asks to stop.
     fn work(&self, sender: &Sender<WorkerMessage>) {
         let &RunQueue { kind, ref order, setup, runs, costs, ref next, ref stop } = self;
-        let stop_requested = || INTERRUPTED.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
+        let stop_requested = || crate::signals::interrupted() || stop.load(Ordering::Relaxed);
         let jobs = if kind == RunKind::Train { setup.jobs as u64 } else { 1 };
         while !stop_requested() {
             let Some(&run) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };

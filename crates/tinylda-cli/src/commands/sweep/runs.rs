@@ -219,7 +219,7 @@ fn train(
     estimator: &TimeEstimator,
 ) -> Result<TrainingResult, Error> {
     let model = model_file(setup, topics, seed);
-    let mut perplexity = String::new();
+    let (mut perplexity, mut unsaved) = (String::new(), None);
     let summary = trainer(setup, topics, seed).train_to(&setup.train, &model, |event| match event {
         Event::Progress(p) => {
             let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
@@ -231,6 +231,15 @@ fn train(
         }
         Event::Resumed(passes) => {
             bar.say(&format!("K = {topics}, seed {seed}: resuming after pass {passes}"));
+            ControlFlow::Continue(())
+        }
+        Event::CheckpointFailed { error, .. } => {
+            let reason = crate::parameters::describe(error);
+            if unsaved.replace(reason.clone()).as_ref() != Some(&reason) {
+                bar.say(&format!(
+                    "warning: no checkpoint could be written: {reason}. Training continues and tries again later."
+                ));
+            }
             ControlFlow::Continue(())
         }
         _ => ControlFlow::Continue(()),
@@ -316,7 +325,7 @@ pub(super) fn best_model(
     }
     let best = setup.out.join("best.model");
     let attempt = || -> std::io::Result<()> {
-        let folder = tempfile::tempdir_in(&setup.out)?;
+        let folder = tinylda::files::TemporaryFolder::new_in(&setup.out)?;
         let new = folder.path().join("best.model");
         // A hard link is safe, since model files are only replaced and never changed.
         std::fs::hard_link(&source, &new).or_else(|_| std::fs::copy(&source, &new).map(|_| ()))?;

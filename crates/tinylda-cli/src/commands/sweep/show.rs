@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tinylda::eval::Measure;
 
 use super::super::experiment::save_figure;
-use super::super::{grouped, path_string, print, shell_quote, to_stdout};
+use super::super::{escape_markdown, grouped, path_string, print, shell_quote, to_stdout};
 use super::SweepSetup;
 use super::choice::{BestTopicCount, RunValues, SweepRow};
 use super::runs::SweepRecord;
@@ -195,7 +195,7 @@ fn legend(setup: &SweepSetup<'_>, rows: &[SweepRow]) -> Vec<(String, String)> {
 }
 
 fn report(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: Option<&BestTopicCount>) -> String {
-    let mut out = format!("# Number of topics: {}\n\n", corpus_name(setup));
+    let mut out = format!("# Number of topics: {}\n\n", escape_markdown(&corpus_name(setup)));
     if let Some(choice) = choice {
         put_line!(out, "**{}**", choice.reason);
         for note in &choice.notes {
@@ -222,7 +222,8 @@ fn report(setup: &SweepSetup<'_>, rows: &[SweepRow], choice: Option<&BestTopicCo
     );
     put_line!(out, "Settings; all others have their defaults:\n");
     for (option, value) in setup.settings.iter().filter(|(_, value)| **value != Value::Null) {
-        put_line!(out, "- {option}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        put_line!(out, "- {option}: {}", escape_markdown(&value));
     }
     out
 }

@@ -51,6 +51,7 @@ impl Log {
             progress: None,
         };
         if a.log.as_deref() == Some(Path::new("-")) {
+            drop(crate::commands::stdout().context("cannot write the log")?);
             log.out = Some(Box::new(std::io::stdout()));
         } else if a.log.is_some() || (a.resume && log.path.exists()) {
             log.open().with_context(|| format!("cannot create the log {}", log.path.display()))?;

@@ -7,6 +7,9 @@
 //! eta[k] = (phi[w,k]+beta)/(lambda[k]+W*beta) * (theta[d,k]+alpha[k])
 //! theta[d,:], phi[w,:], lambda += x*eta/sum(eta)
 //! ```
+//! Legend: K topics, W words; x a count; n_d, n_w and N the tokens of the document, the word and
+//! the corpus; eta the message before it is normalized.
+//!
 //! lambda is a separate quantity here, close to the column sums of phi but not equal to them.
 //!
 //! Memory: phi once, theta once, n_w. Cost: K divisions per non-zero, since lambda changes with

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! own[k] = x*mu[w,d](k)
-//! eta[k] = (phi[w,k]-own+beta)/(lambda[k]-own+W*beta) * (theta[d,k]-own+alpha[k])
+//! eta[k] = (phi[w,k]-own[k]+beta)/(lambda[k]-own[k]+W*beta) * (theta[d,k]-own[k]+alpha[k])
 //! mu_new[w,d](k) = eta[k]/sum(eta)
 //! bp:  phi_new[w,:], theta_new[d,:], lambda_new += x*mu_new, from the values of the last pass
 //! abp: phi[w,:], theta[d,:], lambda += x*(mu_new - mu), immediately;

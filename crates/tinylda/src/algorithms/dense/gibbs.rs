@@ -21,8 +21,8 @@
 //! passes.
 //!
 //! Memory: two bytes per token for labels; phi once, or twice if samples are averaged. Cost: one
-//! multiply-add and three other operations per (token, topic). The log-likelihood is a by-product:
-//! s is the sum of the weights, including the token itself.
+//! multiply-add and three other operations per (token, topic). The log-likelihood is a by-product
+//! of s, the sum of eta with the token itself included.
 
 use super::document::{DocumentFailure, LogSum, NotANumber};
 use crate::algorithms::dense::phases::{DocumentChunk, PhaseRunner, WordEntry, split_by_sizes};

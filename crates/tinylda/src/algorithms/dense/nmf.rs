@@ -1,5 +1,6 @@
 //! Non-negative matrix factorization with the Kullback-Leibler divergence (NMF; Lee and Seung
-//! 2001): x = p theta.
+//! 2001): x = p theta, that is `x[w,d]` = sum_k `p[w,k]*theta[d,k]`, with the word factors p and
+//! the document factors theta.
 //!
 //! ```text
 //! theta[d,k] *= sum_w p[w,k]*x/(p theta)[w,d] / sum_w p[w,k]          then, with this theta,

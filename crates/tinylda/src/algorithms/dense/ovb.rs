@@ -7,7 +7,8 @@
 //! eta[k] = E[w,k] * exp(psi(theta[d,k]+alpha[k])), normalized over k
 //! theta[d,:] = sum x*eta, until it converges
 //! ```
-//! Then, with D documents in total and t batches done:
+//! psi is the digamma function, x a count and eta a message. Then, with D documents in total and t
+//! batches done:
 //! ```text
 //! rho = (tau0+t)^-kappa      phi = (1-rho)*phi + rho*(D/S) * sum over the batch of x*eta
 //! ```

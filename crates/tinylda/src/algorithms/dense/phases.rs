@@ -33,7 +33,7 @@ pub(crate) struct WordEntry {
     pub(crate) document: u32,
     /// Number of the non-zero in the batch.
     pub(crate) nonzero: u32,
-    /// Number of its first token in the chunk.
+    /// Number of the non-zero's first token in the chunk.
     pub(crate) token: u32,
     pub(crate) count: u32,
 }

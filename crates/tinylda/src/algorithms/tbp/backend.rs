@@ -15,11 +15,11 @@ use crate::simd::Lanes;
 /// What to do with the documents of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Update their messages, or create them if documents have none.
+    /// Update the messages of the documents, or create them if there are none.
     Update,
     /// Add given messages to phi and lambda.
     Load,
-    /// Compute their log-likelihood and change nothing.
+    /// Compute the log-likelihood of the documents and change nothing.
     Measure,
 }
 
@@ -77,8 +77,8 @@ pub(crate) trait Backend: std::fmt::Debug {
     /// Adds units of seed words to phi. `units` has one element per seed word, in order.
     fn add_seed_words(&mut self, seeds: &[SeedWord], units: &[i64]) -> Result<()>;
 
-    /// Recomputes, for every word, the prior mass of the topics that a document does not use, and
-    /// samples topics in proportion to it.
+    /// Recomputes the prior mass of every word, a sum over all topics, and samples topics in
+    /// proportion to its terms.
     fn recompute_prior_mass(&mut self, factors: &[Lanes], beta: f32, round: u32) -> Result<()>;
 
     /// Makes the phi of the next pass the current one and clears the other. Used only without
@@ -88,7 +88,7 @@ pub(crate) trait Backend: std::fmt::Debug {
     /// Writes phi of a word to `row[K]`, in tokens, seed words included.
     fn topic_row(&mut self, word: u32, row: &mut [f32]) -> Result<()>;
 
-    /// Frees what only passes need.
+    /// Frees the buffers that are needed only during passes.
     fn finish(&mut self);
 
     /// Writes phi; with `next`, the phi of the next pass.

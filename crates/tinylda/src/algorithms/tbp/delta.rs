@@ -2,7 +2,8 @@
 //!
 //! Many deltas move from the cache of one core to that of another, so they are small: the cell and
 //! the units take four bytes, and four more if there may be many units. A *cell* is a number of
-//! phi, counted from the start of a group of rows. This module does not know where rows are stored.
+//! phi, counted from the first row of the same form (16 bits, 32 bits, list) in its group of words.
+//! This module does not know where rows are stored.
 
 #![allow(unsafe_code)] // numbers written after the end of a list become part of it
 #![allow(clippy::inline_always)] // called by kernels
@@ -14,7 +15,7 @@ use crate::error::Result;
 use crate::numbers::{self, Number};
 use crate::simd::prefetch_line;
 
-/// A change of a number of phi. `cell` counts from the start of a group of rows.
+/// A change of a number of phi. The module documentation explains how cells are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delta {
     pub(crate) cell: u32,

@@ -9,7 +9,7 @@ use crate::settings::Active;
 use crate::simd::LANES;
 use crate::topics::stride;
 
-/// Average number of entries of a message, in memory and on disk, after the first passes.
+/// Number of entries of a message that the plan assumes. Late in a training there are four or five.
 const USUAL_ENTRIES: u64 = 16;
 /// Smallest memory for deltas, in bytes per non-zero of a step. With less, a step would be
 /// interrupted by writing files again and again.

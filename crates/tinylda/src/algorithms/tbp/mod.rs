@@ -4,30 +4,31 @@
 //!
 //! Belief propagation (BP) keeps a *message* for every non-zero of the corpus: a distribution over
 //! topics that says how the tokens of word w in document d are divided among topics. An update
-//! subtracts the message from phi, theta and lambda, computes it again from what is left, and adds
-//! the new message. BP must store K numbers per non-zero for that. The paper's TBP stores none,
-//! does not subtract the message, and overfits. `tbp` stores the message in a few bytes:
+//! subtracts the message from phi and theta (BP also from lambda; `tbp` does not, since a message
+//! is a tiny part of lambda), computes it again from what is left, and adds the new message. BP
+//! must store K numbers per non-zero for that. The paper's TBP stores none, does not subtract the
+//! message, and overfits. `tbp` stores the message in a few bytes:
 //!
 //! ```text
-//! z[k]  = (phi[w,k] - x*mu[k] + beta)/(lambda[k] + W*beta) * (theta[d,k] - x*mu[k] + alpha)
+//! z[k]  = (phi[w,k] - x*mu[k] + beta)/(lambda[k] + W*beta) * (theta[d,k] - x*mu[k] + alpha[k])
 //! mu[k] = z[k]/sum z, quantized
 //! ```
 //!
 //! # Messages in units
 //!
-//! A token has 64 *units* ([`UNITS_PER_TOKEN`]). A message assigns all
-//! of them to topics in whole quanta (1 to 8 units), and only the topics that receive any are
-//! stored, two bytes each (`messages.rs`). It is quantized by systematic sampling: the running sum
-//! of z, scaled to the number of quanta, is cut at u, u+1, u+2, ... for a random u in [0, 1). Each
-//! topic receives its share on average over u, and the units always add up to 64:
+//! A token has 64 *units* ([`UNITS_PER_TOKEN`]). A message assigns all of them to topics in whole
+//! quanta (1 to 8 units), and only the topics that receive any are stored, two bytes each
+//! (`messages.rs`). It is quantized by systematic sampling: the running sum of z, scaled to the
+//! number of quanta, is cut at u, u+1, u+2, ... for a random u in [0, 1). Each topic receives its
+//! share on average over u, and the units always add up to 64:
 //!
 //! ```text
-//! quantize(z):
-//!     sum = u;  done = 0
+//! quantize(z):                               # total = sum of z + prior mass of the word
+//!     sum = u;  done = 0                     # cuts at 1-u, 2-u, ...: the same distribution
 //!     for every topic k in use:
 //!         sum += z[k] * quanta/total
 //!         units[k] = (floor(sum) - done) * quantum;  done = floor(sum)
-//!     rest = quanta - done                   # falls on topics that are not in use
+//!     rest = quanta - done                   # falls on the prior mass (see below)
 //! ```
 //!
 //! phi and lambda are sums of messages, hence integers: exact, whatever the order of addition. What
@@ -37,10 +38,13 @@
 //! # Topic samples
 //!
 //! For a topic that the document does not use, theta is 0, and z does not depend on the document:
-//! `alpha*(phi[w,k] + beta)/(lambda[k] + W*beta)`. The sum of these terms over all topics, the
+//! `alpha[k]*(phi[w,k] + beta)/(lambda[k] + W*beta)`. The sum of these terms over all topics, the
 //! *prior mass* of the word, and up to 64 *topic samples* in proportion to them are computed for
-//! every word once a pass (`counts/`). Quanta of the rest go to the next topic samples. Every topic
-//! can thus enter every document, and an update costs (topics in use) instead of K.
+//! every word once a pass (`counts/`). In the update, z of the topics in use has theta without
+//! alpha; the alpha terms of all topics together are the prior mass, less the word's own part.
+//! Quanta that fall on it go to the next topic samples, which may be in use already. Every topic
+//! can thus enter every document, and the cost of an update is proportional to the number of topics
+//! in use, not to K.
 //!
 //! # Over-relaxation
 //!
@@ -51,14 +55,14 @@
 //! mu[k] = max(0, mu_old[k] + (1 + c)*(z[k]/sum z - mu_old[k])), rescaled to add up
 //! ```
 //!
-//! Fixed points stay fixed points. Slow directions take a third of the passes, and the search
-//! arrives at better topics than BP's.
+//! Fixed points stay fixed points. Slowly converging messages need a third of the passes, and the
+//! search finds better topics than BP.
 //!
 //! # A pass
 //!
 //! The corpus is divided into *pieces*, and `step` pieces form a *step*. All documents of a step
 //! are updated against the phi of the start of the step. What they change is collected in lists of
-//! *deltas* (row, topic, units), grouped by words, and applied at the end of the step:
+//! *deltas* (cell, units), grouped by words, and applied at the end of the step:
 //!
 //! ```text
 //! begin:  swap phi (without document state), apply seed words,
@@ -80,7 +84,8 @@
 //!
 //! Topics start on a small subset of the documents, which doubles until it is the whole corpus
 //! (warm-up). Passes then alternate between over-relaxed and plain (c = 0). The last passes are
-//! plain and quantized finely (final refinement). `schedule.rs` has the numbers.
+//! plain (final refinement), and the last two of them are quantized finely. `schedule.rs` has the
+//! numbers.
 //!
 //! # Where to start reading
 //!

@@ -118,8 +118,8 @@ const FINE_PASSES: u32 = 2;
 /// Number of plain and fine passes in which priors are learned. From coarse messages they would
 /// become too large.
 const LEARNING: u32 = 15;
-/// Number of passes after those of learning, which overfit the training documents: topics are moved
-/// once more with the learned priors.
+/// Number of passes after the learning passes. The learning passes overfit, so topics are
+/// over-relaxed and refined once more with the learned priors.
 const AFTER_LEARNING: u32 = OVER_RELAXED + REFINING;
 /// Smallest number of passes for which topics are moved after learning. In a shorter training,
 /// learning comes last.
@@ -130,8 +130,8 @@ fn after_learning(passes: u32) -> u32 {
     if passes < LONG { 0 } else { AFTER_LEARNING }
 }
 
-/// Returns the number of passes of the final refinement, of `passes`: a quarter at most, or half if
-/// priors are learned.
+/// Returns the number of passes of the final refinement, of `passes`: at most a quarter, or 22 if
+/// priors are learned and there are at least [`LONG`] passes.
 fn refine_passes(passes: u32, optimize: bool) -> u32 {
     match optimize {
         false => REFINING.min(passes / 4),

@@ -28,7 +28,7 @@ pub struct Seeds {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct SeedTopic {
     name: Option<String>,
-    /// Line of its first occurrence in the file.
+    /// Line of the topic's first occurrence in the file.
     line: u64,
     words: Vec<String>,
 }

@@ -26,16 +26,13 @@ type NameCallback<'n> = &'n mut dyn FnMut(&str) -> Result<()>;
 
 /// Temporary file of document names, one per line, for the sorter, which may read them twice.
 #[cfg(any(feature = "parquet", feature = "hdf5"))]
-struct NamesFile(tempfile::NamedTempFile);
+struct NamesFile(crate::files::TemporaryFile);
 
 #[cfg(any(feature = "parquet", feature = "hdf5"))]
 impl NamesFile {
     fn new(output: &Path) -> Result<NamesFile> {
         let folder = crate::files::folder_of(output);
-        let file = tempfile::Builder::new()
-            .prefix(".tinylda-")
-            .suffix(".tmp")
-            .tempfile_in(&folder)
+        let file = crate::files::TemporaryFile::new_in(&folder)
             .map_err(Error::io("create a temporary file in", &folder))?;
         Ok(NamesFile(file))
     }

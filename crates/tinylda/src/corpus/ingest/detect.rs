@@ -62,6 +62,11 @@ impl std::fmt::Debug for DetectedInput {
 }
 
 impl DetectedInput {
+    /// Returns whether the input can be read again: a file or folder can, a stream cannot.
+    pub fn is_reopenable(&self) -> bool {
+        self.input.as_ref().is_none_or(|input| input.reopenable)
+    }
+
     /// Opens `path`, or standard input if it is `-`, and detects what it contains.
     ///
     /// Corpora and models are read by position, so that those in a stream or in a compressed file

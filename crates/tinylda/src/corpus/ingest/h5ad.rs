@@ -32,6 +32,12 @@ const CACHE_BYTES: usize = 64 << 20;
 const MAX_CHUNK_BYTES: usize = 256 << 20;
 /// Maximum number of values that are read at a time, unless a row has more.
 const MAX_NUMBERS_PER_READ: u64 = 1 << 22;
+/// Number of values of an array that are read from a file of any size.
+const MIN_NUMBERS: u64 = 1 << 24;
+/// Maximum number of values of an array per byte of the file, above [`MIN_NUMBERS`]. HDF5 stores
+/// no bytes for chunks that were never written, so a small file can claim any number of zeros. Real
+/// files are far below this limit even if they are compressed.
+const MAX_NUMBERS_PER_BYTE: u64 = 1 << 12;
 /// Number of values of a layer that are inspected to decide whether it contains counts.
 const SAMPLE_NUMBERS: u64 = 4096;
 
@@ -60,7 +66,8 @@ struct DatasetReader {
 }
 
 impl DatasetReader {
-    fn new(path: &Path, dataset: Dataset) -> Result<DatasetReader> {
+    /// Creates a reader of a dataset in a file of `file_bytes` bytes.
+    fn new(path: &Path, dataset: Dataset, file_bytes: u64) -> Result<DatasetReader> {
         dtype(dataset.dtype()).ok_or_else(|| {
             let found = format!("{} in {:?}", datatype_name(dataset.dtype()), dataset.name());
             file_error(path, found, "numbers", "check that this is an AnnData file with counts")
@@ -81,6 +88,11 @@ impl DatasetReader {
         let total = rows
             .checked_mul(width)
             .ok_or_else(|| file_error(path, "too many numbers".into(), "fewer", REWRITE_REMEDY))?;
+        if total > MIN_NUMBERS.saturating_add(file_bytes.saturating_mul(MAX_NUMBERS_PER_BYTE)) {
+            let found = format!("{total} numbers in {:?}", dataset.name());
+            let expected = format!("an array of a size that is plausible for a file of {file_bytes} bytes");
+            return Err(file_error(path, found, &expected, REWRITE_REMEDY));
+        }
         // Read as many rows as a chunk has, so that each chunk is decompressed once; fewer if that
         // would take too much memory.
         let chunk = dataset.chunks().and_then(|c| c.first().map(|&rows| u64::from(rows))).unwrap_or(0);
@@ -370,14 +382,21 @@ fn counts_remedy(file: &Hdf5File, chosen: &str) -> Remedy {
     rest.iter().fold(start, |all, name| all.text(" or ").parameter("layer", Some(name)))
 }
 
-/// Opens an array of a sparse matrix.
-fn array_reader(path: &Path, group: &Group, array: &str) -> Result<ArrayReader> {
+/// Opens an array of a sparse matrix in a file of `file_bytes` bytes.
+fn array_reader(path: &Path, group: &Group, array: &str, file_bytes: u64) -> Result<ArrayReader> {
     let dataset = group.dataset(array).map_err(hdf5_error(path))?;
-    Ok(ArrayReader::new(array, Box::new(DatasetReader::new(path, dataset)?)))
+    Ok(ArrayReader::new(array, Box::new(DatasetReader::new(path, dataset, file_bytes)?)))
 }
 
-/// Opens the sparse matrix that is stored in a group. `name` and `remedy` are used in errors.
-fn open_sparse(path: &Path, group: &Group, name: String, remedy: Remedy) -> Result<CountMatrix> {
+/// Opens the sparse matrix that is stored in a group of a file of `file_bytes` bytes. `name` and
+/// `remedy` are used in errors.
+fn open_sparse(
+    path: &Path,
+    group: &Group,
+    name: String,
+    remedy: Remedy,
+    file_bytes: u64,
+) -> Result<CountMatrix> {
     let old = text_attribute(group, "h5sparse_format");
     let encoding = text_attribute(group, "encoding-type").or(old).unwrap_or_default();
     let shape = group.attribute("shape").or_else(|_| group.attribute("h5sparse_shape"));
@@ -392,12 +411,12 @@ fn open_sparse(path: &Path, group: &Group, name: String, remedy: Remedy) -> Resu
     };
     let layout = match encoding.trim_end_matches("_matrix") {
         "csr" => MatrixLayout::Csr {
-            starts: array_reader(path, group, "indptr")?,
-            columns: array_reader(path, group, "indices")?,
+            starts: array_reader(path, group, "indptr", file_bytes)?,
+            columns: array_reader(path, group, "indices", file_bytes)?,
         },
         "csc" => MatrixLayout::Csc {
-            starts: array_reader(path, group, "indptr")?,
-            rows: array_reader(path, group, "indices")?,
+            starts: array_reader(path, group, "indptr", file_bytes)?,
+            rows: array_reader(path, group, "indices", file_bytes)?,
         },
         other => {
             let remedy = "save it as a csr_matrix or as an array";
@@ -409,7 +428,7 @@ fn open_sparse(path: &Path, group: &Group, name: String, remedy: Remedy) -> Resu
             ));
         }
     };
-    let values = array_reader(path, group, "data")?;
+    let values = array_reader(path, group, "data", file_bytes)?;
     let (rows, columns) = (rows.cast_unsigned(), columns.cast_unsigned());
     Ok(CountMatrix { path: path.to_path_buf(), name, rows, columns, layout, values, remedy })
 }
@@ -417,7 +436,7 @@ fn open_sparse(path: &Path, group: &Group, name: String, remedy: Remedy) -> Resu
 /// Opens the matrix that `layer` names: `X`, `raw`, or one of `layers`. Errors refer to the file by
 /// `path`.
 pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Result<AnnData> {
-    let file = open_file(path, file)?;
+    let (file, file_bytes) = (open_file(path, file)?, file.bytes());
     let (place, frame) = matrix_location(layer);
     let known = layers(&file);
     let missing = || {
@@ -432,7 +451,7 @@ pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Resul
     let remedy = counts_remedy(&file, &place);
     let name = format!("the matrix {place:?}");
     let matrix = if let Ok(group) = file.group(&place) {
-        open_sparse(path, &group, name, remedy)?
+        open_sparse(path, &group, name, remedy, file_bytes)?
     } else {
         let dataset = file
             .dataset(&place)
@@ -445,7 +464,7 @@ pub(super) fn open(path: &Path, file: &SharedFile, layer: Option<&str>) -> Resul
                 REWRITE_REMEDY,
             ));
         };
-        let values = ArrayReader::new("X", Box::new(DatasetReader::new(path, dataset)?));
+        let values = ArrayReader::new("X", Box::new(DatasetReader::new(path, dataset, file_bytes)?));
         CountMatrix {
             path: path.to_path_buf(),
             name,

@@ -96,6 +96,7 @@ fn parse_entry(lines: &LineReader<'_>, header: &MtxHeader) -> Result<(u64, u64, 
     Ok((row, column, value))
 }
 
+/// Reads all entries and pushes them to the sorter.
 pub(crate) fn read(
     lines: &mut LineReader<'_>,
     transpose: bool,

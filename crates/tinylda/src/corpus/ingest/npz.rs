@@ -105,6 +105,35 @@ fn array_error(path: &Path, name: &str, error: io::Error) -> Error {
     Error::io("read", path)(error)
 }
 
+/// Decompressed bytes of a member of a zip file. Its length and checksum are verified when the last
+/// byte is read, so every member must be read to its end.
+struct MemberReader {
+    bytes: Box<dyn Read>,
+    crc: crc32fast::Hasher,
+    expected_crc: u32,
+    /// Number of bytes that follow according to the archive.
+    left: u64,
+}
+
+impl Read for MemberReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        if most == 0 {
+            return Ok(0);
+        }
+        let n = self.bytes.read(&mut buffer[..most])?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.crc.update(&buffer[..n]);
+        self.left -= n as u64;
+        if self.left == 0 && self.crc.clone().finalize() != self.expected_crc {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the checksum is wrong"));
+        }
+        Ok(n)
+    }
+}
+
 /// Open zip file. Only the list of its members is held in memory.
 struct NpzArchive {
     path: PathBuf,
@@ -135,7 +164,7 @@ impl NpzArchive {
     }
 
     /// Opens a member with its own reader, so that several members can be read side by side.
-    fn open_member(&mut self, name: &str) -> Result<Box<dyn Read>> {
+    fn open_member(&mut self, name: &str) -> Result<MemberReader> {
         let wrong =
             |path: &Path, found: String| file_error(path, found, "an array of numbers", REWRITE_REMEDY);
         let file_name = format!("{name}.npy");
@@ -149,22 +178,26 @@ impl NpzArchive {
             ));
         };
         let (start, packed, method) = (file.data_start(), file.compressed_size(), file.compression());
-        let encrypted = file.encrypted();
+        let (encrypted, left, expected_crc) = (file.encrypted(), file.size(), file.crc32());
         drop(file);
         let Some(start) = start.filter(|_| !encrypted) else {
             return Err(wrong(&self.path, format!("the member {file_name:?}, encrypted")));
         };
         let bytes = BufReader::with_capacity(1 << 17, self.file.reader_at(start).take(packed));
-        match method {
-            zip::CompressionMethod::Stored => Ok(Box::new(bytes)),
+        let bytes: Box<dyn Read> = match method {
+            zip::CompressionMethod::Stored => Box::new(bytes),
             zip::CompressionMethod::Deflated => {
-                Ok(Box::new(BufReader::with_capacity(1 << 17, flate2::bufread::DeflateDecoder::new(bytes))))
+                Box::new(BufReader::with_capacity(1 << 17, flate2::bufread::DeflateDecoder::new(bytes)))
             }
-            other => Err(wrong(&self.path, format!("the member {file_name:?}, compressed with {other}"))),
-        }
+            other => {
+                return Err(wrong(&self.path, format!("the member {file_name:?}, compressed with {other}")));
+            }
+        };
+        Ok(MemberReader { bytes, crc: crc32fast::Hasher::new(), expected_crc, left })
     }
 
-    fn open_array(&mut self, name: &str) -> Result<(NpyHeader, Box<dyn Read>)> {
+    /// Opens an array and checks that its numbers are all that follows its header.
+    fn open_array(&mut self, name: &str) -> Result<(NpyHeader, MemberReader)> {
         let mut input = self.open_member(name)?;
         let header = read_header(&mut input).map_err(|found| {
             file_error(
@@ -174,14 +207,24 @@ impl NpzArchive {
                 REWRITE_REMEDY,
             )
         })?;
+        let numbers = header.shape.iter().try_fold(1u64, |all, &n| all.checked_mul(n));
+        let bytes = numbers.and_then(|n| n.checked_mul(header.dtype.size as u64));
+        if bytes != Some(input.left) {
+            let found = format!("{} bytes in the array {name:?} of the shape {:?}", input.left, header.shape);
+            return Err(file_error(&self.path, found, "as many as its shape needs", REWRITE_REMEDY));
+        }
         Ok((header, input))
     }
 
     /// Reads a short array as a whole.
-    fn read_short_array(&mut self, name: &str, max_bytes: usize) -> Result<(NpyHeader, Vec<u8>)> {
-        let (header, input) = self.open_array(name)?;
+    fn read_short_array(&mut self, name: &str, max_bytes: u64) -> Result<(NpyHeader, Vec<u8>)> {
+        let (header, mut input) = self.open_array(name)?;
+        if input.left > max_bytes {
+            let found = format!("{} bytes in the array {name:?}", input.left);
+            return Err(file_error(&self.path, found, "a sparse matrix of scipy", REWRITE_REMEDY));
+        }
         let mut bytes = Vec::new();
-        input.take(max_bytes as u64).read_to_end(&mut bytes).map_err(|e| array_error(&self.path, name, e))?;
+        input.read_to_end(&mut bytes).map_err(|e| array_error(&self.path, name, e))?;
         Ok((header, bytes))
     }
 
@@ -200,8 +243,14 @@ impl NpzArchive {
             ));
         }
         let path = self.path.clone();
-        let open_array =
-            NpyArray { input, path, name: name.into(), dtype: header.dtype, total, bytes: Vec::new() };
+        let open_array = NpyArray {
+            input: Box::new(input),
+            path,
+            name: name.into(),
+            dtype: header.dtype,
+            total,
+            bytes: Vec::new(),
+        };
         Ok(ArrayReader::new(name, Box::new(open_array)))
     }
 }

@@ -45,6 +45,7 @@ fn parse_plain_line(bytes: &[u8]) -> Option<([u64; 3], usize)> {
     Some((numbers, at))
 }
 
+/// Reads all entries and pushes them to the sorter.
 pub(crate) fn read(
     lines: &mut LineReader<'_>,
     options: &ReadOptions,

@@ -3,17 +3,18 @@
 //! A word with many tokens has a row of 32-bit numbers, a word with fewer tokens a row of 16-bit
 //! numbers, and a rare word a list of its topics (`rare`). Words are divided into groups, so that
 //! threads can change rows without conflicts; the division does not depend on the number of
-//! threads. Deltas address *cells*, which are numbered by word alone, so they depend neither on the
-//! number of threads nor on the available memory. If there is not enough memory for all rows, those
-//! of the least frequent words are in a file (`on_disk`). The location of a row is looked up when
-//! deltas are applied.
+//! threads. Deltas address *cells*. A cell stands for a word and a topic, wherever the row is
+//! stored, so deltas depend neither on the number of threads nor on the available memory. If there
+//! is not enough memory for all rows, those of the least frequent words are in a file (`on_disk`).
+//! The location of a row is looked up when deltas are applied.
 //!
 //! Start reading with [`PhiCounts`]. This module knows nothing about documents, messages or the
 //! schedule.
 //!
-//! Legend: K topics; a row is `phi[w,:]` in units; the *prior mass* of a word is `sum_k
-//! factor[k]*(row[k] + beta)`, and its *topic samples* are topics sampled in proportion to the
-//! terms of that sum. Both are as old as the last [`PhiCounts::recompute_prior_mass`].
+//! Legend: K topics; a row is `phi[w,:]` in units; `factor[k]` = `alpha[k]/(lambda[k] + W*beta)`;
+//! the *prior mass* of a word is `sum_k factor[k]*(row[k] + beta)`, and its *topic samples* are
+//! topics sampled in proportion to the terms of that sum. Both are as old as the last
+//! [`PhiCounts::recompute_prior_mass`].
 
 mod on_disk;
 mod rare;

@@ -3,13 +3,17 @@
 //!
 //! Legend: K topics; for the n topics in use of a document, `t[n]` are its units, `inverse[n]` =
 //! 1/(lambda + W*beta), and `own[n]` the units of the word's current message; `row[K]` are the
-//! word's units in phi. For every word of a batch:
+//! word's units in phi; x is how often own is subtracted: the word's count, or 0 if messages are
+//! not excluded. For every word of a batch:
 //! ```text
-//! z = (row - own + beta)*inverse*(t - own)              full = sum (row + beta)*inverse*t
+//! z    = (row - x*own + beta)*inverse*(t - x*own)
+//! full = sum over all topics of (row + beta)*inverse*(t + alpha)
+//!      = sum over the topics in use of (row + beta)*inverse*t, plus the prior mass
 //! ```
-//! With over-relaxation c the message moves beyond z, from the old message: `max(0, own + (1 +
-//! c)*(z - own))`, with z scaled to the sum of own. The result is quantized: its running sum is cut
-//! at u, u+1, u+2, …, so that it is right on average over u and adds up exactly.
+//! The log-likelihood is computed from `full`. With over-relaxation c the message moves beyond z,
+//! from the old message: `max(0, own + (1 + c)*(z - own))`, with z scaled to the sum of own. The
+//! result is quantized: its running sum is cut at u, u+1, u+2, …, so that it is right on average
+//! over u and adds up exactly.
 //!
 //! Start reading with `weigh_of` (z and its cuts) and [`ActiveTopics::commit_message`] (the new
 //! message). This module knows nothing about files, threads or the schedule.
@@ -123,7 +127,7 @@ pub(crate) struct ActiveTopics {
 #[derive(Debug)]
 pub(crate) struct WordUpdate<'a> {
     pub(crate) x: u32,
-    /// Its current message.
+    /// Current message of the word.
     pub(crate) old: &'a [MessageEntry],
     /// First cell of the word's row of phi.
     pub(crate) cell: u32,
@@ -147,9 +151,10 @@ pub(crate) struct UpdateParams {
 /// The sums of an updated message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WeighedMessage {
-    /// Sum of (row + beta)*inverse*t over all topics, including those that are not in use.
+    /// Sum of (row + beta)*inverse*(t + alpha) over all topics, for the log-likelihood.
     pub(crate) full: f32,
-    /// Sum to be quantized: z over the topics in use, and the prior mass of the others.
+    /// Sum to be quantized: z over the topics in use and, if quanta can go to other topics, the
+    /// prior mass.
     pub(crate) total: f32,
 }
 
@@ -373,8 +378,8 @@ unsafe fn weigh_cells<V: Vector, C: Count>(
 
 impl ActiveTopics {
     /// Replaces the old message of word `at` of the batch by the quantized one, and appends the
-    /// differences to the deltas. Returns the number of quanta that are left: they belong to topics
-    /// that are not in use, or were lost in rounding.
+    /// differences to the deltas. Returns the number of quanta that are left: they fell on the
+    /// prior mass, or were lost in rounding.
     #[inline(always)]
     pub(crate) fn commit_message(
         &mut self,
@@ -502,7 +507,7 @@ pub(crate) struct AllTopicsColumn {
     pub(crate) inverse: Lanes,
     /// The new theta so far.
     pub(crate) sums: Lanes,
-    /// p, then the message, of every word of the batch.
+    /// First p, later the message, of every word of the batch.
     pub(super) z: [Lanes; WORDS_PER_BATCH],
 }
 

@@ -1,11 +1,12 @@
 //! The update of a document's messages by `tbp`. The header of `algorithms/tbp/mod.rs` explains the
 //! terms.
 //!
-//! theta changes with every batch of words, phi at the end of the step. A topic that the document
-//! does not use has theta = 0, so its z does not depend on the document:
-//! `alpha*(phi[w,k]+beta)/(lambda[k]+W*beta)`. The sum of these terms, the *prior mass*, is known
-//! for every word. Quanta that fall there go to the word's *topic samples*. Every topic can thus
-//! enter every document, and an update costs (topics in use), whatever K is.
+//! theta changes with every batch of words, phi at the end of the step. For a topic that the
+//! document does not use, theta = 0, so z does not depend on the document:
+//! `alpha[k]*(phi[w,k]+beta)/(lambda[k]+W*beta)`. The sum of these terms over all topics, those in
+//! use included, is the *prior mass*. It is known for every word. Quanta that fall on it go to the
+//! word's *topic samples*. Every topic can thus enter every document, and the cost of an update is
+//! proportional to the number of topics in use, not to K.
 //!
 //! Over-relaxation: a message moves c times the distance from the old message to z beyond z.
 //! ```text
@@ -16,7 +17,8 @@
 //! between.
 //!
 //! A *quantum* is a few units while topics are searched for: less is stored, and the noise leads
-//! out of poor topics. It is one unit, without topic samples, in the final refinement.
+//! out of poor topics. In fine passes (`schedule::is_fine`: the last two, and those that learn
+//! priors at the end) it is one unit, and topic samples are not used.
 //!
 //! Start reading with [`UpdateContext::update`]. This module does not know how phi is stored
 //! (`counts`) nor how the loops over topics are vectorized (`active_topics`).
@@ -39,7 +41,7 @@ use crate::random::Random;
 use crate::simd::{Kernel, Lanes, flat, flat_mut};
 use crate::topics::stride;
 
-/// Units of a quantum in the final refinement.
+/// Units of a quantum in fine passes; see `schedule::is_fine`.
 pub(super) const QUANTUM_FINE: u16 = 1;
 
 /// Units of a quantum while topics are searched for.
@@ -62,8 +64,8 @@ pub(super) const ROUNDS_STATELESS: usize = 8;
 
 /// Units that a topic must have in a new document to be in use: two tokens.
 pub(super) const MIN_FIRST_UNITS: f32 = 2.0 * UNITS_PER_TOKEN as f32;
-/// Share of a short document that is sufficient for a topic to be in use. Other topics come back by
-/// samples.
+/// Share of a short document that is sufficient for a topic to be in use. Other topics can enter
+/// later through topic samples.
 const FIRST_SHARE: f32 = 1.0 / 32.0;
 
 /// Parameters of an update that are the same for all documents of a step.
@@ -510,8 +512,7 @@ impl UpdateContext<'_> {
         Ok(log.value() - self.log_normalizer(document))
     }
 
-    /// Assigns the quanta that fell to topics that the document does not use, or were lost in
-    /// rounding.
+    /// Assigns the quanta that fell on the prior mass, or were lost in rounding.
     #[inline(never)]
     fn assign_rest(self, rest: u16, w: u32, bits: u64, scratch: &mut DocumentScratch, word: WordUpdate<'_>) {
         let samples = self.counts.topic_samples(w);

@@ -52,7 +52,12 @@ pub(super) struct ImportMemory {
 impl ImportMemory {
     /// Divides `limit` bytes, of which the process already holds `in_use`. `pattern` is set if
     /// tokens are found by a regular expression.
-    pub(super) fn new(limit: Option<u64>, in_use: u64, threads: usize, pattern: bool) -> Result<ImportMemory> {
+    pub(super) fn new(
+        limit: Option<u64>,
+        in_use: u64,
+        threads: usize,
+        pattern: bool,
+    ) -> Result<ImportMemory> {
         let memory = ImportMemory {
             limit: limit.unwrap_or(DEFAULT_MEMORY),
             in_use,
@@ -63,16 +68,18 @@ impl ImportMemory {
         };
         memory.with_limit(memory.limit).ok_or_else(|| {
             let need = memory.smallest_limit(&|_| true);
-            Error::Memory { need, have: memory.limit, remedy: format!("use {{memory={}}}", mebibytes(need)).into() }
+            Error::Memory {
+                need,
+                have: memory.limit,
+                remedy: format!("use {{memory={}}}", mebibytes(need)).into(),
+            }
         })
     }
 
     /// Divides another limit in the same way; returns `None` if it is too small for any import.
     fn with_limit(self, limit: u64) -> Option<ImportMemory> {
-        let work = limit
-            .checked_sub(limit / SLACK_DIVISOR)?
-            .checked_sub(self.in_use)?
-            .checked_sub(FIXED_BYTES)?;
+        let work =
+            limit.checked_sub(limit / SLACK_DIVISOR)?.checked_sub(self.in_use)?.checked_sub(FIXED_BYTES)?;
         let threads = work / (MIN_WORKER_BYTES + self.bytes_per_thread);
         if threads == 0 {
             return None;
@@ -102,9 +109,9 @@ impl ImportMemory {
     /// Returns the division of what `phrases` phrases leave.
     pub(super) fn with_phrases(self, phrases: usize) -> Result<ImportMemory> {
         let holding = ImportMemory { in_use: self.in_use + BYTES_PER_PHRASE * phrases as u64, ..self };
-        holding.with_limit(self.limit).ok_or_else(|| {
-            holding.refuse(&format!("{phrases} phrases were found"), "", &|_| true)
-        })
+        holding
+            .with_limit(self.limit)
+            .ok_or_else(|| holding.refuse(&format!("{phrases} phrases were found"), "", &|_| true))
     }
 
     /// Returns the number of worker threads.
@@ -188,7 +195,8 @@ impl ImportMemory {
                 human_bytes(bytes),
                 human_bytes(need)
             ),
-            expected: format!("documents that fit into {}, the limit of {{memory}}", human_bytes(self.limit)).into(),
+            expected: format!("documents that fit into {}, the limit of {{memory}}", human_bytes(self.limit))
+                .into(),
             remedy: format!("use {{memory={}}}, or split the document", mebibytes(need)).into(),
         }
     }
@@ -242,7 +250,12 @@ impl BatchExtent {
 
 /// Returns the bytes that a batch takes while a thread turns it into words: the batch itself and
 /// the copies of its longest record.
-pub(super) fn reading_cost(batch: &TextBatch, extent: BatchExtent, reader: &RecordReader, chunked: bool) -> u64 {
+pub(super) fn reading_cost(
+    batch: &TextBatch,
+    extent: BatchExtent,
+    reader: &RecordReader,
+    chunked: bool,
+) -> u64 {
     let held = batch.bytes.capacity() + batch.spans.capacity() * size_of::<super::source::TextSpan>();
     let longest = extent.longest;
     let copies = if longest <= SHORT_RECORD_BYTES {
@@ -267,7 +280,8 @@ fn copied_bytes(bytes: &[u8], longest: u64, reader: &RecordReader) -> u64 {
             RecordFormat::Lines | RecordFormat::Mallet | RecordFormat::Files | RecordFormat::Rows { .. } => 0,
             RecordFormat::Table(table) => {
                 let joined = if table.text.len() > 1 { text } else { 0 };
-                let unquoted = if table.quotes && memchr::memmem::find(bytes, b"\"\"").is_some() { text } else { 0 };
+                let unquoted =
+                    if table.quotes && memchr::memmem::find(bytes, b"\"\"").is_some() { text } else { 0 };
                 // The bytes after the record that were read together with it.
                 joined + unquoted + longest / 8
             }
@@ -309,9 +323,9 @@ fn chunk_length(text: &[u8]) -> usize {
         let blank = memchr::memchr3(b'\n', b' ', b'\t', tail).map_or(text.len(), |at| CHUNK_BYTES + at + 1);
         // A cut may begin in the last two bytes of the head.
         let from = CHUNK_BYTES - 2;
-        let cuts = CUTS.iter().filter_map(|cut| {
-            memchr::memmem::find(&text[from..blank], cut).map(|at| from + at + cut.len())
-        });
+        let cuts = CUTS
+            .iter()
+            .filter_map(|cut| memchr::memmem::find(&text[from..blank], cut).map(|at| from + at + cut.len()));
         cuts.min().unwrap_or(blank)
     })
 }
@@ -347,7 +361,8 @@ mod tests {
     fn a_small_limit_reduces_the_threads_and_the_stated_minimum_works() {
         let in_use = 10 << 20;
         for threads in [1, 2, 16, 200] {
-            let Err(Error::Memory { need, .. }) = ImportMemory::new(Some(1 << 20), in_use, threads, false) else {
+            let Err(Error::Memory { need, .. }) = ImportMemory::new(Some(1 << 20), in_use, threads, false)
+            else {
                 panic!("too little memory is accepted");
             };
             let memory = ImportMemory::new(Some(need), in_use, threads, false).unwrap();

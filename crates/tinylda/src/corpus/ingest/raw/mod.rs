@@ -57,8 +57,7 @@ pub(crate) struct TextImport<'a> {
 }
 
 /// Remedies for a vocabulary that is too large, besides more memory.
-const FEWER_WORDS: &str =
-    ", drop rare words with {min_docs}, or keep only frequent ones with {max_words}";
+const FEWER_WORDS: &str = ", drop rare words with {min_docs}, or keep only frequent ones with {max_words}";
 
 /// Counts of the words of a source.
 struct CountedWords {
@@ -371,8 +370,7 @@ impl TextImport<'_> {
             )?;
         } else {
             let limit = self.memory.id_table_bytes();
-            let encoders =
-                (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
+            let encoders = (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
             let chunked = tokenizer.cuts_at_whitespace();
             let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
                 encoder.encode_batch(batch, &self.reader, &tokenizer, &index, chunked)

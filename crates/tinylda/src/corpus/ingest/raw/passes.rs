@@ -80,7 +80,11 @@ impl TokenNumbering {
     /// including what it takes to grow.
     fn bytes_after(&self, bytes: usize, pairs: bool) -> usize {
         let words = bytes / 2 + 1;
-        if pairs { self.table.bytes_after(2 * words, 4 * bytes) } else { self.table.bytes_after(words, bytes) }
+        if pairs {
+            self.table.bytes_after(2 * words, 4 * bytes)
+        } else {
+            self.table.bytes_after(words, bytes)
+        }
     }
 
     /// Calls `each` with the last word of a text, if it was kept back as the first word of a phrase.

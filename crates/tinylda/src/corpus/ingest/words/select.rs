@@ -60,7 +60,6 @@ impl KeptWords {
 }
 
 impl WordSelector {
-
     /// Selects the words, in the order of their bytes.
     pub(crate) fn select_words(
         &self,
@@ -262,7 +261,12 @@ mod tests {
             ("of car", 40, 1),
             ("york car", 9, 1),
         ]);
-        let selector = WordSelector { selection: WordSelection::default(), documents: 10, memory: 1 << 20, bytes_per_word: 44 };
+        let selector = WordSelector {
+            selection: WordSelection::default(),
+            documents: 10,
+            memory: 1 << 20,
+            bytes_per_word: 44,
+        };
         assert_eq!(
             selector.select_phrases(&mut runs, 0.5).unwrap(),
             [("new".to_string(), "york".to_string())]
