@@ -98,8 +98,8 @@ impl ImportMemory {
         mib << 20
     }
 
-    /// Returns the error for memory that is too small. `fits` tells whether a division suffices, and
-    /// `what` names what needs the memory.
+    /// Returns the error for memory that is too small. `fits` tells whether a division suffices,
+    /// and `what` names what needs the memory.
     pub(super) fn refuse(&self, what: &str, others: &str, fits: &dyn Fn(&ImportMemory) -> bool) -> Error {
         let need = self.smallest_limit(fits);
         let remedy = format!("{what}: use {{memory={}}}{others}", mebibytes(need));
@@ -294,8 +294,8 @@ fn copied_bytes(bytes: &[u8], longest: u64, reader: &RecordReader) -> u64 {
 }
 
 /// Returns the bytes that the tokenizer needs for a long text: copies in lower case and in normal
-/// form of a chunk, or of the whole text if it cannot be cut. In that case the table of words cannot
-/// be emptied before the end of the text, either.
+/// form of a chunk, or of the whole text if it cannot be cut. In that case the table of words
+/// cannot be emptied before the end of the text, either.
 fn tokenizing_bytes(bytes: &[u8], chunked: bool) -> u64 {
     let copies = if bytes.is_ascii() { 1 } else { 3 };
     if chunked { copies * longest_chunk(bytes) as u64 } else { (copies + 8) * bytes.len() as u64 }
@@ -308,8 +308,8 @@ pub(super) const CHUNK_BYTES: usize = 1 << 15;
 /// contains them, and they do not combine with their neighbours.
 const CUTS: [&[u8]; 4] = ["\u{3000}".as_bytes(), "、".as_bytes(), "。".as_bytes(), "，".as_bytes()];
 
-/// Returns the length of the first chunk of a text: the text as a whole if it is short, otherwise up
-/// to the last line end or whitespace in its first bytes, or the first one after them.
+/// Returns the length of the first chunk of a text: the text as a whole if it is short, otherwise
+/// up to the last line end or whitespace in its first bytes, or the first one after them.
 fn chunk_length(text: &[u8]) -> usize {
     if text.len() <= CHUNK_BYTES {
         return text.len();

@@ -28,7 +28,9 @@ use std::sync::{Mutex, PoisonError};
 use self::items::{LongestRecord, TextItems, TextPass};
 use self::memory::{BYTES_PER_WORD, ImportMemory, chunks, vocabulary_cost};
 use self::parallel::{ItemSource, NextItem, parallel_map_ordered};
-use self::passes::{BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, WordCounter};
+use self::passes::{
+    BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, NumberedBatch, WordCounter,
+};
 use self::records::{CsvLayout, JsonFields, RecordFormat, RecordReader};
 use self::source::{TextBatch, TextSource};
 use super::Format;
@@ -280,8 +282,8 @@ impl TextImport<'_> {
         Ok(CountedWords { selector, runs, buffered, longest })
     }
 
-    /// Refuses a vocabulary that takes too much memory, together with the longest document. `others`
-    /// names other remedies than more memory.
+    /// Refuses a vocabulary that takes too much memory, together with the longest document.
+    /// `others` names other remedies than more memory.
     fn check_vocabulary(&self, vocabulary: &Vocabulary, longest: LongestRecord, others: &str) -> Result<()> {
         let words = vocabulary.len() as u64;
         let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, longest.bytes);
@@ -307,6 +309,49 @@ impl TextImport<'_> {
         }
     }
 
+    /// Passes the buffered documents to `write` as word ids.
+    fn encode_buffered(
+        &self,
+        mut buffered: BufferedBatches,
+        vocabulary: &Vocabulary,
+        report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
+        write: &mut dyn FnMut(EncodedBatch) -> Result<()>,
+    ) -> Result<()> {
+        let index = WordIndex::new(vocabulary);
+        let cost = vocabulary_cost(vocabulary.len() as u64, vocabulary.parts().0.len() as u64, 0);
+        let memory = self.memory.writing_bytes(cost, buffered.bytes());
+        let id_maps = buffered.word_id_maps(&index, memory);
+        let workers = vec![(); self.memory.threads()];
+        let encode = |(): &mut (), batch: &mut NumberedBatch| Ok(id_maps.encode(batch));
+        parallel_map_ordered(buffered, workers, &encode, report, write)?;
+        Ok(())
+    }
+
+    /// Passes the documents of the source to `write` as word ids.
+    fn encode_source(
+        &self,
+        source: &mut dyn TextSource,
+        tokenizer: &Tokenizer,
+        vocabulary: &Vocabulary,
+        report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
+        write: &mut dyn FnMut(EncodedBatch) -> Result<()>,
+    ) -> Result<()> {
+        let index = WordIndex::new(vocabulary);
+        let words = vocabulary.len() as u64;
+        let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, 0);
+        let memory = self.memory.writing_bytes(cost, self.memory.id_tables_bytes());
+        let (fixed, limit) = (self.words.vocabulary.is_some(), self.memory.id_table_bytes());
+        let encoders = (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
+        let chunked = tokenizer.cuts_at_whitespace();
+        let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
+            encoder.encode_batch(batch, &self.reader, tokenizer, &index, chunked)
+        };
+        let mut longest = LongestRecord::default();
+        let items = self.items(source, tokenizer, TextPass::Writing { words, memory }, &mut longest);
+        parallel_map_ordered(items, encoders, &work, report, write)?;
+        Ok(())
+    }
+
     /// Writes the documents, from the buffered batches if there are any, else from the source.
     fn write_documents(
         &self,
@@ -318,7 +363,6 @@ impl TextImport<'_> {
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
     ) -> Result<(Shape, u64)> {
         let fixed = self.words.vocabulary.is_some();
-        let index = WordIndex::new(vocabulary);
         let tokenizer = Tokenizer::new(&pipeline)?;
         let (mut named, labelled) = self.reader.has_names_and_labels();
         let mut names = self
@@ -355,30 +399,9 @@ impl TextImport<'_> {
             }
             Ok(())
         };
-        let words = vocabulary.len() as u64;
-        let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, 0);
-        if let Some(mut buffered) = buffered {
-            let memory = self.memory.writing_bytes(cost, buffered.bytes());
-            let id_maps = buffered.word_id_maps(&index, memory);
-            let workers = vec![(); self.memory.threads()];
-            parallel_map_ordered(
-                buffered,
-                workers,
-                &|(), batch| Ok(id_maps.encode(batch)),
-                report,
-                &mut write,
-            )?;
-        } else {
-            let limit = self.memory.id_table_bytes();
-            let encoders = (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
-            let chunked = tokenizer.cuts_at_whitespace();
-            let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
-                encoder.encode_batch(batch, &self.reader, &tokenizer, &index, chunked)
-            };
-            let memory = self.memory.writing_bytes(cost, self.memory.id_tables_bytes());
-            let mut longest = LongestRecord::default();
-            let items = self.items(source, &tokenizer, TextPass::Writing { words, memory }, &mut longest);
-            parallel_map_ordered(items, encoders, &work, report, &mut write)?;
+        match buffered {
+            Some(buffered) => self.encode_buffered(buffered, vocabulary, report, &mut write)?,
+            None => self.encode_source(source, &tokenizer, vocabulary, report, &mut write)?,
         }
         if let Some(lines) = &mut names
             && lines.advance()?

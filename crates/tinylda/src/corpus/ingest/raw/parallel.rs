@@ -141,21 +141,23 @@ impl<I: Default + Send, R: Send + HeldResult> ItemsInFlight<I, R> {
             match source.next(&mut item, source.memory().saturating_sub(self.bytes))? {
                 NextItem::End => return Ok(false),
                 NextItem::Ready => break,
-                NextItem::NeedsMemory => self.make_room(source, sink, &mut |source| source.refuse(None))?,
+                NextItem::NeedsMemory => {
+                    self.wait_for_memory(source, sink, &mut |source| source.refuse(None))?
+                }
             }
         }
         let mut cost = source.cost(&item);
         while self.bytes.saturating_add(cost) > source.memory() {
-            self.make_room(source, sink, &mut |source| source.refuse(Some((&item, cost))))?;
+            self.wait_for_memory(source, sink, &mut |source| source.refuse(Some((&item, cost))))?;
             cost = source.cost(&item);
         }
         self.send(item, cost)?;
         Ok(true)
     }
 
-    /// Makes room for an item that does not fit: frees unused items, then waits for a result, then
-    /// frees memory of the source. Fails if nothing is left to do.
-    fn make_room<S: ItemSource<Item = I>>(
+    /// Frees memory for an item that does not fit: drops unused items, then waits for a result,
+    /// then frees memory of the source. Fails if nothing is left to do.
+    fn wait_for_memory<S: ItemSource<Item = I>>(
         &mut self,
         source: &mut S,
         sink: &mut dyn FnMut(R) -> Result<()>,

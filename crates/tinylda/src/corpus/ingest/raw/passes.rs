@@ -87,7 +87,8 @@ impl TokenNumbering {
         }
     }
 
-    /// Calls `each` with the last word of a text, if it was kept back as the first word of a phrase.
+    /// Calls `each` with the last word of a text, if it was kept back as the first word of a
+    /// phrase.
     fn finish_text(&mut self, each: &mut impl FnMut(&mut StringTable<TokenEntry>, Result<u32, usize>)) {
         if let Some(first) = self.before.take() {
             each(&mut self.table, Ok(first));
@@ -95,9 +96,9 @@ impl TokenNumbering {
         self.cut.free_long_text();
     }
 
-    /// Calls `each` with the number of every word of a chunk of text in order, or with the number of
-    /// the reason why a token is dropped. A token for which `known` returns true is a word without
-    /// further changes. After the last chunk of a text comes
+    /// Calls `each` with the number of every word of a chunk of text in order, or with the number
+    /// of the reason why a token is dropped. A token for which `known` returns true is a word
+    /// without further changes. After the last chunk of a text comes
     /// [`finish_text`](TokenNumbering::finish_text).
     fn for_each_word(
         &mut self,

@@ -89,8 +89,8 @@ impl<T: Copy> StringTable<T> {
             + part(self.numbers.len(), self.numbers.capacity(), 6)
     }
 
-    /// Returns the memory in bytes after `strings` more strings with `text` bytes in total have been
-    /// inserted, including what a part that must grow takes while it does.
+    /// Returns the memory in bytes after `strings` more strings with `text` bytes in total have
+    /// been inserted, including what a part that must grow takes while it does.
     pub(crate) fn bytes_after(&self, strings: usize, text: usize) -> usize {
         let part = |length: usize, more: usize, capacity: usize, size: usize| {
             let needed = length + more;

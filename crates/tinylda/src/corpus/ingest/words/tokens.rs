@@ -109,8 +109,8 @@ impl Tokenizer {
         self.stemmer.is_none() && self.phrases.is_empty()
     }
 
-    /// Returns whether no token contains whitespace or depends on the text beyond it, so that a long
-    /// text can be processed in parts.
+    /// Returns whether no token contains whitespace or depends on the text beyond it, so that a
+    /// long text can be processed in parts.
     pub(crate) fn cuts_at_whitespace(&self) -> bool {
         !matches!(self.splitter, Splitter::Pattern(_))
     }
