@@ -64,7 +64,7 @@ use self::binary::BinaryInput;
 use self::input::Input;
 use self::lines::LineReader;
 use self::shared_file::SharedFile;
-use self::sorter::{DocumentSorter, SortLimits};
+use self::sorter::{CountMemory, DocumentSorter, SortLimits};
 use self::words::DroppedTokens;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result, Template};
@@ -393,9 +393,14 @@ impl Import {
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         let mut reading = |bytes, total| progress(Step::Reading.at(bytes, total));
+        let limits = self.within_memory(limits)?;
         let mut sorter = DocumentSorter::new(output, &input.path, self.names.as_deref(), limits)?;
+        if let Some(given) = &given {
+            sorter.check_words(given.len() as u64, vocabulary_bytes(given))?;
+        }
         let compression = input.compression;
         let mut lines = LineReader::with_progress(input, &mut reading);
+        lines.limit_memory(limits.memory);
         let out = &mut sorter;
         let options = ReadOptions {
             skip_zeros: self.skip_zeros,
@@ -435,6 +440,17 @@ impl Import {
         let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
         let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
         Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
+    }
+
+    /// Returns the limits of the sort within the memory of the import.
+    fn within_memory(&self, limits: SortLimits) -> Result<SortLimits> {
+        let Some(limit) = self.memory else { return Ok(limits) };
+        let within = SortLimits::within(CountMemory { limit, in_use: self.memory_in_use })?;
+        Ok(SortLimits {
+            entries: within.entries.min(limits.entries),
+            fan_in: within.fan_in.min(limits.fan_in),
+            ..within
+        })
     }
 
     /// Determines the format of an input that begins with `start`, and refuses what cannot be
@@ -510,6 +526,11 @@ fn random_access(input: Input, output: &Path, progress: ProgressCallback<'_>) ->
 /// Copies an input to a temporary file in the folder of the output.
 fn spool(input: Input, output: &Path, progress: ProgressCallback<'_>) -> Result<File> {
     input.spool(&folder_of(output), &mut |bytes, total| progress(Step::Reading.at(bytes, total)))
+}
+
+/// Returns the bytes of a vocabulary that was given, and of the search for duplicates in it.
+fn vocabulary_bytes(vocabulary: &Vocabulary) -> u64 {
+    vocabulary.parts().0.len() as u64 + 32 * vocabulary.len() as u64
 }
 
 /// Creates an error about a whole file.

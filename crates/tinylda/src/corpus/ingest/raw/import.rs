@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::memory::ImportMemory;
+use super::memory::{HeldMemory, ImportMemory};
 use super::records::{RecordFormat, RecordReader};
 use super::source::{FileSource, FolderSource, TextSource};
 use super::{TextImport, record_format};
@@ -61,6 +61,7 @@ impl Import {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = if self.threads == 0 { cores() } else { self.threads };
         let pattern = matches!(self.words.pipeline.tokens, TokenRule::Pattern(_));
+        let held = HeldMemory { bytes: self.memory_in_use, share: source.held_share() };
         let import = TextImport {
             reader: RecordReader {
                 path: input.to_path_buf(),
@@ -72,7 +73,7 @@ impl Import {
             names: self.names.as_deref(),
             output,
             origin: source.reopenable().then(|| input.to_string_lossy().into_owned()),
-            memory: ImportMemory::new(self.memory, self.memory_in_use, threads, pattern)?,
+            memory: ImportMemory::new(held, self.memory, threads, pattern)?,
         };
         source.limit_cache(import.memory.cache_bytes());
         let compression = source.compression();

@@ -32,13 +32,22 @@ const SHORT_RECORD_BYTES: u64 = 1 << 17;
 /// Maximum number of word ids of a document that are collected before they are counted.
 pub(super) const MAX_COLLECTED_IDS: usize = 1 << 18;
 
+/// Memory that is not available to an import.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HeldMemory {
+    /// Bytes that the process holds already.
+    pub(super) bytes: u64,
+    /// Share of the other memory that the source of the texts may take, as a divisor.
+    pub(super) share: Option<u64>,
+}
+
 /// Memory of a text import, divided among its parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImportMemory {
     /// Limit in bytes, as the user gave it.
     limit: u64,
-    /// Bytes that the process holds already.
-    in_use: u64,
+    /// Memory that is not available.
+    held: HeldMemory,
     /// Number of threads that the user asked for.
     wanted_threads: usize,
     /// Bytes of each thread besides its table and batches.
@@ -50,17 +59,17 @@ pub(super) struct ImportMemory {
 }
 
 impl ImportMemory {
-    /// Divides `limit` bytes, of which the process already holds `in_use`. `pattern` is set if
-    /// tokens are found by a regular expression.
+    /// Divides `limit` bytes, of which `held` is not available. `pattern` is set if tokens are found
+    /// by a regular expression.
     pub(super) fn new(
+        held: HeldMemory,
         limit: Option<u64>,
-        in_use: u64,
         threads: usize,
         pattern: bool,
     ) -> Result<ImportMemory> {
         let memory = ImportMemory {
             limit: limit.unwrap_or(DEFAULT_MEMORY),
-            in_use,
+            held,
             wanted_threads: threads.max(1),
             bytes_per_thread: BYTES_PER_THREAD + if pattern { PATTERN_BYTES } else { 0 },
             threads: 1,
@@ -78,8 +87,9 @@ impl ImportMemory {
 
     /// Divides another limit in the same way; returns `None` if it is too small for any import.
     fn with_limit(self, limit: u64) -> Option<ImportMemory> {
-        let work =
-            limit.checked_sub(limit / SLACK_DIVISOR)?.checked_sub(self.in_use)?.checked_sub(FIXED_BYTES)?;
+        let available = limit.checked_sub(self.held.bytes)?;
+        let of_source = self.held.share.map_or(0, |share| available / share);
+        let work = available.checked_sub(of_source + limit / SLACK_DIVISOR + FIXED_BYTES)?;
         let threads = work / (MIN_WORKER_BYTES + self.bytes_per_thread);
         if threads == 0 {
             return None;
@@ -108,7 +118,8 @@ impl ImportMemory {
 
     /// Returns the division of what `phrases` phrases leave.
     pub(super) fn with_phrases(self, phrases: usize) -> Result<ImportMemory> {
-        let holding = ImportMemory { in_use: self.in_use + BYTES_PER_PHRASE * phrases as u64, ..self };
+        let bytes = self.held.bytes + BYTES_PER_PHRASE * phrases as u64;
+        let holding = ImportMemory { held: HeldMemory { bytes, ..self.held }, ..self };
         holding
             .with_limit(self.limit)
             .ok_or_else(|| holding.refuse(&format!("{phrases} phrases were found"), "", &|_| true))
@@ -359,21 +370,21 @@ mod tests {
 
     #[test]
     fn a_small_limit_reduces_the_threads_and_the_stated_minimum_works() {
-        let in_use = 10 << 20;
+        let held = HeldMemory { bytes: 10 << 20, share: None };
         for threads in [1, 2, 16, 200] {
-            let Err(Error::Memory { need, .. }) = ImportMemory::new(Some(1 << 20), in_use, threads, false)
+            let Err(Error::Memory { need, .. }) = ImportMemory::new(held, Some(1 << 20), threads, false)
             else {
                 panic!("too little memory is accepted");
             };
-            let memory = ImportMemory::new(Some(need), in_use, threads, false).unwrap();
+            let memory = ImportMemory::new(held, Some(need), threads, false).unwrap();
             assert_eq!(memory.threads(), 1);
-            assert!(ImportMemory::new(Some(need - (1 << 20)), in_use, threads, false).is_err());
-            let large = ImportMemory::new(Some(8 << 30), in_use, threads, false).unwrap();
+            assert!(ImportMemory::new(held, Some(need - (1 << 20)), threads, false).is_err());
+            let large = ImportMemory::new(held, Some(8 << 30), threads, false).unwrap();
             assert_eq!(large.threads(), threads);
             for cost in [1 << 20, 50 << 20, 3 << 30] {
                 let fits = |memory: &ImportMemory| memory.counting_bytes(false) >= cost;
                 let need = memory.smallest_limit(&fits);
-                assert!(fits(&ImportMemory::new(Some(need), in_use, threads, false).unwrap()));
+                assert!(fits(&ImportMemory::new(held, Some(need), threads, false).unwrap()));
             }
         }
     }

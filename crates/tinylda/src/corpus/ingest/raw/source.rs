@@ -113,6 +113,10 @@ pub(crate) trait TextSource {
     fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
         Ok((MAX_RECORD_BYTES as u64, TextBatch::default()))
     }
+    /// Returns the share of the memory that the source itself may take, as a divisor.
+    fn held_share(&self) -> Option<u64> {
+        None
+    }
     /// Limits the bytes that are cached for the next pass.
     fn limit_cache(&mut self, _bytes: usize) {}
     /// Takes back the first batch, so that the next call of `next` returns it again.
