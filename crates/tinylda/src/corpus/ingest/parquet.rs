@@ -82,11 +82,7 @@ impl PageMemory {
         let need = (self.in_use + PageMemory::DIVISOR * (bytes + 1)).next_multiple_of(1 << 20);
         file_error(
             path,
-            format!(
-                "a page of {}, for which {} of memory are needed",
-                human_bytes(bytes),
-                human_bytes(need)
-            ),
+            format!("a page of {}, for which {} of memory are needed", human_bytes(bytes), human_bytes(need)),
             format!("pages that fit into {}, the limit of {{memory}}", human_bytes(self.limit)),
             format!("use {{memory={}MiB}}, or write the file with smaller row groups", need >> 20),
         )

@@ -366,12 +366,7 @@ impl DocumentSorter {
     ) -> Result<DocumentSorter> {
         let names = names.map(|path| NamesSource::new(path, &folder_of(output))).transpose()?;
         Ok(DocumentSorter {
-            state: SortState::InOrder(Box::new(DocumentWriter::new(
-                output,
-                source,
-                names.as_ref(),
-                limits,
-            )?)),
+            state: SortState::InOrder(Box::new(DocumentWriter::new(output, source, names.as_ref(), limits)?)),
             output: output.to_path_buf(),
             names,
             source: source.to_path_buf(),

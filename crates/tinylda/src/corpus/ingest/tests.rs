@@ -426,7 +426,9 @@ fn r6_counts_fit_into_the_memory_or_are_refused() {
     let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
     let run = |mib: u64| {
         let import = Import { memory: Some(mib << 20), memory_in_use: 10 << 20, ..Import::default() };
-        import.run(&input, &output, &mut |_| ControlFlow::Continue(())).map(|_| std::fs::read(&output).unwrap())
+        import
+            .run(&input, &output, &mut |_| ControlFlow::Continue(()))
+            .map(|_| std::fs::read(&output).unwrap())
     };
     let stated = |mib: u64| -> u64 {
         let error = run(mib).unwrap_err().to_string();

@@ -3,9 +3,7 @@
 
 use super::{PageMemory, ParquetColumn, ParquetFile, ParquetValue, TextColumns};
 use crate::corpus::ingest::raw::records::RecordFormat;
-use crate::corpus::ingest::raw::source::{
-    MAX_RECORD_BYTES, SpanKind, TextBatch, TextSource, TextSpan,
-};
+use crate::corpus::ingest::raw::source::{MAX_RECORD_BYTES, SpanKind, TextBatch, TextSource, TextSpan};
 use crate::error::{Error, Position, Result};
 
 /// Maximum number of rows of a batch, since rows without text have no bytes that would limit it.
