@@ -16,6 +16,10 @@ const USUAL_ENTRIES: u64 = 16;
 const MIN_DELTAS: u64 = 24;
 /// Usual memory for deltas, in bytes per non-zero of a step. Most steps need less.
 const USUAL_DELTAS: u64 = 96;
+/// Bytes of holes in the heap per non-zero of a piece, left by the lists of earlier pieces.
+const HOLES: u64 = 8;
+/// Largest number of bytes of such holes: the allocator returns the memory of large lists.
+const MAX_HOLES: u64 = 1 << 20;
 /// Number of rows of K floats in the buffers of a thread.
 const ROWS_PER_THREAD: u64 = 20;
 /// Bytes that the lists of a worker may grow by before their memory is checked again.
@@ -35,7 +39,11 @@ pub(crate) fn requirements(of: &MemoryInput<'_>) -> AlgorithmMemory {
         scratch: scratch(of),
         deltas: deltas(of),
         piece_state: if of.state.is_nothing() { 0 } else { piece_state(of) },
-        state: if of.state.is_nothing() { 0 } else { usual_state(of) },
+        state: if of.state.is_nothing() {
+            0
+        } else {
+            usual_messages(of, of.shape.documents, of.shape.nonzeros)
+        },
         model: u64::from(of.shape.words).saturating_mul(row),
         freed_at_end: true,
         state_on_disk: true,
@@ -66,16 +74,20 @@ fn messages(of: &MemoryInput<'_>, documents: u64, nonzeros: u64) -> u64 {
     Messages::bytes_of(documents, nonzeros, topics, entries)
 }
 
-/// Returns the bytes of the messages of the largest piece.
+/// Returns the bytes of the messages of the largest piece: the largest possible messages, or usual
+/// ones and the holes between the lists of earlier pieces. With few topics, all messages are as
+/// large as possible, and the holes come in addition.
 fn piece_state(of: &MemoryInput<'_>) -> u64 {
-    messages(of, of.sizes.documents, of.sizes.nonzeros)
+    let (documents, nonzeros) = (of.sizes.documents, of.sizes.nonzeros);
+    let holes = nonzeros.saturating_mul(HOLES).min(MAX_HOLES);
+    messages(of, documents, nonzeros).max(usual_messages(of, documents, nonzeros).saturating_add(holes))
 }
 
-/// Returns the approximate bytes of the messages of all documents.
-fn usual_state(of: &MemoryInput<'_>) -> u64 {
-    let entries = of.shape.nonzeros.saturating_mul(u64::from(of.topics).min(USUAL_ENTRIES));
-    let topics = of.shape.documents.saturating_mul(max_topics(of).min(64)).min(entries);
-    Messages::bytes_of(of.shape.documents, of.shape.nonzeros, topics, entries)
+/// Returns the usual bytes of the messages of `documents` documents with `nonzeros` non-zeros.
+fn usual_messages(of: &MemoryInput<'_>, documents: u64, nonzeros: u64) -> u64 {
+    let entries = nonzeros.saturating_mul(u64::from(of.topics).min(USUAL_ENTRIES));
+    let topics = documents.saturating_mul(max_topics(of).min(64)).min(entries);
+    Messages::bytes_of(documents, nonzeros, topics, entries)
 }
 
 /// Returns the largest number of threads that can work on chunks of the same piece.
