@@ -59,8 +59,8 @@ pub(super) struct ImportMemory {
 }
 
 impl ImportMemory {
-    /// Divides `limit` bytes, of which `held` is not available. `pattern` is set if tokens are found
-    /// by a regular expression.
+    /// Divides `limit` bytes, of which `held` is not available. `pattern` is set if tokens are
+    /// found by a regular expression.
     pub(super) fn new(
         held: HeldMemory,
         limit: Option<u64>,
