@@ -34,7 +34,7 @@ fn base() -> &'static Base {
         assert!(stopped.is_err());
         // A first input for the fuzzer, where it is asked for one.
         if let Some(to) = std::env::var_os("TINYLDA_SEED") {
-            std::fs::copy(folder.path().join("checkpoint/state"), to).expect("copied");
+            std::fs::copy(folder.path().join("checkpoint/tinylda.state"), to).expect("copied");
         }
         Base { folder, corpus }
     })
@@ -61,7 +61,7 @@ fuzz_target!(|data: &[u8]| {
     for entry in std::fs::read_dir(folder.path().join("checkpoint")).expect("a folder").flatten() {
         std::fs::copy(entry.path(), kept.join(entry.file_name())).expect("copied");
     }
-    std::fs::write(kept.join("state"), &bytes).expect("written");
+    std::fs::write(kept.join("tinylda.state"), &bytes).expect("written");
     let model = work.path().join("m");
     if trainer(work.path()).train_to(corpus, &model, |_| ControlFlow::Continue(())).is_ok() {
         tinylda::Model::load(&model).expect("what is written can be read");

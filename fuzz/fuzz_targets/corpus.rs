@@ -25,27 +25,25 @@ fn put_right(bytes: &mut [u8]) -> Option<()> {
     let blocks = number(bytes, footer + 24, 8)?;
     let vocabulary = number(bytes, footer + 32, 8)?;
     let words = number(bytes, footer + 40, 4)?;
-    let entry_bytes = if number(bytes, 8, 4)? == 1 { 48 } else { 64 };
+    let parts = match number(bytes, 8, 4)? {
+        1 => 1,
+        2 => 3,
+        _ => 6,
+    };
+    let entry_bytes = 40 + 8 * parts;
     let index = footer.checked_sub(blocks.checked_mul(entry_bytes)?)?;
     let about_at = index.checked_sub(number(bytes, footer + 60, 4)?)?;
     let vocabulary_at = about_at.checked_sub(vocabulary)?;
     let words_at = vocabulary_at.checked_sub(words.checked_mul(16)?)?;
     for entry in (index..footer).step_by(entry_bytes) {
-        let (offset, length, names) =
-            (number(bytes, entry, 8)?, number(bytes, entry + 32, 4)?, number(bytes, entry + 40, 4)?);
-        let end = offset.checked_add(length)?;
+        let (offset, length) = (number(bytes, entry, 8)?, number(bytes, entry + 32, 4)?);
+        let mut end = offset.checked_add(length)?;
         let _ = set(bytes, entry + 36, offset, end);
-        let mut end = end;
-        let mut part = |bytes: &mut [u8], at: usize, length: usize| {
+        for part in 0..parts {
+            let at = entry + 40 + 8 * part;
             let from = end;
-            end = end.checked_add(length)?;
-            set(bytes, at, from, end)
-        };
-        let _ = part(bytes, entry + 44, names);
-        if entry_bytes == 64 {
-            let (labels, places) = (number(bytes, entry + 48, 4)?, number(bytes, entry + 56, 4)?);
-            let _ = part(bytes, entry + 52, labels);
-            let _ = part(bytes, entry + 60, places);
+            end = end.checked_add(number(bytes, at, 4)?)?;
+            let _ = set(bytes, at + 4, from, end);
         }
     }
     set(bytes, footer + 48, words_at, vocabulary_at)?;

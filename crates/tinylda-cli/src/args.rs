@@ -241,6 +241,10 @@ pub(crate) struct ConvertArgs {
     /// Also write the names of the documents to FILE, one per line
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) names: Option<PathBuf>,
+    /// Also write the names, labels and dates of the documents to FILE, a table by its suffix:
+    /// .tsv, .csv, .jsonl or .parquet
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) metadata: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
@@ -338,8 +342,9 @@ pub(crate) enum TopicOrder {
 
 /// Print the topics of a model: prevalence and top words
 ///
-/// The prevalence of a topic is its share of all tokens. Words are ranked by probability, or by a
-/// measure that prefers the words that are specific to the topic.
+/// The prevalence of a topic is the share of all tokens that the training assigned to it; reports
+/// show the same number. Words are ranked by probability, or by a measure that prefers the words
+/// that are specific to the topic.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tinylda topics nyt.model -n 10\n  tinylda topics nyt.model --by relevance --sort prevalence\n  \

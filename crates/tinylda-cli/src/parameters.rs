@@ -94,8 +94,8 @@ mod tests {
     fn every_parameter_of_the_library_has_a_flag() {
         /// Arguments of functions that the program does not call or always passes, and Cargo
         /// features, all of which it enables.
-        const INTERNAL: [&str; 8] =
-            ["columns", "compression", "data", "indptr", "parquet", "row", "settings", "text"];
+        const INTERNAL: [&str; 9] =
+            ["columns", "compression", "data", "indptr", "labels", "parquet", "row", "settings", "text"];
         let mut names: BTreeSet<String> =
             tinylda::settings::SETTINGS.iter().map(|setting| setting.name.to_owned()).collect();
         parameters_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tinylda/src"), &mut names);

@@ -119,7 +119,8 @@ fn r6_unsorted_counts_keep_the_memory() {
 #[test]
 fn r18_messages_name_the_given_memory() {
     let folder = tempfile::tempdir().unwrap();
-    let words: String = (0..400_000).map(|i| format!("w{i}{}", if i % 500 == 0 { "\n" } else { " " })).collect();
+    let words: String =
+        (0..400_000).map(|i| format!("w{i}{}", if i % 500 == 0 { "\n" } else { " " })).collect();
     std::fs::write(folder.path().join("words.txt"), words).unwrap();
     let arguments = "import words.txt --min-docs 1 --format text --memory 32MiB -o out.tlc";
     bad(folder.path(), arguments, 1, &["32.0 MiB", "400,000", "--memory", "--min-docs", "--max-words"]);

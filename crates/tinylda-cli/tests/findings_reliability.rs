@@ -216,9 +216,9 @@ fn r15_the_model_is_mentioned_when_its_report_fails() {
 fn r21_temporary_files_of_killed_processes_are_removed() {
     let folder = folder();
     let f = folder.path();
-    std::fs::write(f.join(".tinylda-Ab12Cd.tmp"), "left").unwrap();
-    std::fs::create_dir(f.join(".tinylda-Ef34Gh")).unwrap();
-    std::fs::write(f.join(".tinylda-Ef34Gh/input.tlc"), "left").unwrap();
+    std::fs::write(f.join(".tinylda-tmp-Ab12Cd.tmp"), "left").unwrap();
+    std::fs::create_dir(f.join(".tinylda-tmp-Ef34Gh")).unwrap();
+    std::fs::write(f.join(".tinylda-tmp-Ef34Gh/input.tlc"), "left").unwrap();
     good(f, "import t.txt -o t.tlc");
     assert_eq!(names(f), ["t.tlc", "t.txt"]);
     // A process is killed while it waits, with a temporary folder next to its model.
@@ -266,8 +266,8 @@ fn r21_the_range_of_numbers_is_stated() {
 fn r21_a_failed_export_leaves_nothing() {
     let folder = folder();
     let f = folder.path();
-    let words: String = (0..3000).map(|w| format!("word{w} word{w} ")).collect();
-    std::fs::write(f.join("w.txt"), format!("{words}\n").repeat(3)).unwrap();
+    let words: Vec<String> = (0..3000).map(|w| format!("word{w} word{w}")).collect();
+    std::fs::write(f.join("w.txt"), format!("{}\n", words.join(" ")).repeat(3)).unwrap();
     good(f, "import w.txt -o w.tlc --min-docs 1 --max-docs 100%");
     good(f, "train w.tlc -k 2 --passes 2 -o m.model");
     let before = names(f);

@@ -118,7 +118,7 @@ fn one_file_with_everything() {
         let text = documents["text"][at].as_str().unwrap();
         assert!(text.starts_with("The \"first\" line </script>") && text.chars().count() <= 300, "{text}");
         assert_eq!(
-            data["labels"]["text"][documents["label"][at].as_u64().unwrap() as usize],
+            data["labels"]["text"][documents["label"][at][0].as_u64().unwrap() as usize],
             ["weather", "sport"][at % 2]
         );
         let shares: f64 = numbers(&documents["topicsP"][at]).iter().sum();

@@ -71,6 +71,12 @@ fn corpus_with_details() {
 }
 
 #[test]
+fn corpus_with_label_columns_dates_and_checksums() {
+    damaged_files("v3.tlc", |path| verify(path).map(drop));
+    damaged_bytes("v3.tlc", verify_bytes);
+}
+
+#[test]
 fn model() {
     damaged_files("v1.model", |path| Model::load(path).map(drop));
     damaged_bytes("v1.model", |bytes| Model::from_bytes(bytes).map(drop));
@@ -81,12 +87,12 @@ fn versions_and_kinds_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");
     let mut bytes = std::fs::read(fixture("v1.tlc")).unwrap();
-    bytes[8] = 3;
+    bytes[8] = 4;
     let crc = crc32fast::hash(&bytes[..12]);
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&path, &bytes).unwrap();
     let text = verify(&path).unwrap_err().to_string();
-    assert!(text.contains("version 3") && text.contains("upgrade tinylda"), "{text}");
+    assert!(text.contains("version 4") && text.contains("upgrade tinylda"), "{text}");
 
     let text = Model::load(fixture("v1.tlc")).unwrap_err().to_string();
     assert!(text.contains("it is a corpus"), "{text}");

@@ -6,7 +6,9 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use common::{fixture, go_on, synthetic, verify, write_small, write_small_with_details};
+use common::{
+    fixture, go_on, synthetic, verify, write_small, write_small_with_columns, write_small_with_details,
+};
 use tinylda::corpus::Block;
 use tinylda::corpus::{Statistics, Synth};
 use tinylda::{Algorithm, Corpus, Model, Trainer};
@@ -142,7 +144,8 @@ fn the_corpus_of_version_2_opens() {
     assert_eq!(about.sources[0].path, "texts/ä.csv");
     assert_eq!(about.pipeline.unwrap().stem.as_deref(), Some("de"));
     let mut reader = corpus.reader();
-    assert_eq!(reader.read_labels(0).unwrap().get(38), Some("class 2"));
+    assert_eq!(corpus.label_columns(), ["label"]);
+    assert_eq!(reader.read_labels(0).unwrap().row(38), [["class 2"]]);
     let places = reader.read_places(0).unwrap();
     assert_eq!((places[39].offset, places[39].length), ((39 << 30) + 3, 1039));
     verify(&fixture("v2.tlc")).unwrap();
@@ -168,6 +171,57 @@ fn what_is_written_today_is_version_2_where_it_has_to_be() {
     );
 }
 
+#[test]
+fn the_corpus_of_version_3_opens() {
+    let corpus = Corpus::open(fixture("v3.tlc")).unwrap();
+    assert_eq!(corpus.label_columns(), ["section", "författare"]);
+    assert!(corpus.has_dates() && corpus.has_checksums() && corpus.has_places() && corpus.has_names());
+    let details = corpus.reader().read_details(0).unwrap();
+    assert_eq!(details.labels.row(3), [vec!["culture"], vec!["Å 0", "Å 1", "Å 2"]]);
+    assert!(details.labels.row(36) == [vec!["news"], vec![]]);
+    let dates: Vec<&str> = details.dates.iter().take(5).collect();
+    assert_eq!(dates, ["1999", "1999-02", "1999-02-03", "1999-02-03T04:05:06Z", ""]);
+    assert_eq!(details.checksums[2], 2u32.wrapping_mul(0x9e37_79b9));
+    assert_eq!(details.tokens_unknown[39], 3);
+    verify(&fixture("v3.tlc")).unwrap();
+}
+
+#[test]
+fn what_is_written_today_is_version_3_where_it_has_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v3.tlc");
+    write_small_with_columns(&path);
+    if std::env::var_os("TINYLDA_WRITE_FIXTURES").is_some() && !fixture("v3.tlc").exists() {
+        std::fs::copy(&path, fixture("v3.tlc")).unwrap();
+    }
+    assert!(
+        std::fs::read(&path).unwrap() == std::fs::read(fixture("v3.tlc")).unwrap(),
+        "the corpus format has changed"
+    );
+}
+
+/// A split of a corpus of version 3 keeps all details of its documents.
+#[test]
+fn splits_keep_label_columns_dates_and_checksums() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, test) = (folder.path().join("train.tlc"), folder.path().join("test.tlc"));
+    let whole = Corpus::open(fixture("v3.tlc")).unwrap();
+    let all = whole.reader().read_details(0).unwrap();
+    tinylda::corpus::split(&whole, 0.5, 1, &train, &test, &mut |_| ControlFlow::Continue(())).unwrap();
+    for path in [&train, &test] {
+        verify(path).unwrap();
+        let part = Corpus::open(path).unwrap();
+        assert_eq!(part.fields(), whole.fields());
+        assert_eq!(part.about().unwrap(), whole.about().unwrap());
+        let details = part.reader().read_details(0).unwrap();
+        for (i, name) in details.names.iter().enumerate() {
+            let d = all.names.iter().position(|other| other == name).unwrap();
+            let (kept, given) = (details.labels.row(i), all.labels.row(d));
+            assert_eq!(details.document(i, &kept), all.document(d, &given));
+        }
+    }
+}
+
 /// A split keeps labels, places and the pipeline, and a model keeps the pipeline.
 #[test]
 fn splits_and_models_keep_what_is_known() {
@@ -184,7 +238,7 @@ fn splits_and_models_keep_what_is_known() {
         let (names, labels) = (reader.read_names(0).unwrap(), reader.read_labels(0).unwrap());
         for (i, place) in reader.read_places(0).unwrap().iter().enumerate() {
             let d: u32 = names.get(i as u32).unwrap()["document-".len()..].parse().unwrap();
-            assert_eq!(labels.get(i as u32).unwrap(), format!("class {}", d % 3));
+            assert_eq!(labels.row(i), [[format!("class {}", d % 3)]]);
             assert_eq!(place.length, 1000 + d);
         }
     }

@@ -199,7 +199,7 @@ fn texts(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
     let records = RecordOptions {
         text_columns: text.iter().map(|&t| t.into()).collect(),
         id_column: id.map(Into::into),
-        label_column: label.map(Into::into),
+        label_columns: label.map(Into::into).into_iter().collect(),
         ..RecordOptions::default()
     };
     let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
@@ -216,7 +216,7 @@ fn both(table: &Import, path: &Path, json: &str) -> [Vec<u8>; 2] {
     let first = std::fs::read(&output).unwrap();
     let records = RecordOptions {
         id_field: table.records.id_column.as_ref().map(|_| "id".into()),
-        label_field: table.records.label_column.as_ref().map(|_| "label".into()),
+        label_fields: table.records.label_columns.iter().map(|_| "label".into()).collect(),
         text_fields: vec!["text".into()],
         ..RecordOptions::default()
     };

@@ -12,6 +12,8 @@ use super::heading::{INPUT, OUTPUT, TEXT};
 pub(crate) enum InferFormat {
     /// Tab-separated values: a header, then one line per document
     Tsv,
+    /// Comma-separated values with the columns of tsv
+    Csv,
     /// JSON lines: one object per document
     #[value(alias = "json")]
     Jsonl,
@@ -39,8 +41,9 @@ pub(crate) struct DataArgs {
 
 /// Infer the topics of new documents
 ///
-/// Writes one line per document: its number (from 1), its name, and the proportion of each topic;
-/// the proportions add up to 1. Documents are streamed, and the result does not depend on the
+/// Writes one line per document: its number (from 1), its name, its labels and date if it has any,
+/// and the proportion of each topic; the proportions add up to 1. Several labels in one column are
+/// joined by a semicolon. Documents are streamed, and the result does not depend on the
 /// number of threads. Words are matched with those of the model by name; words that the model does
 /// not know are ignored and counted. A document without any known word gets the proportions of the
 /// prior.
@@ -83,7 +86,9 @@ pub(crate) struct InferArgs {
 ///
 /// Typical documents have the largest proportion of a topic. Similar documents have the smallest
 /// Hellinger distance between their topic proportions: 0 for equal proportions, 1 if no topic is
-/// shared. Memory use does not grow with the number of documents.
+/// shared. Labels, dates and the first line of the text are shown if the corpus has them; a text is
+/// shown only if it has not changed since the import. Memory use does not grow with the number of
+/// documents.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda documents nyt.model nyt.tlc\n  \
     tinylda documents nyt.model nyt.tlc --topic 7 --top 20 --tsv\n  \
@@ -105,6 +110,13 @@ pub(crate) struct DocumentsArgs {
     /// Show the documents most similar to this one, given by its name or its number from 1
     #[arg(long, value_name = "NAME")]
     pub(crate) similar_to: Option<String>,
+    /// Omit the first lines of documents
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "texts")]
+    pub(crate) no_text: bool,
+    /// File or folder from which the first lines of documents may be read; may be repeated
+    /// [default: INPUT, or the folder of the corpus file]
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) texts: Vec<PathBuf>,
     /// Skip documents with fewer than N tokens that the model knows
     #[arg(long, value_name = "N", hide_short_help = true, default_value_t = 20)]
     pub(crate) min_tokens: u64,
@@ -122,7 +134,7 @@ pub(crate) struct DocumentsArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportTarget {
     /// Folder with MALLET's files: topic-keys, topic-word-weights, word-topic-counts; with CORPUS
-    /// also doc-topics and state
+    /// also doc-topics and state, and doc-metadata with labels and dates
     Mallet,
     /// JSON file with the five inputs of pyLDAvis: pyLDAvis.prepare(**json.load(file)); requires
     /// CORPUS

@@ -31,6 +31,13 @@ pub(crate) struct ReportArgs {
     /// Omit the first lines of documents
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_text: bool,
+    /// File or folder from which the first lines of documents may be read [default: the folder of
+    /// CORPUS]
+    ///
+    /// A text is shown only if it has not changed since the import. Use this option if the texts
+    /// are not in the folder of the corpus file, or were moved. It may be repeated.
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    pub(crate) texts: Vec<PathBuf>,
     /// Training log, as written by `train --log` [default: the model's name with .log.jsonl, if
     /// that file exists]
     #[arg(long, value_name = "FILE", hide_short_help = true)]

@@ -1,5 +1,5 @@
-//! Options for text: which parts of the input are text, names and labels, and how text becomes
-//! words.
+//! Options for text: which parts of the input are text, names, labels and dates, and how text
+//! becomes words.
 //!
 //! All commands that accept data in place of a corpus file share them.
 //! [`TextArgs::record_options`] and [`TextArgs::pipeline`] convert them into the library's types.
@@ -29,6 +29,12 @@ pub(crate) enum Header {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LabelSource {
+    /// The path of the file's folder in INPUT
+    Folder,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum YesNo {
     Yes,
     No,
@@ -54,9 +60,12 @@ pub(crate) struct TextArgs {
     /// CSV, TSV, Parquet: column with the names of the documents
     #[arg(long, value_name = "COLUMN", help_heading = INPUT, hide_short_help = true)]
     id_column: Option<String>,
-    /// CSV, TSV, Parquet: column with the labels of the documents
+    /// CSV, TSV, Parquet: column with labels of the documents; repeat it for several columns
     #[arg(long, value_name = "COLUMN", help_heading = INPUT, hide_short_help = true)]
-    label_column: Option<String>,
+    label_column: Vec<String>,
+    /// CSV, TSV, Parquet: column with the dates of the documents: ISO dates, years or Unix times
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT, hide_short_help = true)]
+    date_column: Option<String>,
     /// CSV, TSV: delimiter between columns: one character, or tab [default: detected from the first
     /// line]
     #[arg(long, value_name = "CHAR", help_heading = INPUT, hide_short_help = true, value_parser = parse_delimiter)]
@@ -74,13 +83,23 @@ pub(crate) struct TextArgs {
     /// JSON lines: field with the names of the documents
     #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
     id_field: Option<String>,
-    /// JSON lines: field with the labels of the documents
+    /// JSON lines: field with labels of the documents, one or a list; repeat it for several fields
     #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
-    label_field: Option<String>,
+    label_field: Vec<String>,
+    /// JSON lines: field with the dates of the documents
+    #[arg(long, value_name = "FIELD", help_heading = INPUT, hide_short_help = true)]
+    date_field: Option<String>,
+    /// Text that separates several labels in one column or field, such as ';'
+    #[arg(long, value_name = "TEXT", help_heading = INPUT, hide_short_help = true, value_parser = parse_separator)]
+    label_separator: Option<String>,
+    /// Folders: use the subfolder of each file as its label
+    #[arg(long, value_enum, value_name = "SOURCE", help_heading = INPUT, hide_short_help = true)]
+    label_from: Option<LabelSource>,
     /// Folders: read only files whose names match PATTERN, such as '*.txt'
     #[arg(long, value_name = "PATTERN", help_heading = INPUT, hide_short_help = true)]
     glob: Option<String>,
-    /// Reject text that is not valid UTF-8 instead of replacing the invalid bytes
+    /// Reject text that is not valid UTF-8 instead of replacing the invalid bytes, and dates that
+    /// cannot be read
     #[arg(long, help_heading = INPUT, hide_short_help = true)]
     strict: bool,
     /// Regular expression whose matches are the words [default: Unicode word boundaries, UAX 29]
@@ -143,6 +162,14 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+fn parse_separator(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("expected the text between two labels, such as ;".into()),
+        "tab" | "\\t" => Ok("\t".into()),
+        _ => Ok(text.into()),
+    }
+}
+
 fn parse_max_docs(text: &str) -> Result<DocumentLimit, String> {
     let invalid = || "expected a number of documents, or a fraction such as 50%".to_owned();
     if let Some(percent) = text.strip_suffix('%') {
@@ -166,12 +193,13 @@ impl TextArgs {
         *self != TextArgs::default()
     }
 
-    /// Returns which parts of the input are text, names and labels.
+    /// Returns which parts of the input are text, names, labels and dates.
     pub(crate) fn record_options(&self) -> RecordOptions {
         RecordOptions {
             text_columns: self.text_column.clone(),
             id_column: self.id_column.clone(),
-            label_column: self.label_column.clone(),
+            label_columns: self.label_column.clone(),
+            date_column: self.date_column.clone(),
             delimiter: self.delimiter,
             header: self.header.and_then(|header| match header {
                 Header::Yes => Some(true),
@@ -181,7 +209,10 @@ impl TextArgs {
             no_quotes: self.quotes == Some(YesNo::No),
             text_fields: self.text_field.clone(),
             id_field: self.id_field.clone(),
-            label_field: self.label_field.clone(),
+            label_fields: self.label_field.clone(),
+            date_field: self.date_field.clone(),
+            label_separator: self.label_separator.clone(),
+            folder_labels: self.label_from == Some(LabelSource::Folder),
             glob: self.glob.clone(),
             strict: self.strict,
         }

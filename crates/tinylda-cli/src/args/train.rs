@@ -132,6 +132,10 @@ pub(crate) struct TrainArgs {
     /// report`)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) report: Option<PathBuf>,
+    /// With --report: file or folder from which the first lines of documents may be read; may be
+    /// repeated [default: the data that is imported, or the folder of the corpus file]
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT, hide_short_help = true, requires = "report")]
+    pub(crate) texts: Vec<PathBuf>,
     /// Also write the model after these passes, such as 1,10,100, to
     /// OUTPUT.snapshots/pass-00010.model and so on
     #[arg(long, value_name = "PASSES", help_heading = OUTPUT, hide_short_help = true, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]

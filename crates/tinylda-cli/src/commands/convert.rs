@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use tinylda::corpus::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
+use tinylda::corpus::{CorpusFormat, convert, save_metadata, save_names, save_vocabulary, write_text};
+use tinylda::table::TableFormat;
 use tinylda::{Corpus, Error};
 
 use super::{check_output, path_string, print, shape_json, usage};
@@ -18,7 +19,7 @@ pub(crate) fn run(a: &args::ConvertArgs, ui: Ui) -> anyhow::Result<()> {
         check_output("OUTPUT", &a.output, &seen)?;
         seen.push(Some(&a.output));
     }
-    for (option, path) in [("--vocab", &a.vocab), ("--names", &a.names)] {
+    for (option, path) in [("--vocab", &a.vocab), ("--names", &a.names), ("--metadata", &a.metadata)] {
         if let Some(path) = path {
             check_output(option, path, &seen)?;
             seen.push(Some(path));
@@ -28,10 +29,22 @@ pub(crate) fn run(a: &args::ConvertArgs, ui: Ui) -> anyhow::Result<()> {
     for (name, asked, there, reason) in [
         ("vocab", a.vocab.is_some(), corpus.has_vocabulary(), "the corpus has no vocabulary"),
         ("names", a.names.is_some(), corpus.has_names(), "the documents of the corpus have no names"),
+        (
+            "metadata",
+            a.metadata.is_some(),
+            corpus.has_names() || corpus.has_labels() || corpus.has_dates(),
+            "the documents of the corpus have no names, labels or dates",
+        ),
     ] {
         if asked && !there {
             return Err(Error::unsupported(name, reason).into());
         }
+    }
+    if a.metadata.is_none() && (corpus.has_labels() || corpus.has_dates()) {
+        ui.say(&format!(
+            "labels and dates are not part of {}; write them to a table with --metadata FILE",
+            format.name()
+        ));
     }
     let clock = Instant::now();
     let bar = ui.bar("blocks written", Unit::Plain);
@@ -55,6 +68,10 @@ pub(crate) fn run(a: &args::ConvertArgs, ui: Ui) -> anyhow::Result<()> {
     }
     if let Some(path) = &a.names {
         save_names(&corpus, path)?;
+    }
+    if let Some(path) = &a.metadata {
+        let format = TableFormat::of_path(path).filter(|&format| format != TableFormat::Npy);
+        save_metadata(&corpus, path, format.unwrap_or(TableFormat::Tsv), &mut |p| bar.update(p))?;
     }
     let bytes = std::fs::metadata(&a.output)?.len();
     let mut json = shape_json(corpus.shape());
@@ -89,8 +106,8 @@ fn format(a: &args::ConvertArgs, stream: bool) -> anyhow::Result<CorpusFormat> {
             .with_remedy("name a file, or choose a text format")
             .into());
     }
-    if stream && (a.json || a.vocab.is_some() || a.names.is_some()) {
-        return Err(usage("OUTPUT must be a file, not -, with --json, --vocab or --names"));
+    if stream && (a.json || a.vocab.is_some() || a.names.is_some() || a.metadata.is_some()) {
+        return Err(usage("OUTPUT must be a file, not -, with --json, --vocab, --names or --metadata"));
     }
     Ok(format)
 }

@@ -127,7 +127,7 @@ fn report(a: &args::DemoArgs, learned: &DemoModel, ui: Ui) -> Option<PathBuf> {
         command: format!("tinylda demo --seed {}", a.seed),
         passes: Vec::new(),
         memory: None,
-        texts: false,
+        texts: None,
         threads: super::infer::thread_count(None),
     };
     match request.write(&learned.model, Some(&learned.corpus), None, &page, ui) {

@@ -2,21 +2,47 @@
 
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tinylda::corpus::LABEL_SEPARATOR;
 use tinylda::infer::{
-    Mixtures, RankedDocument, SimilarDocuments, TypicalDocuments, document_names, find_document,
+    DocumentDetails, Mixtures, RankedDocument, SimilarDocuments, TypicalDocuments, document_details,
+    find_document,
 };
+use tinylda::report::{TextAccess, document_texts};
 use tinylda::{Corpus, Model};
 
-use super::{escape_control, grouped, path_string, print, to_stdout};
+use super::input::OpenedDocuments;
+use super::{escape_control, grouped, path_string, print, texts, to_stdout};
 use crate::args;
 use crate::progress::{Ui, Unit};
+
+/// Number of characters of a text that are printed in the list for readers.
+const SHOWN_CHARS: usize = 100;
+
+/// Document of a list.
+struct ListedDocument {
+    found: RankedDocument,
+    details: DocumentDetails,
+    /// First line; empty if it is not known.
+    text: String,
+}
+
+/// Source of the details and texts of documents.
+struct DocumentLookup<'a> {
+    corpus: &'a Corpus,
+    /// Where texts may be read; `None` to omit them.
+    access: Option<TextAccess>,
+    ui: Ui,
+}
 
 pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
     let model = Model::load(&a.model)?;
     let threads = super::infer::thread_count(a.threads);
-    let input = super::input::OpenedDocuments::open(&a.input, &a.data, &model, threads, ui)?;
+    let input = OpenedDocuments::open(&a.input, &a.data, &model, threads, ui)?;
     let corpus = &input.corpus;
+    let named = input.texts.named.iter().chain(&a.texts).cloned().collect();
+    let access = (!a.no_text).then_some(TextAccess { named });
+    let lookup = DocumentLookup { corpus, access, ui };
     let mixtures = Mixtures::new(&model, corpus)?.threads(threads);
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
@@ -25,28 +51,89 @@ pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
         let to = find_document(corpus, asked)?;
         let found = SimilarDocuments { top, min_tokens }.find(&mixtures, to, progress)?;
         bar.finish();
-        return similar(a, corpus, to, &found);
+        return similar(a, &lookup, to, &found);
     }
     let topics = a.topic.clone();
     let found = TypicalDocuments { top, min_tokens, topics }.find(&mixtures, progress)?;
     bar.finish();
-    typical(a, &model, corpus, &found)
+    typical(a, &model, &lookup, &found)
 }
 
-/// Adds the names of documents.
-fn with_names(corpus: &Corpus, found: &[RankedDocument]) -> anyhow::Result<Vec<(RankedDocument, String)>> {
-    let numbers: Vec<u64> = found.iter().map(|f| f.number).collect();
-    Ok(found.iter().copied().zip(document_names(corpus, &numbers)?).collect())
-}
-
-/// Returns a document as JSON; `what` is the key of its value.
-fn object(found: RankedDocument, name: &str, what: &str) -> Value {
-    let mut value =
-        json!({ "document": found.number + 1, "tokens": found.tokens, what: super::plain(found.value) });
-    if !name.is_empty() {
-        value["name"] = name.into();
+impl DocumentLookup<'_> {
+    /// Adds names, labels, dates and texts to documents. Says how many texts were left out.
+    fn list(&self, found: &[RankedDocument]) -> anyhow::Result<Vec<ListedDocument>> {
+        let numbers: Vec<u64> = found.iter().map(|f| f.number).collect();
+        let details = document_details(self.corpus, &numbers)?;
+        let mut lines = vec![String::new(); found.len()];
+        if let Some(access) = &self.access {
+            let bar = self.ui.bar("texts", Unit::Plain);
+            let read = document_texts(self.corpus, &numbers, access, &mut |p| bar.update(p))?;
+            bar.finish();
+            texts::report_left_out(&read.summary, self.ui);
+            lines = read.texts;
+        }
+        let listed = found.iter().zip(details).zip(lines);
+        Ok(listed.map(|((&found, details), text)| ListedDocument { found, details, text }).collect())
     }
-    value
+
+    /// Returns the titles of the columns with labels and dates, each after a tab.
+    fn titles(&self) -> String {
+        let labels = self.corpus.label_columns().iter().map(|name| format!("\t{}", tsv_cell(name)));
+        let date = if self.corpus.has_dates() { "\tdate" } else { "" };
+        labels.collect::<String>() + date
+    }
+
+    /// Returns the labels and the date of a document as cells, each after a tab.
+    fn cells(&self, details: &DocumentDetails) -> String {
+        let labels = details.labels.iter().map(|all| format!("\t{}", tsv_cell(&all.join(LABEL_SEPARATOR))));
+        let date = if self.corpus.has_dates() { format!("\t{}", details.date) } else { String::new() };
+        labels.collect::<String>() + &date
+    }
+
+    /// Returns a document as JSON; `what` is the key of its value.
+    fn object(&self, listed: &ListedDocument, what: &str) -> Value {
+        let ListedDocument { found, details, text } = listed;
+        let mut value =
+            json!({ "document": found.number + 1, "tokens": found.tokens, what: super::plain(found.value) });
+        let columns = self.corpus.label_columns().iter().zip(&details.labels);
+        let labels: Map<String, Value> =
+            columns.map(|(column, values)| (column.clone(), values.clone().into())).collect();
+        for (key, text) in [("name", &details.name), ("date", &details.date), ("text", text)] {
+            if !text.is_empty() {
+                value[key] = text.as_str().into();
+            }
+        }
+        if !labels.is_empty() {
+            value["labels"] = labels.into();
+        }
+        value
+    }
+
+    /// Describes a document in one line, and its text in another if it is known.
+    fn describe(&self, listed: &ListedDocument) -> String {
+        let ListedDocument { found, details, text } = listed;
+        let (tokens, number) = (grouped(found.tokens), found.number + 1);
+        let mut line = if details.name.is_empty() {
+            format!("document {number} ({tokens} tokens)")
+        } else {
+            format!("{} (document {number}, {tokens} tokens)", escape_control(&details.name))
+        };
+        let columns = self.corpus.label_columns();
+        for (column, values) in columns.iter().zip(&details.labels).filter(|(_, values)| !values.is_empty()) {
+            // The name of the only column says little.
+            let name = if columns.len() > 1 { format!("{column}: ") } else { String::new() };
+            line += &escape_control(&format!(" [{name}{}]", values.join(", ")));
+        }
+        if !details.date.is_empty() {
+            line += &format!(" {}", details.date);
+        }
+        if !text.is_empty() {
+            let short: String = text.chars().take(SHOWN_CHARS).collect();
+            let more = if short.len() < text.len() { "…" } else { "" };
+            line += &format!("\n          {}{more}", escape_control(&short));
+        }
+        line
+    }
 }
 
 /// Replaces control characters, so that a name fits into a cell of a table.
@@ -57,20 +144,20 @@ fn tsv_cell(name: &str) -> String {
 fn typical(
     a: &args::DocumentsArgs,
     model: &Model,
-    corpus: &Corpus,
+    lookup: &DocumentLookup<'_>,
     all: &[(u32, Vec<RankedDocument>)],
 ) -> anyhow::Result<()> {
-    // All names are looked up together, so that each block is read only once.
+    // All documents are looked up together, so that each block is read only once.
     let flat: Vec<RankedDocument> = all.iter().flat_map(|(_, found)| found.iter().copied()).collect();
-    let mut names = with_names(corpus, &flat)?.into_iter();
-    let all: Vec<(u32, Vec<(RankedDocument, String)>)> =
-        all.iter().map(|(k, found)| (*k, names.by_ref().take(found.len()).collect())).collect();
+    let mut listed = lookup.list(&flat)?.into_iter();
+    let all: Vec<(u32, Vec<ListedDocument>)> =
+        all.iter().map(|(k, found)| (*k, listed.by_ref().take(found.len()).collect())).collect();
     if a.tsv {
-        let mut lines = String::from("topic\trank\tdocument\tname\ttokens\tproportion\n");
+        let titles = lookup.titles();
+        let mut lines = format!("topic\trank\tdocument\tname{titles}\ttokens\tproportion\ttext\n");
         for (k, found) in &all {
-            for (rank, (f, name)) in (1..).zip(found) {
-                let RankedDocument { number, tokens, value } = f;
-                writeln!(lines, "{k}\t{rank}\t{}\t{}\t{tokens}\t{value}", number + 1, tsv_cell(name))?;
+            for (rank, document) in (1..).zip(found) {
+                writeln!(lines, "{k}\t{rank}\t{}", tsv_row(lookup, document))?;
             }
         }
         return to_stdout(&lines);
@@ -86,14 +173,14 @@ fn typical(
         "topics": all.iter().map(|(k, found)| json!({
             "topic": k,
             "words": label(*k),
-            "documents": found.iter().map(|(f, name)| object(*f, name, "proportion")).collect::<Vec<_>>(),
+            "documents": found.iter().map(|listed| lookup.object(listed, "proportion")).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
     let mut lines = String::new();
     for (k, found) in &all {
         writeln!(lines, "topic {k}: {}", escape_control(&label(*k).join(" ")))?;
-        for (f, name) in found {
-            writeln!(lines, "  {:5.1}%  {}", 100.0 * f.value, describe(*f, name))?;
+        for listed in found {
+            writeln!(lines, "  {:5.1}%  {}", 100.0 * listed.found.value, lookup.describe(listed))?;
         }
         if found.is_empty() {
             writeln!(lines, "  no document with at least {} tokens", a.min_tokens)?;
@@ -102,29 +189,26 @@ fn typical(
     print(a.json, &value, &lines)
 }
 
-/// Describes a document in one line.
-fn describe(f: RankedDocument, name: &str) -> String {
-    let tokens = grouped(f.tokens);
-    if name.is_empty() {
-        format!("document {} ({tokens} tokens)", f.number + 1)
-    } else {
-        format!("{} (document {}, {tokens} tokens)", escape_control(name), f.number + 1)
-    }
+/// Returns the cells of a document in a table, without its rank.
+fn tsv_row(lookup: &DocumentLookup<'_>, listed: &ListedDocument) -> String {
+    let RankedDocument { number, tokens, value } = listed.found;
+    let (name, cells) = (tsv_cell(&listed.details.name), lookup.cells(&listed.details));
+    format!("{}\t{name}{cells}\t{tokens}\t{value}\t{}", number + 1, tsv_cell(&listed.text))
 }
 
 fn similar(
     a: &args::DocumentsArgs,
-    corpus: &Corpus,
+    lookup: &DocumentLookup<'_>,
     to: u64,
     found: &[RankedDocument],
 ) -> anyhow::Result<()> {
-    let own = document_names(corpus, &[to])?.concat();
-    let found = with_names(corpus, found)?;
+    let own = document_details(lookup.corpus, &[to])?.pop().unwrap_or_default().name;
+    let found = lookup.list(found)?;
     if a.tsv {
-        let mut lines = String::from("rank\tdocument\tname\ttokens\thellinger_distance\n");
-        for (rank, (f, name)) in (1..).zip(&found) {
-            let RankedDocument { number, tokens, value } = f;
-            writeln!(lines, "{rank}\t{}\t{}\t{tokens}\t{value}", number + 1, tsv_cell(name))?;
+        let titles = lookup.titles();
+        let mut lines = format!("rank\tdocument\tname{titles}\ttokens\thellinger_distance\ttext\n");
+        for (rank, document) in (1..).zip(&found) {
+            writeln!(lines, "{rank}\t{}", tsv_row(lookup, document))?;
         }
         return to_stdout(&lines);
     }
@@ -135,14 +219,14 @@ fn similar(
         "name": if own.is_empty() { Value::Null } else { own.clone().into() },
         "distance": "hellinger",
         "min_tokens": a.min_tokens,
-        "documents": found.iter().map(|(f, name)| object(*f, name, "distance")).collect::<Vec<_>>(),
+        "documents": found.iter().map(|listed| lookup.object(listed, "distance")).collect::<Vec<_>>(),
     });
     let own = if own.is_empty() { format!("document {}", to + 1) } else { escape_control(&own) };
     let mut lines = format!(
         "documents most similar to {own}, by Hellinger distance of topic proportions (0: equal, 1: no topic shared)\n"
     );
-    for (f, name) in &found {
-        writeln!(lines, "  {:.4}  {}", f.value, describe(*f, name))?;
+    for listed in &found {
+        writeln!(lines, "  {:.4}  {}", listed.found.value, lookup.describe(listed))?;
     }
     print(a.json, &value, &lines)
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(a: &args::InferArgs, ui: Ui) -> anyhow::Result<()> {
         args::Inference::Same => Inference::Same,
         args::Inference::Own => Inference::Own,
     };
-    let mixtures = Mixtures::new(&model, &input.corpus)?.inference(inference).threads(threads);
+    let mixtures = Mixtures::new(&model, &input.corpus)?.inference(inference).threads(threads).with_labels();
     let unknown = mixtures.unknown()?;
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
@@ -68,7 +68,7 @@ pub(crate) fn run(a: &args::InferArgs, ui: Ui) -> anyhow::Result<()> {
         "documents": summary.documents,
         "documents_unknown": summary.documents_unknown,
         "words_unknown": unknown.words,
-        "tokens_unknown": unknown.tokens,
+        "tokens_unknown": summary.tokens_unknown,
         "topics": model.topics(),
         "threads": threads,
         "seconds": seconds,
@@ -121,6 +121,7 @@ fn format(a: &args::InferArgs) -> anyhow::Result<ProportionsFormat> {
     let ending = a.output.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match (a.to, ending.as_str()) {
         (Some(args::InferFormat::Tsv), _) | (None, "tsv" | "txt" | "tab") => Ok(ProportionsFormat::Tsv),
+        (Some(args::InferFormat::Csv), _) | (None, "csv") => Ok(ProportionsFormat::Csv),
         (Some(args::InferFormat::Jsonl), _) | (None, "jsonl" | "ndjson" | "json") => {
             Ok(ProportionsFormat::JsonLines)
         }
@@ -131,7 +132,7 @@ fn format(a: &args::InferArgs) -> anyhow::Result<ProportionsFormat> {
         (Some(args::InferFormat::Parquet), _) | (None, "parquet" | "pq") => Ok(ProportionsFormat::Parquet),
         (None, _) if to_stdout => Ok(ProportionsFormat::Tsv),
         (None, _) => {
-            let expected = "a name that ends in .tsv, .jsonl, .npy or .parquet";
+            let expected = "a name that ends in .tsv, .csv, .jsonl, .npy or .parquet";
             Err(Error::out_of_range("output", a.output.display(), expected)
                 .with_remedy("change the ending, or set {to}")
                 .into())

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tinylda::corpus::Statistics;
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
+use tinylda::corpus::{LabelStatistics, MAX_DISTINCT_LABELS, Statistics};
 use tinylda::format::human_bytes;
 use tinylda::{Corpus, Model};
 
-use super::{grouped, path_string, plain, print, shape_json, table};
+use super::{escape_control, grouped, path_string, plain, print, shape_json, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -48,12 +48,16 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         "vocabulary": corpus.has_vocabulary(),
         "names": corpus.has_names(),
         "labels": corpus.has_labels(),
+        "label_columns": s.labels.iter().map(label_json).collect::<Vec<_>>(),
+        "dates": dates_json(&s),
+        "text_checksums": corpus.has_checksums(),
         "places": corpus.has_places(),
         "about": corpus.about()?,
         "blocks": corpus.blocks(),
         "bytes": corpus.bytes(),
         "bytes_per_nonzero": per_nonzero,
         "fingerprint": corpus.fingerprint(),
+        "content": corpus.content_id(),
         "checksum": "verified",
     });
     if let Value::Object(rest) = rest {
@@ -88,11 +92,52 @@ fn corpus(path: &Path, json: bool, ui: Ui) -> anyhow::Result<()> {
         ),
         ("vocabulary", if corpus.has_vocabulary() { "yes" } else { "no" }.into()),
         ("names", if corpus.has_names() { "yes" } else { "no" }.into()),
-        ("labels", if corpus.has_labels() { "yes" } else { "no" }.into()),
-        ("positions of texts", if corpus.has_places() { "yes" } else { "no" }.into()),
+        ("labels", labels(&s)),
+        ("dates", dates(&s)),
+        ("positions of texts", places(&corpus).into()),
         ("checksum", format!("verified, {}", corpus.fingerprint())),
     ]);
     print(json, &value.into(), &lines)
+}
+
+/// Returns the statistics of a label column as JSON.
+fn label_json(column: &LabelStatistics) -> Value {
+    json!({ "name": column.name, "documents": column.documents, "distinct": column.distinct })
+}
+
+/// Returns the statistics of the dates as JSON; null if there are none.
+fn dates_json(s: &Statistics) -> Value {
+    s.dates.as_ref().map_or(
+        Value::Null,
+        |dates| json!({ "documents": dates.documents, "first": dates.first, "last": dates.last }),
+    )
+}
+
+/// Says whether the texts of documents can be found again.
+fn places(corpus: &Corpus) -> &'static str {
+    match (corpus.has_places(), corpus.has_checksums()) {
+        (true, true) => "yes, with checksums",
+        (true, false) => "yes, without checksums",
+        _ => "no",
+    }
+}
+
+/// Describes the label columns in one line.
+fn labels(s: &Statistics) -> String {
+    let column = |column: &LabelStatistics| {
+        let at_least = if column.distinct == MAX_DISTINCT_LABELS { "at least " } else { "" };
+        let (name, distinct) = (escape_control(&column.name), grouped(column.distinct));
+        format!("{name} ({at_least}{distinct} distinct in {} documents)", grouped(column.documents))
+    };
+    let all: Vec<String> = s.labels.iter().map(column).collect();
+    if all.is_empty() { "no".into() } else { all.join(", ") }
+}
+
+/// Describes the dates in one line.
+fn dates(s: &Statistics) -> String {
+    s.dates.as_ref().map_or("no".into(), |dates| {
+        format!("{} to {} in {} documents", dates.first, dates.last, grouped(dates.documents))
+    })
 }
 
 fn model(path: &Path, json: bool) -> anyhow::Result<()> {

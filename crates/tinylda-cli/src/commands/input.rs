@@ -10,6 +10,7 @@ use tinylda::corpus::ingest::words::DroppedTokens;
 use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
 use tinylda::files::TemporaryFolder;
 use tinylda::progress::Step;
+use tinylda::report::TextAccess;
 use tinylda::{Corpus, Model};
 
 use super::{PROGRAM_BYTES, check_output, grouped, memory_limit, usage};
@@ -110,6 +111,15 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     if let Some(dropped) = &done.dropped {
         let pipeline = Corpus::open(output)?.about()?.pipeline.unwrap_or_default();
         print_dropped(dropped, &pipeline.stop_languages, import.words.vocabulary.is_some(), ui);
+    }
+    if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
+        ui.say(&format!(
+            "warning: {} of {} dates cannot be read or are ambiguous, first that of document {}; these \
+             documents have no date; write dates as YYYY-MM-DD, or pass --strict to reject them",
+            grouped(dates.unreadable),
+            grouped(dates.known + dates.unreadable),
+            grouped(dates.first_unreadable)
+        ));
     }
     if done.empty_documents > 0 {
         ui.say(&format!(
@@ -229,6 +239,8 @@ impl InputRequest<'_> {
 pub(crate) struct OpenedDocuments {
     /// The opened corpus.
     pub(crate) corpus: Corpus,
+    /// Files from which texts may be read: the data that was imported.
+    pub(crate) texts: TextAccess,
     /// Temporary folder of an imported corpus, deleted on drop.
     _folder: Option<TemporaryFolder>,
 }
@@ -258,7 +270,8 @@ impl OpenedDocuments {
             if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(not_with_corpus_error(option));
             }
-            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, _folder: None });
+            let texts = TextAccess::default();
+            return Ok(OpenedDocuments { corpus: Corpus::open(input)?, texts, _folder: None });
         }
         let folder = TemporaryFolder::new_in(std::env::temp_dir())?;
         let path = folder.path().join("input.tlc");
@@ -267,6 +280,7 @@ impl OpenedDocuments {
         import.names.clone_from(&data.names);
         import.threads = threads;
         run(&import, detected, &path, ui)?;
-        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, _folder: Some(folder) })
+        let texts = TextAccess { named: vec![input.to_path_buf()] };
+        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, texts, _folder: Some(folder) })
     }
 }

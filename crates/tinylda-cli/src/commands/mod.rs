@@ -21,6 +21,7 @@ pub(crate) mod report;
 pub(crate) mod split;
 pub(crate) mod sweep;
 pub(crate) mod synth;
+mod texts;
 mod themes;
 pub(crate) mod topics;
 pub(crate) mod train;

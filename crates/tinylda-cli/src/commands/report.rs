@@ -9,10 +9,10 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tinylda::format::human_bytes;
 use tinylda::progress::Step;
-use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TrainedDocuments};
+use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TextAccess, TrainedDocuments};
 use tinylda::{Corpus, Model};
 
-use super::{check_output, infer, memory_limit, path_string, print};
+use super::{check_output, escape_control, infer, memory_limit, path_string, print, texts};
 use crate::args;
 use crate::progress::{ProgressReporter, Ui, Unit};
 
@@ -52,7 +52,7 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
         command: command(&model, &a.model, a.corpus.as_deref()),
         passes,
         memory: None,
-        texts: !a.no_text,
+        texts: (!a.no_text).then(|| TextAccess { named: a.texts.clone() }),
         threads,
     };
     let bytes = request.write(&model, corpus.as_ref(), None, &a.output, ui)?;
@@ -72,7 +72,7 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
 /// Returns the memory in bytes that the report of a model needs if the topics of documents have to
 /// be inferred.
 fn memory_needed(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
-    let report = Report { threads, texts: true, run: RunInfo::default() };
+    let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
     Ok(super::with_program(report.memory_bytes(model, corpus)?))
 }
 
@@ -88,7 +88,7 @@ pub(super) fn memory_needed_after_training(
     if !keeps_theta {
         return memory_needed(model, Some(corpus), threads);
     }
-    let report = Report { threads, texts: true, run: RunInfo::default() };
+    let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
     let documents = TrainedDocuments::memory_bytes(corpus, topics);
     Ok(super::with_program(report.memory_bytes_after_training(model, corpus)? + documents))
 }
@@ -104,8 +104,8 @@ pub(super) struct ReportRequest {
     pub(super) passes: Vec<PassRecord>,
     /// Memory limit of the training in bytes.
     pub(super) memory: Option<u64>,
-    /// Whether to include the first lines of documents.
-    pub(super) texts: bool,
+    /// Where the first lines of documents may be read; `None` to omit them.
+    pub(super) texts: Option<TextAccess>,
     pub(super) threads: usize,
 }
 
@@ -140,7 +140,18 @@ impl ReportRequest {
             bar.update(p)
         })?;
         drop(bar);
-        let page = crate::page::page(&data);
+        if let Some(summary) = &data.texts {
+            texts::report_left_out(summary, ui);
+        }
+        for omitted in &data.omitted_labels {
+            ui.say(&format!(
+                "warning: the report does not show the labels of {}: there are more than {}; \
+                 use a label column with fewer values",
+                escape_control(&omitted.column),
+                omitted.limit
+            ));
+        }
+        let page = crate::page::page(&data.json);
         tinylda::files::write_file(output, page.as_bytes())?;
         Ok(page.len() as u64)
     }

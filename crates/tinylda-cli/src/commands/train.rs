@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::files::TemporaryFolder;
 use tinylda::format::human_bytes;
-use tinylda::report::{PassRecord, TrainedDocuments};
+use tinylda::report::{PassRecord, TextAccess, TrainedDocuments};
 use tinylda::train::{Summary, TrainingProgress};
 use tinylda::{Corpus, Event, Model, Plan, PlannedTraining, Resume, Seeds, Stop, Trainer};
 
@@ -182,7 +182,7 @@ fn report(
         command: shell_command(&command),
         passes: model.training().history.iter().map(pass).collect(),
         memory: memory_limit(a.training.memory)?.filter(|_| a.training.memory.is_some()),
-        texts: true,
+        texts: Some(TextAccess { named: a.texts.clone() }),
         threads: super::infer::thread_count(a.training.threads),
     };
     request
@@ -245,6 +245,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     let mut own = a.clone();
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path, None, None);
     own.text = args::TextArgs::default();
+    own.texts.push(a.corpus.clone());
     let result = on_corpus(&own, &name, ui);
     let stopped = result.is_err() && tinylda::train::has_checkpoint(checkpoint_folder(a));
     match (result, temporary) {
@@ -420,7 +421,12 @@ fn explain_failure(
             Ok(_) => error.context(format!("the model {} was written, but", a.output().display())),
             Err(stopped) => {
                 let (error, stopped) = (crate::message(&error), parameters::describe(stopped));
-                anyhow::anyhow!("{error}; {stopped}\nTo resume:\n  {}", resume_command())
+                let resume = if tinylda::train::has_checkpoint(checkpoint_folder(a)) {
+                    format!("\nTo resume:\n  {}", resume_command())
+                } else {
+                    String::new()
+                };
+                anyhow::anyhow!("{error}; {stopped}{resume}")
             }
         });
     }

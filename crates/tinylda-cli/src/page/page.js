@@ -665,11 +665,15 @@
   // ---- Documents ----
 
   const titleOf = d => documents.name && documents.name[d] || `Document ${documents.number[d] + 1}`;
-  const labelOf = d => labels && documents.label && documents.label[d] != null ? labels.text[documents.label[d]] : null;
+  // Labels and date of a document, in the order of the label columns.
+  const tagsOf = d => {
+    const at = labels && documents.label && documents.label[d] != null ? [].concat(documents.label[d]) : [];
+    const date = documents.date && documents.date[d] ? [documents.date[d].slice(0, 10)] : [];
+    return at.map(l => labels.text[l]).concat(date);
+  };
   function documentRow(d, share) {
-    const label = labelOf(d);
     const head = el('span', { class: 'h' }, foreign('span', titleOf(d), 't'));
-    if (label) head.append(foreign('span', label, 'tag'));
+    for (const tag of tagsOf(d)) head.append(foreign('span', tag, 'tag'));
     if (share != null) head.append(el('span', { class: 'v', title: 'proportion of this topic in the document' }, percent(share)));
     const button = el('button', { type: 'button', tabindex: -1, 'data-doc': d }, head);
     if (documents.text && documents.text[d]) button.append(el('span', { class: 'x', dir: 'auto' }, documents.text[d]));
@@ -686,7 +690,7 @@
   const fillWords = wordList($('words')), fillOne = wordList($('oneWords')), fillTwo = wordList($('twoWords'));
   const settleTypical = documentList($('typical')), settleHits = documentList($('hits'));
   const FACTS = [
-    ['prevalence', 'of all words', 'Share of all words that belong to the topic.', percent],
+    ['prevalence', 'of all words', 'Share of all words that the training assigned to the topic.', percent],
     ['coherence', 'coherence', 'How often its top words occur together; higher is better.', figure],
     ['exclusivity', 'exclusivity', 'How specific its words are to it; 1 is the maximum.', figure],
   ].filter(f => topics[f[0]]);
@@ -709,15 +713,33 @@
   }
 
   // Labels that look like years (1999, 1990s, 1999-05, 1999-05-17) are shown as a time line.
-  const times = !!labels && labels.text.length > 1 && labels.text.every(t => /^\s*[12]\d{3}(s|([-/.]\d\d){0,2})\s*$/.test(t));
-  let allLabels = false;
+  // Every label column has a list of its own.
+  const columnOf = l => labels.column ? labels.column[l] : 0;
+  const labelColumns = labels ? [...new Set(range(labels.text.length).map(columnOf))] : [];
+  const isTime = c => {
+    const at = range(labels.text.length).filter(l => columnOf(l) === c);
+    return at.length > 1 && at.every(l => /^\s*[12]\d{3}(s|([-/.]\d\d){0,2})\s*$/.test(labels.text[l]));
+  };
+  const times = labelColumns.length === 1 && isTime(labelColumns[0]);
+  const wholeLists = new Set();
   function drawWhere() {
-    const k = now.topic, where = $('where');
+    $('where').replaceChildren();
+    for (const c of labelColumns) {
+      const box = el('div', {});
+      if (labelColumns.length > 1) box.append(el('h4', { dir: 'auto' }, labels.columns[c]));
+      const where = el('div', {});
+      box.append(where);
+      $('where').append(box);
+      drawColumn(c, where);
+    }
+  }
+  function drawColumn(c, where) {
+    const k = now.topic;
     const of = l => labels.share[l][k];
     const says = l => `${labels.text[l]}: ${percent(of(l))} of ${whole(labels.documents[l])} documents`;
-    const at = range(labels.text.length).filter(l => labels.documents[l] > 0);
+    const at = range(labels.text.length).filter(l => columnOf(l) === c && labels.documents[l] > 0);
     const most = Math.max(...at.map(of), 1e-9);
-    if (times) {
+    if (isTime(c)) {
       at.sort((a, b) => labels.text[a].trim() < labels.text[b].trim() ? -1 : 1);
       const W = 400, H = 132, left = 38, base = 108, step = (W - left - 4) / at.length;
       const chart = svg('svg', { viewBox: `0 0 ${W} ${H}`, class: 'chart', role: 'img', 'aria-label': `Share of topic ${k} by time: ` + at.map(says).join('; ') });
@@ -738,7 +760,7 @@
     }
     at.sort((a, b) => of(b) - of(a));
     const list = el('ol', { class: 'bars plainbars', 'aria-label': 'Labels' });
-    for (const l of allLabels ? at : at.slice(0, 10)) {
+    for (const l of wholeLists.has(c) ? at : at.slice(0, 10)) {
       const fill = el('i', { class: 'in' });
       fill.style.width = (100 * of(l) / most).toFixed(2) + '%';
       list.append(el('li', {}, el('div', { title: says(l) }, el('bdi', { class: 'w', title: says(l) }, labels.text[l]),
@@ -746,8 +768,12 @@
     }
     where.replaceChildren(list);
     if (at.length > 10) {
-      const more = el('button', { type: 'button', class: 'link' }, allLabels ? 'Show the first ten' : `Show all ${at.length}`);
-      more.onclick = () => { allLabels = !allLabels; drawWhere(); where.querySelector('.link').focus(); };
+      const more = el('button', { type: 'button', class: 'link' }, wholeLists.has(c) ? 'Show the first ten' : `Show all ${at.length}`);
+      more.onclick = () => {
+        if (!wholeLists.delete(c)) wholeLists.add(c);
+        drawColumn(c, where);
+        where.querySelector('.link').focus();
+      };
       where.append(more);
     }
   }
@@ -830,10 +856,10 @@
       for (const b of $('hits').querySelectorAll('button')) b.setAttribute('aria-current', +b.dataset.doc === now.doc);
       const d = now.doc, box = $('document');
       if (d === null) { box.replaceChildren(el('p', { class: 'quiet' }, 'Choose a document to see its topics.')); return; }
-      const shares = documents.topicsP[d], label = labelOf(d);
+      const shares = documents.topicsP[d];
       box.replaceChildren(el('h3', { dir: 'auto', class: 'clip', title: titleOf(d) }, titleOf(d)));
       const line = el('p', { class: 'quiet small' }, documents.name && documents.name[d] ? `Document ${documents.number[d] + 1}` : '');
-      if (label) line.append(' ', foreign('span', label, 'tag'));
+      for (const tag of tagsOf(d)) line.append(' ', foreign('span', tag, 'tag'));
       box.append(line);
       if (documents.text && documents.text[d]) box.append(el('blockquote', { dir: 'auto' }, documents.text[d]));
       box.append(el('h4', {}, 'Its topics'),
@@ -855,7 +881,7 @@
   // Documents found by name, label or first lines.
   let foldedDocs = null;
   function hits() {
-    foldedDocs ||= documents.number.map((n, d) => fold([titleOf(d), n + 1, labelOf(d) || '', documents.text && documents.text[d] || ''].join('\n')));
+    foldedDocs ||= documents.number.map((n, d) => fold([titleOf(d), n + 1, ...tagsOf(d), documents.text && documents.text[d] || ''].join('\n')));
     const asked = fold($('seek').value.trim()), found = [];
     for (let d = 0; d < foldedDocs.length; d++) if (foldedDocs[d].includes(asked)) found.push(d);
     const shown = found.slice(0, 60), all = (run.corpus || []).some(c => c[0] === "this report's documents") ? null : (run.corpus || []).find(c => c[0] === 'documents');

@@ -33,4 +33,8 @@ pub struct About {
     /// Files and folders that the places of documents refer to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
+    /// Names of the label columns. It is set by the writer, and empty for a corpus without labels
+    /// or with a single label column that has no name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub label_columns: Vec<String>,
 }

@@ -2,7 +2,9 @@
 //! with [`CorpusBuilder`].
 
 use super::csr::{Csr, CsrIndex, CsrValue};
-use super::{About, Corpus, CorpusWriter, Details, DocumentFields, Vocabulary};
+use super::{
+    About, Corpus, CorpusWriter, DEFAULT_LABEL_COLUMN, Details, DocumentFields, DocumentLabels, Vocabulary,
+};
 use crate::error::{Error, Result};
 
 /// Maximum number of words of a corpus.
@@ -30,6 +32,8 @@ pub struct CorpusBuilder {
     /// Created with the first document, which determines the fields.
     writer: Option<CorpusWriter>,
     fields: DocumentFields,
+    /// Names of the label columns that the caller has set.
+    label_columns: Vec<String>,
     vocabulary: Option<Vocabulary>,
     /// Number of words that the caller has set.
     words: Option<u32>,
@@ -65,6 +69,38 @@ impl CorpusBuilder {
     #[must_use]
     pub fn words(mut self, words: u32) -> CorpusBuilder {
         self.words = Some(words);
+        self
+    }
+
+    /// Sets the names of the label columns. Each document then has zero or more values in every
+    /// column, given as [`DocumentLabels::Columns`].
+    ///
+    /// The default is one column, `label`, with one value per document.
+    ///
+    /// ```
+    /// use tinylda::CorpusBuilder;
+    /// use tinylda::corpus::{Details, DocumentLabels};
+    ///
+    /// let mut builder = CorpusBuilder::new().label_columns(["section", "authors"]);
+    /// let labels = [vec!["sport"], vec!["Ann", "Bob"]];
+    /// let details = Details {
+    ///     name: Some("first"),
+    ///     labels: DocumentLabels::Columns(&labels),
+    ///     date: Some("2001-02-03"),
+    ///     ..Details::default()
+    /// };
+    /// builder.add_with(details, &[(0, 1)])?;
+    /// let corpus = builder.build()?;
+    ///
+    /// let mut reader = corpus.reader();
+    /// assert_eq!(corpus.label_columns(), ["section", "authors"]);
+    /// assert_eq!(reader.read_labels(0)?.values(0, 1).collect::<Vec<_>>(), ["Ann", "Bob"]);
+    /// assert_eq!(reader.read_dates(0)?.get(0), Some("2001-02-03"));
+    /// # Ok::<(), tinylda::Error>(())
+    /// ```
+    #[must_use]
+    pub fn label_columns<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> CorpusBuilder {
+        self.label_columns = names.into_iter().map(Into::into).collect();
         self
     }
 
@@ -148,23 +184,44 @@ impl CorpusBuilder {
             });
         }
         self.merge_entries(row)?;
-        let fields = DocumentFields {
-            names: details.name.is_some(),
-            labels: details.label.is_some(),
-            places: details.place.is_some(),
-        };
+        let fields = self.fields_of(row, details)?;
         let writer = match &mut self.writer {
-            Some(_) if fields != self.fields => return Err(mixed_fields(row, self.fields, fields)),
+            Some(_) if fields != self.fields => return Err(mixed_fields(row, &self.fields, &fields)),
             Some(writer) => writer,
             none => {
+                let writer = CorpusWriter::in_memory_with(fields.clone(), &About::default())?;
                 self.fields = fields;
-                none.insert(CorpusWriter::in_memory_with(fields, &About::default())?)
+                none.insert(writer)
             }
         };
         writer.push_with(&self.ids, &self.counts, details)?;
         self.documents += 1;
         self.words_needed = self.ids.last().map_or(0, |&word| word + 1).max(self.words_needed);
         Ok(())
+    }
+
+    /// Returns the fields of a corpus whose documents have these details.
+    fn fields_of(&self, row: u64, details: Details<'_>) -> Result<DocumentFields> {
+        let columns = details.labels.columns();
+        let label_columns = match details.labels {
+            DocumentLabels::None => Vec::new(),
+            _ if columns == self.label_columns.len() => self.label_columns.clone(),
+            _ if columns == 1 && self.label_columns.is_empty() => vec![DEFAULT_LABEL_COLUMN.into()],
+            _ => {
+                let found = format!("{columns} for document {row} (counted from 0)");
+                let expected = format!("{}, the number of label columns", self.label_columns.len());
+                return Err(Error::out_of_range("labels", found, expected));
+            }
+        };
+        Ok(DocumentFields {
+            names: details.name.is_some(),
+            label_columns,
+            multiple_labels: matches!(details.labels, DocumentLabels::Columns(_)),
+            dates: details.date.is_some(),
+            places: details.place.is_some(),
+            checksums: details.checksum.is_some(),
+            tokens_unknown: details.tokens_unknown.is_some(),
+        })
     }
 
     /// Sorts `entries` by word into `ids` and `counts`, adds up duplicates and drops zeros.
@@ -207,13 +264,21 @@ fn check_vocabulary(vocabulary: &Vocabulary) -> Result<()> {
 }
 
 /// Returns the error for a document with other fields than the first one.
-fn mixed_fields(row: u64, first: DocumentFields, now: DocumentFields) -> Error {
-    let (name, given) = if first.names != now.names {
-        ("names", now.names)
-    } else if first.labels != now.labels {
-        ("labels", now.labels)
-    } else {
-        ("places", now.places)
+fn mixed_fields(row: u64, first: &DocumentFields, now: &DocumentFields) -> Error {
+    let given = |fields: &DocumentFields| {
+        [
+            ("names", fields.names),
+            ("labels", !fields.label_columns.is_empty()),
+            ("dates", fields.dates),
+            ("places", fields.places),
+            ("checksums", fields.checksums),
+            ("tokens_unknown", fields.tokens_unknown),
+        ]
+    };
+    let differs = given(first).into_iter().zip(given(now)).find(|(first, now)| first != now);
+    let Some((_, (name, given))) = differs else {
+        let found = format!("as one text and as columns, here for document {row} (counted from 0)");
+        return Error::out_of_range("labels", found, "given in the same way for all documents");
     };
     let what = if given { "is the first with one" } else { "has none" };
     let found = format!("for some: document {row} (counted from 0) {what}");
@@ -251,7 +316,11 @@ mod tests {
     #[test]
     fn details_and_vocabulary_are_kept() {
         let mut builder = CorpusBuilder::new().vocabulary(["a", "b"]);
-        let details = |name, label| Details { name: Some(name), label: Some(label), place: None };
+        let details = |name, label| Details {
+            name: Some(name),
+            labels: DocumentLabels::One(label),
+            ..Details::default()
+        };
         builder.add_with(details("x", "l"), &[(1, 1)]).unwrap();
         builder.add_with(details("y", "m"), &[(0, 1)]).unwrap();
         let text = builder.add_named("z", &[(0, 1)]).unwrap_err().to_string();
@@ -259,7 +328,9 @@ mod tests {
         let corpus = builder.build().unwrap();
         let mut reader = corpus.reader();
         assert_eq!(reader.read_names(0).unwrap().iter().collect::<Vec<_>>(), ["x", "y"]);
-        assert_eq!(reader.read_labels(0).unwrap().iter().collect::<Vec<_>>(), ["l", "m"]);
+        let labels = reader.read_labels(0).unwrap();
+        assert_eq!((labels.row(0), labels.row(1)), (vec![vec!["l"]], vec![vec!["m"]]));
+        assert_eq!(corpus.label_columns(), ["label"]);
         assert_eq!(corpus.vocabulary().unwrap().unwrap().get(1), Some("b"));
     }
 

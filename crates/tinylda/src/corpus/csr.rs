@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use super::builder::{CorpusBuilder, MAX_WORDS};
-use super::{Corpus, Details, Vocabulary};
+use super::{Corpus, Details, DocumentLabels, Vocabulary};
 use crate::error::{Error, Result};
 
 mod sealed {
@@ -166,7 +166,8 @@ impl<'a, P: CsrIndex, I: CsrIndex, V: CsrValue> Csr<'a, P, I, V> {
     /// Returns the name and the label of a row.
     pub(super) fn details(&self, row: usize) -> Details<'a> {
         let get = |list: Option<&'a Vocabulary>| list.map(|list| list.get(row as u32).unwrap_or_default());
-        Details { name: get(self.names), label: get(self.labels), place: None }
+        let labels = get(self.labels).map_or(DocumentLabels::None, DocumentLabels::One);
+        Details { name: get(self.names), labels, ..Details::default() }
     }
 }
 
@@ -377,7 +378,7 @@ mod tests {
         assert_eq!(corpus.shape().documents, 4);
         let mut reader = corpus.reader();
         assert_eq!(reader.read_names(0).unwrap().get(3), Some("y"));
-        assert_eq!(reader.read_labels(0).unwrap().get(2), Some("l"));
+        assert_eq!(reader.read_labels(0).unwrap().row(2), [["l"]]);
         let error = CorpusBuilder::new().vocabulary(["a", "b"]).add_csr(&csr).unwrap_err().to_string();
         assert!(error.contains("columns") && error.contains('2'), "{error}");
     }

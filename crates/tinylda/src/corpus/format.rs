@@ -1,12 +1,13 @@
-//! The layout of a corpus file, versions 1 and 2. `docs/FORMAT.md` is the specification.
+//! The layout of a corpus file, versions 1 to 3. `docs/FORMAT.md` is the specification.
 //!
 //! ```text
 //! FILE   := HEADER BLOCK* WORDS [VOCABULARY] [ABOUT] INDEX FOOTER
-//! BLOCK  := DOCUMENTS [NAMES] [LABELS] [PLACES]
+//! BLOCK  := DOCUMENTS [NAMES] [LABELS] [PLACES] [DATES] [CHECKSUMS] [UNKNOWN]
 //! ```
-//! Labels, places and metadata (`ABOUT`) require version 2; a corpus without them is written as
-//! version 1. All numbers are little-endian. Every byte is covered by a checksum (CRC-32, IEEE),
-//! and there are no unused bytes.
+//! Labels, places and metadata (`ABOUT`) require version 2; label columns with names or several
+//! values, dates, checksums of texts and numbers of unknown tokens require version 3. A corpus is
+//! written in the lowest version that supports it. All numbers are little-endian. Every byte is
+//! covered by a checksum (CRC-32, IEEE), and there are no unused bytes.
 //!
 //! This module reads and writes the header, the index and the footer; the contents of blocks are in
 //! `block`. Start with [`read_directory`].
@@ -19,7 +20,7 @@ use crate::files::ByteSource;
 /// line endings or cleared the eighth bit.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89TLC\r\n\x1a\n";
 /// Newest version of the format.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Size of the header in bytes.
 pub(crate) const HEADER_BYTES: u64 = 16;
 /// Last eight bytes of a corpus file.
@@ -27,15 +28,27 @@ const END_MAGIC: [u8; 8] = *b"TLC-END\n";
 /// Size of the footer in bytes.
 const FOOTER_BYTES: u64 = 80;
 
+/// Number of optional parts of a block.
+pub(crate) const DETAIL_PARTS: usize = 6;
+
+/// Returns the number of optional parts that a block may have in a version.
+const fn detail_parts(version: u32) -> usize {
+    match version {
+        1 => 1,
+        2 => 3,
+        _ => DETAIL_PARTS,
+    }
+}
+
 /// Returns the size in bytes of a block's entry in the index.
 const fn entry_bytes(version: u32) -> u64 {
-    if version == 1 { 48 } else { 64 }
+    40 + 8 * detail_parts(version) as u64
 }
 
 /// Target size of a decoded block in bytes.
 ///
 /// A block ends with the first document that reaches it. The size counts 8 bytes per non-zero, 8
-/// per document, the bytes of names and labels, and 16 per place.
+/// per document, the bytes of names, labels and dates, and 16 per place.
 pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
 
 /// Entry of a block in the index.
@@ -48,12 +61,50 @@ pub(crate) struct BlockEntry {
     pub(crate) nonzeros: u32,
     pub(crate) bytes: u32,
     pub(crate) crc: u32,
-    pub(crate) names_bytes: u32,
-    pub(crate) names_crc: u32,
-    pub(crate) labels_bytes: u32,
-    pub(crate) labels_crc: u32,
-    pub(crate) places_bytes: u32,
-    pub(crate) places_crc: u32,
+    /// Sizes and checksums of the optional parts, in the order of [`DetailPart`].
+    pub(crate) details: [PartSize; DETAIL_PARTS],
+}
+
+/// Size and checksum of a part of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PartSize {
+    pub(crate) bytes: u32,
+    pub(crate) crc: u32,
+}
+
+/// Optional part of a block, in the order of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DetailPart {
+    Names,
+    Labels,
+    Places,
+    Dates,
+    Checksums,
+    Unknown,
+}
+
+impl DetailPart {
+    /// All parts, in the order of the file.
+    pub(crate) const ALL: [DetailPart; DETAIL_PARTS] = [
+        DetailPart::Names,
+        DetailPart::Labels,
+        DetailPart::Places,
+        DetailPart::Dates,
+        DetailPart::Checksums,
+        DetailPart::Unknown,
+    ];
+
+    /// Returns the words for the part in messages, before the name of a block.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            DetailPart::Names => "the names of ",
+            DetailPart::Labels => "the labels of ",
+            DetailPart::Places => "the places of ",
+            DetailPart::Dates => "the dates of ",
+            DetailPart::Checksums => "the text checksums of ",
+            DetailPart::Unknown => "the unknown tokens of ",
+        }
+    }
 }
 
 impl BlockEntry {
@@ -62,9 +113,15 @@ impl BlockEntry {
         u64::from(self.bytes) + self.details_bytes()
     }
 
-    /// Returns the size in bytes of the block's names, labels and places.
+    /// Returns the size in bytes of all optional parts of the block.
     pub(crate) fn details_bytes(&self) -> u64 {
-        u64::from(self.names_bytes) + u64::from(self.labels_bytes) + u64::from(self.places_bytes)
+        self.details.iter().map(|part| u64::from(part.bytes)).sum()
+    }
+
+    /// Returns the offset of an optional part in the file.
+    pub(crate) fn part_offset(&self, part: DetailPart) -> u64 {
+        let before = self.details[..part as usize].iter().map(|part| u64::from(part.bytes));
+        self.offset + u64::from(self.bytes) + before.sum::<u64>()
     }
 }
 
@@ -76,12 +133,49 @@ pub(crate) struct CorpusParts {
     pub(crate) labels: bool,
     pub(crate) places: bool,
     pub(crate) about: bool,
+    pub(crate) dates: bool,
+    pub(crate) checksums: bool,
+    pub(crate) unknown: bool,
+    /// Whether label columns have names, and documents any number of values.
+    pub(crate) label_lists: bool,
 }
 
 impl CorpusParts {
     /// Returns the lowest version of the format that supports all parts present.
     pub(crate) fn version(self) -> u32 {
-        if self.labels || self.places || self.about { 2 } else { 1 }
+        if self.label_lists || self.dates || self.checksums || self.unknown {
+            3
+        } else if self.labels || self.places || self.about {
+            2
+        } else {
+            1
+        }
+    }
+
+    /// Returns which optional parts blocks have, in the order of [`DetailPart`].
+    pub(crate) fn details(self) -> [bool; DETAIL_PARTS] {
+        [self.names, self.labels, self.places, self.dates, self.checksums, self.unknown]
+    }
+
+    /// Returns the flags of the footer, without that of the vocabulary.
+    fn flags(self) -> u32 {
+        let flags =
+            [self.names, self.labels, self.places, self.about, self.dates, self.checksums, self.unknown];
+        flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag)) << 1
+    }
+
+    /// Returns the parts that the flags of the footer stand for.
+    fn of_flags(flags: u32, version: u32) -> CorpusParts {
+        CorpusParts {
+            names: flags & 2 != 0,
+            labels: flags & 4 != 0,
+            places: flags & 8 != 0,
+            about: flags & 16 != 0,
+            dates: flags & 32 != 0,
+            checksums: flags & 64 != 0,
+            unknown: flags & 128 != 0,
+            label_lists: version >= 3 && flags & 4 != 0,
+        }
     }
 }
 
@@ -139,13 +233,12 @@ pub(crate) fn tail(d: &Directory) -> Vec<u8> {
         for v in [e.offset, e.first_document, e.tokens] {
             out.extend_from_slice(&v.to_le_bytes());
         }
-        for v in [e.documents, e.nonzeros, e.bytes, e.crc, e.names_bytes, e.names_crc] {
+        for v in [e.documents, e.nonzeros, e.bytes, e.crc] {
             out.extend_from_slice(&v.to_le_bytes());
         }
-        if version > 1 {
-            for v in [e.labels_bytes, e.labels_crc, e.places_bytes, e.places_crc] {
-                out.extend_from_slice(&v.to_le_bytes());
-            }
+        for part in &e.details[..detail_parts(version)] {
+            out.extend_from_slice(&part.bytes.to_le_bytes());
+            out.extend_from_slice(&part.crc.to_le_bytes());
         }
     }
     let index_crc = crc32fast::hash(&out);
@@ -154,9 +247,7 @@ pub(crate) fn tail(d: &Directory) -> Vec<u8> {
     for v in [s.documents, s.nonzeros, s.tokens, d.entries.len() as u64, d.vocabulary_bytes] {
         out.extend_from_slice(&v.to_le_bytes());
     }
-    let p = d.parts;
-    let flags = [d.has_vocabulary, p.names, p.labels, p.places, p.about];
-    let flags = flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag));
+    let flags = u32::from(d.has_vocabulary) | d.parts.flags();
     for v in [s.words, flags, d.words_crc, d.vocabulary_crc, index_crc, d.about_bytes, d.about_crc] {
         out.extend_from_slice(&v.to_le_bytes());
     }
@@ -240,13 +331,8 @@ fn read_footer(source: ByteSource<'_>, length: u64, version: u32) -> Result<Foot
     if fingerprint != crc32fast::hash(&f[..68]) {
         return Err(damaged(source, offset, "the footer's checksum is wrong"));
     }
-    let parts = CorpusParts {
-        names: flags & 2 != 0,
-        labels: flags & 4 != 0,
-        places: flags & 8 != 0,
-        about: flags & 16 != 0,
-    };
-    if flags > 31
+    let parts = CorpusParts::of_flags(flags, version);
+    if flags > 255
         || parts.version() != version
         || parts.about != (about_bytes != 0)
         || (!parts.about && about_crc != 0)
@@ -292,34 +378,29 @@ fn read_index(source: ByteSource<'_>, length: u64, version: u32, footer: &Footer
         return Err(damaged(source, offset, "the index's checksum is wrong"));
     }
     let mut c = NumberCursor(index);
-    let more = |c: &mut NumberCursor<'_>| if version > 1 { c.u32() } else { 0 };
     let entries: Vec<BlockEntry> = (0..footer.blocks)
-        .map(|_| BlockEntry {
-            offset: c.u64(),
-            first_document: c.u64(),
-            tokens: c.u64(),
-            documents: c.u32(),
-            nonzeros: c.u32(),
-            bytes: c.u32(),
-            crc: c.u32(),
-            names_bytes: c.u32(),
-            names_crc: c.u32(),
-            labels_bytes: more(&mut c),
-            labels_crc: more(&mut c),
-            places_bytes: more(&mut c),
-            places_crc: more(&mut c),
+        .map(|_| {
+            let mut entry = BlockEntry {
+                offset: c.u64(),
+                first_document: c.u64(),
+                tokens: c.u64(),
+                documents: c.u32(),
+                nonzeros: c.u32(),
+                bytes: c.u32(),
+                crc: c.u32(),
+                details: [PartSize::default(); DETAIL_PARTS],
+            };
+            for part in &mut entry.details[..detail_parts(version)] {
+                *part = PartSize { bytes: c.u32(), crc: c.u32() };
+            }
+            entry
         })
         .collect();
-    let (shape, parts) = (footer.shape, footer.parts);
+    let (shape, parts) = (footer.shape, footer.parts.details());
     let (mut at, mut first, mut nnz, mut sum) = (HEADER_BYTES, 0u64, 0u64, 0u64);
     for e in &entries {
-        let fits = |part: bool, bytes: u32| (part && e.documents > 0) == (bytes != 0);
-        if e.offset != at
-            || e.first_document != first
-            || !fits(parts.names, e.names_bytes)
-            || !fits(parts.labels, e.labels_bytes)
-            || !fits(parts.places, e.places_bytes)
-        {
+        let fits = |(&part, size): (&bool, &PartSize)| (part && e.documents > 0) == (size.bytes != 0);
+        if e.offset != at || e.first_document != first || !parts.iter().zip(&e.details).all(fits) {
             return Err(damaged(source, offset, "the blocks of the index are not contiguous"));
         }
         at = at.saturating_add(e.length());

@@ -10,6 +10,7 @@
 //! | `writer`, `reader` | writes and reads a corpus, document by document and block by block |
 //! | `source` | the bytes of a corpus: a file or memory |
 //! | `format`, `block`, `pack` | layout of the bytes (see `docs/FORMAT.md`) |
+//! | `labels`, `date` | labels of documents, notations of dates |
 //! | `place`, `about` | positions of the documents' texts, metadata on how the corpus was made |
 //! | `sizes` | sizes of blocks and pieces, for the memory plan |
 //! | `stats` | document lengths, unused words |
@@ -17,15 +18,18 @@
 //! | `vocab` | the words' names |
 //! | `split` | divides a corpus into a training and a test part |
 //! | `synth` | synthetic corpora of any size |
-//! | `uci`, `convert` | export to UCI text and other formats |
+//! | `uci`, `convert`, `metadata` | export to UCI text, other formats and tables |
 
 mod about;
 mod block;
 mod builder;
 mod convert;
 mod csr;
+mod date;
 mod format;
 pub mod ingest;
+mod labels;
+mod metadata;
 mod pack;
 mod place;
 mod reader;
@@ -44,10 +48,13 @@ pub use block::{Block, Document};
 pub use builder::CorpusBuilder;
 pub use convert::{CorpusFormat, convert, save_names, save_vocabulary, write_text};
 pub use csr::{Csr, CsrIndex, CsrValue};
+pub use date::parse_date;
+pub use labels::{DEFAULT_LABEL_COLUMN, DocumentLabels, LabelTable};
+pub use metadata::{LABEL_SEPARATOR, save_metadata};
 pub use place::TextPlace;
-pub use reader::{BlockReader, Corpus, WordTotals};
+pub use reader::{BlockDetails, BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};
-pub use stats::{Lengths, Statistics};
+pub use stats::{DateStatistics, LabelStatistics, Lengths, MAX_DISTINCT_LABELS, Statistics};
 pub use synth::{Synth, Synthetic};
 pub use uci::{save_uci, write_uci};
 pub use vocab::{Vocabulary, word_name};
@@ -55,6 +62,9 @@ pub use writer::{CorpusWriter, Details, DocumentFields};
 
 pub(crate) use block::{MAX_CHUNKS, MIN_CHUNK_NONZEROS, PackedDocuments};
 pub(crate) use format::MAGIC;
+#[cfg(feature = "compression")]
+pub(crate) use metadata::metadata_table;
+pub(crate) use metadata::{MetadataColumns, text_cell};
 #[cfg(test)]
 pub(crate) use sizes::LongestDocuments;
 pub(crate) use sizes::PieceSizes;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use super::about::About;
 use super::block::{Block, decode, piece_count};
-use super::format::{self, BlockEntry, Directory};
+use super::date::parse_date;
+use super::format::{self, BlockEntry, DetailPart, Directory};
+use super::labels::{DEFAULT_LABEL_COLUMN, DocumentLabels, LabelTable};
 use super::pack::{GROUP, pack_lengths, unpack, unpack_strings};
 use super::place::{self, TextPlace};
 use super::source::CorpusSource;
 use super::totals::{TotalsCheck, WeightedTotals};
-use super::{Shape, Vocabulary};
+use super::{Details, DocumentFields, Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::{AtomicFile, ByteSource, MEMORY};
 use crate::memory;
@@ -31,6 +33,8 @@ const COPY_BYTES: u64 = 1 << 20;
 pub struct Corpus {
     source: CorpusSource,
     directory: Directory,
+    /// Names of the label columns.
+    label_columns: Vec<String>,
     totals: TotalsCheck,
 }
 
@@ -73,7 +77,20 @@ impl Corpus {
     fn from_source(source: CorpusSource) -> Result<Corpus> {
         let directory = format::read_directory(source.bytes(), source.length())?;
         let totals = TotalsCheck::new(directory.entries.len());
-        Ok(Corpus { source, directory, totals })
+        let mut corpus = Corpus { source, directory, label_columns: Vec::new(), totals };
+        let parts = corpus.directory.parts;
+        if parts.label_lists {
+            corpus.label_columns = corpus.about()?.label_columns;
+            let columns = &corpus.label_columns;
+            let distinct = columns.iter().enumerate().all(|(i, name)| !columns[..i].contains(name));
+            if columns.is_empty() || !distinct || columns.iter().any(String::is_empty) {
+                let offset = corpus.about_offset();
+                return Err(corpus.damaged(offset, "the names of its label columns are missing"));
+            }
+        } else if parts.labels {
+            corpus.label_columns = vec![DEFAULT_LABEL_COLUMN.into()];
+        }
+        Ok(corpus)
     }
 
     /// Returns all bytes of the corpus, as in its file.
@@ -165,6 +182,32 @@ impl Corpus {
     /// Returns whether the documents have labels.
     pub fn has_labels(&self) -> bool {
         self.directory.parts.labels
+    }
+    /// Returns the names of the label columns; none if the documents have no labels. A single
+    /// column whose name is not known is called `label`.
+    pub fn label_columns(&self) -> &[String] {
+        &self.label_columns
+    }
+    /// Returns whether the documents have dates.
+    pub fn has_dates(&self) -> bool {
+        self.directory.parts.dates
+    }
+    /// Returns whether the checksums of the documents' texts are known.
+    pub fn has_checksums(&self) -> bool {
+        self.directory.parts.checksums
+    }
+    /// Returns which details the documents have.
+    pub fn fields(&self) -> DocumentFields {
+        let parts = self.directory.parts;
+        DocumentFields {
+            names: parts.names,
+            label_columns: self.label_columns.clone(),
+            multiple_labels: parts.label_lists,
+            dates: parts.dates,
+            places: parts.places,
+            checksums: parts.checksums,
+            tokens_unknown: parts.unknown,
+        }
     }
     /// Returns whether the positions of the documents' texts are known.
     pub fn has_places(&self) -> bool {
@@ -317,11 +360,16 @@ impl Corpus {
         if !d.parts.about {
             return Ok(About::default());
         }
-        let offset = d.words_offset + 16 * u64::from(d.shape.words) + d.vocabulary_bytes;
-        let bytes = u64::from(d.about_bytes);
+        let (offset, bytes) = (self.about_offset(), u64::from(d.about_bytes));
         let section = CheckedSection { offset, bytes, crc: d.about_crc, name: "the metadata" };
         serde_json::from_slice(self.section(&section, &mut Vec::new())?)
             .map_err(|e| self.damaged(offset, format!("the metadata cannot be read ({e})")))
+    }
+
+    /// Returns the offset of the metadata.
+    fn about_offset(&self) -> u64 {
+        let d = &self.directory;
+        d.words_offset + 16 * u64::from(d.shape.words) + d.vocabulary_bytes
     }
 
     /// Reads the numbers of occurrences of each word.
@@ -433,9 +481,44 @@ impl Corpus {
 
     /// Returns a reader of blocks with its own buffer.
     pub fn reader(&self) -> BlockReader<'_> {
+        let label_columns = self.directory.parts.label_lists.then_some(self.label_columns.len());
+        let (entries, words) = (&self.directory.entries, self.directory.shape.words);
         BlockReader {
+            label_columns,
             corpus: Some(self),
-            ..BlockReader::new(self.source.bytes(), &self.directory.entries, self.directory.shape.words)
+            ..BlockReader::new(self.source.bytes(), entries, words)
+        }
+    }
+}
+
+/// Details of all documents of a block. What the corpus does not have is empty.
+#[derive(Debug, Clone, Default)]
+pub struct BlockDetails {
+    /// Names of the documents.
+    pub names: Vocabulary,
+    /// Labels of the documents.
+    pub labels: LabelTable,
+    /// Dates of the documents; empty texts for documents without one.
+    pub dates: Vocabulary,
+    /// Positions of the documents' texts.
+    pub places: Vec<TextPlace>,
+    /// Checksums of the documents' texts.
+    pub checksums: Vec<u32>,
+    /// Numbers of tokens that are not in the vocabulary.
+    pub tokens_unknown: Vec<u32>,
+}
+
+impl BlockDetails {
+    /// Returns the details of document `d` of the block. `labels` are its
+    /// [labels](LabelTable::row).
+    pub fn document<'a>(&'a self, d: usize, labels: &'a [Vec<&'a str>]) -> Details<'a> {
+        Details {
+            name: self.names.get(d as u32),
+            labels: DocumentLabels::Columns(labels),
+            date: self.dates.get(d as u32),
+            place: self.places.get(d).copied(),
+            checksum: self.checksums.get(d).copied(),
+            tokens_unknown: self.tokens_unknown.get(d).copied(),
         }
     }
 }
@@ -446,6 +529,8 @@ pub struct BlockReader<'a> {
     source: ByteSource<'a>,
     entries: &'a [BlockEntry],
     words: u32,
+    /// Number of label columns if labels are lists of values; `None` if they are single texts.
+    label_columns: Option<usize>,
     buffer: Vec<u8>,
     /// Corpus whose word totals are compared with the blocks that are read; `None` while it is
     /// being written.
@@ -464,7 +549,7 @@ struct CheckedSection<'n> {
 impl<'a> BlockReader<'a> {
     /// Creates a reader of the blocks in `entries` over a vocabulary of `words` words.
     pub(crate) fn new(source: ByteSource<'a>, entries: &'a [BlockEntry], words: u32) -> BlockReader<'a> {
-        BlockReader { source, entries, words, buffer: Vec::new(), corpus: None }
+        BlockReader { source, entries, words, label_columns: None, buffer: Vec::new(), corpus: None }
     }
 
     /// Returns the number of blocks.
@@ -506,60 +591,90 @@ impl<'a> BlockReader<'a> {
         self.corpus.map_or(Ok(()), |corpus| corpus.count_words(i, block))
     }
 
+    /// Reads an optional part of block `i` and passes its bytes and the number of documents to
+    /// `parse`. The result is the default if the corpus does not have the part.
+    fn read_part<T: Default>(
+        &mut self,
+        i: usize,
+        part: DetailPart,
+        parse: impl FnOnce(&[u8], usize) -> Option<T>,
+    ) -> Result<T> {
+        let (e, name) = (self.entries[i], part.name());
+        let size = e.details[part as usize];
+        if size.bytes == 0 {
+            return Ok(T::default());
+        }
+        let (offset, bytes) = (e.part_offset(part), size.bytes.into());
+        self.read_section(i, &CheckedSection { offset, bytes, crc: size.crc, name }, |bytes, e| {
+            parse(bytes, e.documents as usize).ok_or_else(|| format!("{name}block {i} cannot be read"))
+        })
+    }
+
+    /// Reads all details of block `i`'s documents.
+    pub fn read_details(&mut self, i: usize) -> Result<BlockDetails> {
+        Ok(BlockDetails {
+            names: self.read_names(i)?,
+            labels: self.read_labels(i)?,
+            dates: self.read_dates(i)?,
+            places: self.read_places(i)?,
+            checksums: self.read_checksums(i)?,
+            tokens_unknown: self.read_tokens_unknown(i)?,
+        })
+    }
+
     /// Reads the names of block `i`'s documents. The result is empty if the corpus has no names.
     pub fn read_names(&mut self, i: usize) -> Result<Vocabulary> {
-        let e = self.entries[i];
-        let offset = e.offset + u64::from(e.bytes);
-        self.read_strings(
-            i,
-            &CheckedSection { offset, bytes: e.names_bytes.into(), crc: e.names_crc, name: "the names of " },
-        )
+        self.read_part(i, DetailPart::Names, parse_strings)
     }
 
     /// Reads the labels of block `i`'s documents. The result is empty if the corpus has no labels.
-    pub fn read_labels(&mut self, i: usize) -> Result<Vocabulary> {
-        let e = self.entries[i];
-        let offset = e.offset + u64::from(e.bytes) + u64::from(e.names_bytes);
-        self.read_strings(
-            i,
-            &CheckedSection {
-                offset,
-                bytes: e.labels_bytes.into(),
-                crc: e.labels_crc,
-                name: "the labels of ",
-            },
-        )
+    pub fn read_labels(&mut self, i: usize) -> Result<LabelTable> {
+        let columns = self.label_columns;
+        self.read_part(i, DetailPart::Labels, |bytes, documents| match columns {
+            Some(columns) => LabelTable::unpack_from(bytes, columns, documents),
+            None => parse_strings(bytes, documents).map(|labels| LabelTable::from_single(&labels)),
+        })
+    }
+
+    /// Reads the dates of block `i`'s documents as ISO 8601 text, see
+    /// [`parse_date`](super::parse_date). A document without a date has an empty text. The result
+    /// is empty if the corpus has no dates.
+    pub fn read_dates(&mut self, i: usize) -> Result<Vocabulary> {
+        self.read_part(i, DetailPart::Dates, |bytes, documents| {
+            let valid = |date: &str| date.is_empty() || parse_date(date).is_some_and(|same| same == date);
+            parse_strings(bytes, documents).filter(|dates| dates.iter().all(valid))
+        })
     }
 
     /// Reads the positions of the texts of block `i`'s documents. The result is empty if they are
     /// not known.
     pub fn read_places(&mut self, i: usize) -> Result<Vec<TextPlace>> {
-        let e = self.entries[i];
-        if e.places_bytes == 0 {
-            return Ok(Vec::new());
-        }
-        let offset = e.offset + e.length() - u64::from(e.places_bytes);
-        let section = CheckedSection {
-            offset,
-            bytes: e.places_bytes.into(),
-            crc: e.places_crc,
-            name: "the places of ",
-        };
-        self.read_section(i, &section, |bytes, e| {
-            place::unpack_places(bytes, e.documents as usize)
-                .ok_or_else(|| format!("the places of block {i} cannot be read"))
+        self.read_part(i, DetailPart::Places, place::unpack_places)
+    }
+
+    /// Reads the CRC-32 of the text of each of block `i`'s documents. The result is empty if they
+    /// are not known.
+    pub fn read_checksums(&mut self, i: usize) -> Result<Vec<u32>> {
+        self.read_part(i, DetailPart::Checksums, |bytes, documents| {
+            let (numbers, rest) = bytes.as_chunks();
+            let complete = rest.is_empty() && numbers.len() == documents;
+            complete.then(|| numbers.iter().map(|&number| u32::from_le_bytes(number)).collect())
         })
     }
 
-    /// Reads a section of strings of block `i`, one for each document.
-    fn read_strings(&mut self, i: usize, section: &CheckedSection<'_>) -> Result<Vocabulary> {
-        if section.bytes == 0 {
-            return Ok(Vocabulary::new());
-        }
-        let (text, ends) = self.read_section(i, section, |bytes, e| {
-            unpack_strings(bytes.to_vec(), e.documents as usize)
-                .ok_or_else(|| format!("{}block {i} cannot be read", section.name))
-        })?;
-        Ok(Vocabulary::from_parts(text, ends))
+    /// Reads for each of block `i`'s documents the number of tokens of its text that are not in the
+    /// vocabulary. The result is empty if the numbers are not known.
+    pub fn read_tokens_unknown(&mut self, i: usize) -> Result<Vec<u32>> {
+        self.read_part(i, DetailPart::Unknown, |bytes, documents| {
+            let mut numbers = Vec::new();
+            let used = unpack(bytes, documents, &mut numbers)?;
+            (used == bytes.len()).then_some(numbers)
+        })
     }
+}
+
+/// Parses a part with one string for each document.
+fn parse_strings(bytes: &[u8], documents: usize) -> Option<Vocabulary> {
+    let (text, ends) = unpack_strings(bytes.to_vec(), documents)?;
+    Some(Vocabulary::from_parts(text, ends))
 }

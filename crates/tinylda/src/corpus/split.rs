@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Block, Corpus, CorpusWriter, Details, DocumentFields, Shape};
+use super::{Block, Corpus, CorpusWriter, Shape};
 use crate::error::{Error, Result};
 use crate::files::same_file;
 use crate::progress::{ProgressCallback, Step};
@@ -20,7 +20,7 @@ pub struct Split {
 /// Splits a corpus into two corpus files.
 ///
 /// round(`share` x documents) documents are chosen at random for `test`; the others go to `train`.
-/// Both parts keep the order of documents, the vocabulary, names, labels, places and metadata.
+/// Both parts keep the order of documents, the vocabulary, all details of documents and metadata.
 /// `progress` receives the number of blocks done.
 pub fn split(
     corpus: &Corpus,
@@ -49,32 +49,26 @@ pub fn split(
             .with_remedy("choose another share, or a larger corpus"));
     }
     let about = corpus.about()?;
-    let fields = DocumentFields {
-        names: corpus.has_names(),
-        labels: corpus.has_labels(),
-        places: corpus.has_places(),
-    };
-    let create = |path| CorpusWriter::create_with(path, fields, &about);
+    let create = |path| CorpusWriter::create_with(path, corpus.fields(), &about);
     let mut parts = [create(train)?, create(test)?];
     let mut random = Random::new(seed, Purpose::Split, 0);
     let (mut reader, mut block) = (corpus.reader(), Block::default());
     let mut left = shape.documents;
     for i in 0..corpus.blocks() {
         reader.read(i, &mut block)?;
-        let (names, labels) = (reader.read_names(i)?, reader.read_labels(i)?);
-        let places = reader.read_places(i)?;
+        let all = reader.read_details(i)?;
         for (d, document) in block.iter().enumerate() {
             // Selection sampling (Knuth, algorithm S) chooses exactly `needed` of the remaining
             // documents, and every choice has the same probability.
             let chosen = random.below(left) < needed;
             left -= 1;
             needed -= u64::from(chosen);
-            let details = Details {
-                name: names.get(d as u32),
-                label: labels.get(d as u32),
-                place: places.get(d).copied(),
-            };
-            parts[usize::from(chosen)].push_with(document.words, document.counts, details)?;
+            let labels = all.labels.row(d);
+            parts[usize::from(chosen)].push_with(
+                document.words,
+                document.counts,
+                all.document(d, &labels),
+            )?;
         }
         if progress(Step::Blocks.at(i as u64 + 1, corpus.blocks() as u64)).is_break() {
             return Err(Error::Interrupted);

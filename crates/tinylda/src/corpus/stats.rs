@@ -1,8 +1,9 @@
 //! Statistics of a corpus. Computing them verifies every checksum of the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Block, Corpus, Shape, WordTotals};
+use super::{Block, BlockDetails, Corpus, Shape, WordTotals};
 use crate::error::{Error, Position, Result};
 use crate::progress::{ProgressCallback, Step};
 
@@ -20,7 +21,7 @@ pub struct Lengths {
 }
 
 /// Statistics of a corpus.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Size of the corpus.
@@ -31,6 +32,89 @@ pub struct Statistics {
     pub unused_words: u64,
     /// Lengths of the documents.
     pub lengths: Lengths,
+    /// Label columns, in the order of the corpus.
+    pub labels: Vec<LabelStatistics>,
+    /// Dates of the documents; `None` if no document has one.
+    pub dates: Option<DateStatistics>,
+}
+
+/// Statistics of a label column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelStatistics {
+    /// Name of the column.
+    pub name: String,
+    /// Number of documents with at least one value.
+    pub documents: u64,
+    /// Number of distinct values, at most [`MAX_DISTINCT_LABELS`].
+    pub distinct: u64,
+}
+
+/// Statistics of the dates of documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DateStatistics {
+    /// Number of documents with a date.
+    pub documents: u64,
+    /// First date.
+    pub first: String,
+    /// Last date.
+    pub last: String,
+}
+
+/// Largest number of distinct labels that are counted, so that memory does not grow with the number
+/// of documents.
+pub const MAX_DISTINCT_LABELS: u64 = 100_000;
+
+/// Counts labels and dates.
+#[derive(Debug)]
+struct MetadataCounter {
+    labels: Vec<LabelStatistics>,
+    /// Hashes of the distinct values of every column.
+    seen: Vec<HashSet<u64>>,
+    dates: Option<DateStatistics>,
+}
+
+impl MetadataCounter {
+    fn new(corpus: &Corpus) -> MetadataCounter {
+        let columns = corpus.label_columns().iter();
+        let column = |name: &String| LabelStatistics { name: name.clone(), documents: 0, distinct: 0 };
+        MetadataCounter {
+            labels: columns.clone().map(column).collect(),
+            seen: columns.map(|_| HashSet::new()).collect(),
+            dates: None,
+        }
+    }
+
+    fn add(&mut self, details: &BlockDetails) {
+        for (column, (found, seen)) in self.labels.iter_mut().zip(&mut self.seen).enumerate() {
+            for d in 0..details.labels.documents() {
+                let mut any = false;
+                for value in details.labels.values(d, column) {
+                    any = true;
+                    if (seen.len() as u64) < MAX_DISTINCT_LABELS {
+                        let mut hasher = DefaultHasher::new();
+                        value.hash(&mut hasher);
+                        seen.insert(hasher.finish());
+                    }
+                }
+                found.documents += u64::from(any);
+            }
+            found.distinct = seen.len() as u64;
+        }
+        for date in details.dates.iter().filter(|date| !date.is_empty()) {
+            let all = self.dates.get_or_insert_with(|| DateStatistics {
+                documents: 0,
+                first: date.into(),
+                last: date.into(),
+            });
+            all.documents += 1;
+            if date < all.first.as_str() {
+                all.first = date.into();
+            }
+            if date > all.last.as_str() {
+                all.last = date.into();
+            }
+        }
+    }
 }
 
 impl Statistics {
@@ -41,13 +125,12 @@ impl Statistics {
         let (mut reader, mut block) = (corpus.reader(), Block::default());
         let mut found =
             WordTotals { tokens: vec![0; shape.words as usize], documents: vec![0; shape.words as usize] };
+        let mut metadata = MetadataCounter::new(corpus);
         // Number of documents by length. It has one entry per distinct length, not per document.
         let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
         for i in 0..corpus.blocks() {
             reader.read(i, &mut block)?;
-            reader.read_names(i)?;
-            reader.read_labels(i)?;
-            reader.read_places(i)?;
+            metadata.add(&reader.read_details(i)?);
             for document in block.iter() {
                 *lengths.entry(document.tokens()).or_default() += 1;
                 for (&w, &x) in document.words.iter().zip(document.counts) {
@@ -90,6 +173,8 @@ impl Statistics {
                 percentile_99: at(0.99),
                 longest: lengths.keys().next_back().copied().unwrap_or(0),
             },
+            labels: metadata.labels,
+            dates: metadata.dates,
         })
     }
 }

@@ -1,14 +1,18 @@
 //! Writing a corpus to a file or to memory, document by document. Start with [`CorpusWriter`].
 //!
 //! Apart from the output itself, memory does not grow with the number of documents, except for an
-//! index of 64 bytes per block of a megabyte.
+//! index of 88 bytes per block of a megabyte.
 
 use std::path::Path;
 
 use super::about::About;
 use super::block::encode;
-use super::format::{self, BLOCK_BYTES, BlockEntry, CorpusParts, Directory, HEADER_BYTES};
-use super::pack::{pack_lengths, pack_strings};
+use super::date::parse_date;
+use super::format::{
+    self, BLOCK_BYTES, BlockEntry, CorpusParts, DETAIL_PARTS, DetailPart, Directory, HEADER_BYTES, PartSize,
+};
+use super::labels::{DEFAULT_LABEL_COLUMN, DocumentLabels, LabelTable};
+use super::pack::{pack, pack_lengths, pack_strings};
 use super::place::{TextPlace, pack_places};
 use super::source::CorpusOutput;
 use super::{Corpus, Shape, Vocabulary};
@@ -19,22 +23,56 @@ use crate::error::{Error, Position, Result};
 pub struct Details<'a> {
     /// Name of the document.
     pub name: Option<&'a str>,
-    /// Class that the document belongs to.
-    pub label: Option<&'a str>,
+    /// Labels of the document.
+    pub labels: DocumentLabels<'a>,
+    /// Date of the document in any notation of [`parse_date`]; an empty text if it has none.
+    pub date: Option<&'a str>,
     /// Position of the document's text in a file.
     pub place: Option<TextPlace>,
+    /// CRC-32 of the bytes at `place`, by which the text is recognized.
+    pub checksum: Option<u32>,
+    /// Number of tokens of the text that are not in the vocabulary.
+    pub tokens_unknown: Option<u32>,
 }
 
 /// Selection of the [`Details`] that the documents of a corpus have. Either all documents have a
 /// detail or none has it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an optional part of the file")]
 pub struct DocumentFields {
     /// Whether the documents have names.
     pub names: bool,
-    /// Whether the documents have labels.
-    pub labels: bool,
+    /// Names of the label columns; empty if the documents have no labels.
+    pub label_columns: Vec<String>,
+    /// Whether a document may have several values in a label column.
+    pub multiple_labels: bool,
+    /// Whether the documents have dates.
+    pub dates: bool,
     /// Whether the positions of the documents' texts are known.
     pub places: bool,
+    /// Whether the checksums of the documents' texts are known.
+    pub checksums: bool,
+    /// Whether the numbers of tokens that are not in the vocabulary are known.
+    pub tokens_unknown: bool,
+}
+
+impl DocumentFields {
+    /// Returns the optional parts of a corpus with these fields, without metadata.
+    fn parts(&self) -> CorpusParts {
+        let unnamed = self.label_columns == [DEFAULT_LABEL_COLUMN] && !self.multiple_labels;
+        let labels = !self.label_columns.is_empty();
+        CorpusParts {
+            names: self.names,
+            labels,
+            places: self.places,
+            about: false,
+            dates: self.dates,
+            checksums: self.checksums,
+            unknown: self.tokens_unknown,
+            // In version 3 all labels are lists of values.
+            label_lists: labels && (!unnamed || self.dates || self.checksums || self.tokens_unknown),
+        }
+    }
 }
 
 /// Buffers documents and writes a block whenever it is full.
@@ -49,9 +87,14 @@ pub(crate) struct BlockWriter {
     counts: Vec<u32>,
     tokens: u64,
     names: Vec<String>,
-    labels: Vec<String>,
+    labels: LabelTable,
+    dates: Vec<String>,
     places: Vec<TextPlace>,
-    /// Size of the buffered names and labels in bytes, plus 16 per place.
+    checksums: Vec<u32>,
+    unknown: Vec<u32>,
+    /// Whether labels are written as lists of values.
+    label_lists: bool,
+    /// Size of the buffered names, labels and dates in bytes, plus 16 per place.
     details_bytes: u64,
     scratch: Vec<u32>,
     encoded: Vec<u8>,
@@ -70,8 +113,12 @@ impl BlockWriter {
             counts: Vec::new(),
             tokens: 0,
             names: Vec::new(),
-            labels: Vec::new(),
+            labels: LabelTable::default(),
+            dates: Vec::new(),
             places: Vec::new(),
+            checksums: Vec::new(),
+            unknown: Vec::new(),
+            label_lists: false,
             details_bytes: 0,
             scratch: Vec::new(),
             encoded: Vec::new(),
@@ -90,16 +137,26 @@ impl BlockWriter {
         self.words.extend_from_slice(words);
         self.counts.extend_from_slice(counts);
         self.tokens += counts.iter().map(|&x| u64::from(x)).sum::<u64>();
-        for (list, text) in [(&mut self.names, details.name), (&mut self.labels, details.label)] {
+        for (list, text) in [(&mut self.names, details.name), (&mut self.dates, details.date)] {
             if let Some(text) = text {
                 self.details_bytes += text.len() as u64;
                 list.push(text.into());
             }
         }
+        self.details_bytes += match details.labels {
+            DocumentLabels::None => 0,
+            DocumentLabels::One(label) => label.len() as u64,
+            DocumentLabels::Columns(columns) => {
+                columns.iter().flatten().map(|label| label.len() as u64).sum()
+            }
+        };
+        self.labels.push(details.labels);
         if let Some(place) = details.place {
             self.details_bytes += 16;
             self.places.push(place);
         }
+        self.checksums.extend(details.checksum);
+        self.unknown.extend(details.tokens_unknown);
         self.documents += 1;
         let nonzeros = u32::try_from(self.words.len()).map_err(|_| self.too_long())?;
         self.starts.push(nonzeros);
@@ -128,18 +185,18 @@ impl BlockWriter {
         self.encoded.clear();
         encode(&self.starts, &self.words, &self.counts, &mut self.scratch, &mut self.encoded);
         let bytes = self.encoded.len();
-        if !self.names.is_empty() {
-            pack_strings(self.names.iter().map(String::as_str), &mut self.encoded);
+        let mut ends = [0; DETAIL_PARTS];
+        for (part, end) in DetailPart::ALL.into_iter().zip(&mut ends) {
+            self.encode_part(part);
+            *end = self.encoded.len();
         }
-        let names_end = self.encoded.len();
-        if !self.labels.is_empty() {
-            pack_strings(self.labels.iter().map(String::as_str), &mut self.encoded);
-        }
-        let labels_end = self.encoded.len();
-        pack_places(&self.places, &mut self.scratch, &mut self.encoded);
-        let (documents, names) = (&self.encoded[..bytes], &self.encoded[bytes..names_end]);
-        let (labels, places) = (&self.encoded[names_end..labels_end], &self.encoded[labels_end..]);
         let length = |n: usize| u32::try_from(n).map_err(|_| self.too_long());
+        let (mut details, mut start) = ([PartSize::default(); DETAIL_PARTS], bytes);
+        for (part, end) in details.iter_mut().zip(ends) {
+            let encoded = &self.encoded[start..end];
+            *part = PartSize { bytes: length(encoded.len())?, crc: crc32fast::hash(encoded) };
+            start = end;
+        }
         let entry = BlockEntry {
             offset: self.offset,
             first_document: self.documents - (self.starts.len() as u64 - 1),
@@ -147,13 +204,8 @@ impl BlockWriter {
             documents: length(self.starts.len() - 1)?,
             nonzeros: length(self.words.len())?,
             bytes: length(bytes)?,
-            crc: crc32fast::hash(documents),
-            names_bytes: length(names.len())?,
-            names_crc: crc32fast::hash(names),
-            labels_bytes: length(labels.len())?,
-            labels_crc: crc32fast::hash(labels),
-            places_bytes: length(places.len())?,
-            places_crc: crc32fast::hash(places),
+            crc: crc32fast::hash(&self.encoded[..bytes]),
+            details,
         };
         self.out.put(&self.encoded)?;
         self.offset += self.encoded.len() as u64;
@@ -163,10 +215,37 @@ impl BlockWriter {
         self.counts.clear();
         self.names.clear();
         self.labels.clear();
+        self.dates.clear();
         self.places.clear();
+        self.checksums.clear();
+        self.unknown.clear();
         self.tokens = 0;
         self.details_bytes = 0;
         Ok(())
+    }
+
+    /// Appends an optional part of the buffered documents, if they have it.
+    fn encode_part(&mut self, part: DetailPart) {
+        let (scratch, out) = (&mut self.scratch, &mut self.encoded);
+        match part {
+            DetailPart::Names if !self.names.is_empty() => {
+                pack_strings(self.names.iter().map(String::as_str), out);
+            }
+            DetailPart::Labels if !self.labels.is_empty() && self.label_lists => {
+                self.labels.pack_into(scratch, out);
+            }
+            DetailPart::Labels if !self.labels.is_empty() => {
+                let label = |d: usize| self.labels.values(d, 0).next().unwrap_or_default();
+                pack_strings((0..self.labels.documents()).map(label), out);
+            }
+            DetailPart::Places => pack_places(&self.places, scratch, out),
+            DetailPart::Dates if !self.dates.is_empty() => {
+                pack_strings(self.dates.iter().map(String::as_str), out);
+            }
+            DetailPart::Checksums => out.extend(self.checksums.iter().flat_map(|crc| crc.to_le_bytes())),
+            DetailPart::Unknown => pack(&self.unknown, out),
+            DetailPart::Names | DetailPart::Labels | DetailPart::Dates => {}
+        }
     }
 }
 
@@ -213,21 +292,21 @@ impl CorpusWriter {
     }
 
     fn new(mut out: CorpusOutput, fields: DocumentFields, about: &About) -> Result<CorpusWriter> {
-        let about = if *about == About::default() {
-            Vec::new()
+        check_columns(&fields.label_columns)?;
+        let (mut about, mut parts) = (about.clone(), fields.parts());
+        let columns = fields.label_columns.len();
+        about.label_columns = if parts.label_lists { fields.label_columns } else { Vec::new() };
+        parts.about = about != About::default();
+        let about = if parts.about {
+            serde_json::to_vec(&about).map_err(|e| Error::io("write", out.origin())(e.into()))?
         } else {
-            serde_json::to_vec(about).map_err(|e| Error::io("write", out.origin())(e.into()))?
+            Vec::new()
         };
-        let DocumentFields { names, labels, places } = fields;
-        let parts = CorpusParts { names, labels, places, about: !about.is_empty() };
         out.put(&format::header(parts.version()))?;
-        Ok(CorpusWriter {
-            blocks: BlockWriter::new(out, HEADER_BYTES),
-            word_tokens: Vec::new(),
-            word_documents: Vec::new(),
-            parts,
-            about,
-        })
+        let mut blocks = BlockWriter::new(out, HEADER_BYTES);
+        blocks.label_lists = parts.label_lists;
+        blocks.labels = LabelTable::new(columns);
+        Ok(CorpusWriter { blocks, word_tokens: Vec::new(), word_documents: Vec::new(), parts, about })
     }
 
     /// Adds a document. The word ids must be strictly ascending and the counts at least 1.
@@ -237,8 +316,8 @@ impl CorpusWriter {
 
     /// Adds a document like [`push`](CorpusWriter::push), with its details.
     ///
-    /// Details that are not fields of the corpus are ignored. A missing name or label becomes an
-    /// empty string.
+    /// Details that are not fields of the corpus are ignored. A missing name or date becomes an
+    /// empty text, and missing labels have no value.
     pub fn push_with(&mut self, words: &[u32], counts: &[u32], details: Details<'_>) -> Result<()> {
         let is_valid = words.len() == counts.len()
             && words.windows(2).all(|w| w[0] < w[1])
@@ -265,12 +344,42 @@ impl CorpusWriter {
             self.word_tokens[w as usize] += u64::from(x);
             self.word_documents[w as usize] += 1;
         }
+        let parts = self.parts;
+        if let DocumentLabels::Columns(columns) = details.labels
+            && !parts.label_lists
+            && parts.labels
+            && columns.iter().any(|values| values.len() > 1)
+        {
+            let found = format!("several for document {}", self.blocks.documents() + 1);
+            return Err(Error::out_of_range("labels", found, "at most one for each document")
+                .with_remedy("declare that documents may have several labels"));
+        }
+        let date = details.date.filter(|date| parts.dates && !date.is_empty());
+        let date = match date.map(|date| (date, parse_date(date))) {
+            Some((date, None)) => return Err(self.bad_date(date)),
+            Some((_, Some(normalized))) => normalized,
+            None => String::new(),
+        };
         let details = Details {
-            name: self.parts.names.then(|| details.name.unwrap_or_default()),
-            label: self.parts.labels.then(|| details.label.unwrap_or_default()),
-            place: self.parts.places.then(|| details.place.unwrap_or_default()),
+            name: parts.names.then(|| details.name.unwrap_or_default()),
+            labels: if parts.labels { details.labels } else { DocumentLabels::None },
+            date: parts.dates.then_some(&date),
+            place: parts.places.then(|| details.place.unwrap_or_default()),
+            checksum: parts.checksums.then(|| details.checksum.unwrap_or_default()),
+            tokens_unknown: parts.unknown.then(|| details.tokens_unknown.unwrap_or_default()),
         };
         self.blocks.push(words, counts, details)
+    }
+
+    /// Returns the error for a date that cannot be read.
+    fn bad_date(&self, date: &str) -> Error {
+        Error::Input {
+            path: self.blocks.out.origin().to_path_buf(),
+            position: Position::Whole,
+            found: format!("the date {date:?} of document {}", self.blocks.documents() + 1),
+            expected: "a date such as 2001, 2001-02 or 2001-02-03".into(),
+            remedy: "write dates as YYYY-MM-DD".into(),
+        }
     }
 
     /// Extends the totals of words with zeros to a vocabulary of `words` words.
@@ -361,4 +470,18 @@ impl CorpusWriter {
         out.sync()?;
         Ok(out)
     }
+}
+
+/// Checks that label columns have distinct names.
+fn check_columns(names: &[String]) -> Result<()> {
+    let error = |found: String| Err(Error::out_of_range("label_column", found, "a list of distinct names"));
+    for (i, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return error(format!("one with an empty name for column {i} (counted from 0)"));
+        }
+        if names[..i].contains(name) {
+            return error(format!("one with {name:?} twice"));
+        }
+    }
+    Ok(())
 }

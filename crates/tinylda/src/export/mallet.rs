@@ -5,6 +5,7 @@
 //! topic-word-weights.txt  k \t word \t phi[w,k] + beta                     K*W lines
 //! word-topic-counts.txt   w word k:count k:count ...                       largest first
 //! doc-topics.txt          d \t name \t p(0|d) \t ... \t p(K-1|d)           from 0, no header
+//! doc-metadata.tsv        document from 1, name, labels, date, with a header; not MALLET's
 //! state.gz                #doc source pos typeindex type topic, #alpha : ..., #beta : ...,
 //!                         then a line per token
 //! ```
@@ -24,12 +25,14 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{ExportFolder, PathWriter, push_float};
+use crate::corpus::metadata_table;
 use crate::error::{Error, Result};
 use crate::infer::{Mixture, Mixtures, push_field};
 use crate::model::Model;
 use crate::numbers::{push_number, push_share};
 use crate::progress::ProgressCallback;
 use crate::random::{Purpose, Random};
+use crate::table::TableFormat;
 
 /// Options of the export to MALLET's formats.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +57,12 @@ pub fn save_mallet(
     files.write("topic-word-weights.txt", |out| topic_word_weights(model, out))?;
     files.write("word-topic-counts.txt", |out| word_topic_counts(model, out))?;
     if let Some(mixtures) = mixtures {
+        let corpus = mixtures.corpus();
+        if corpus.has_labels() || corpus.has_dates() {
+            let path = files.path("doc-metadata.tsv");
+            let table = metadata_table(corpus, &path, TableFormat::Tsv, progress)?;
+            files.add_table(path, table)?;
+        }
         files.write("doc-topics.txt", |out| doc_topics(mixtures, out, progress))?;
         files.write("state.gz", |out| state(mixtures, settings.seed, out, progress))?;
     }

@@ -3,17 +3,29 @@
 use std::path::{Path, PathBuf};
 
 use super::ExportFolder;
+use crate::corpus::text_cell;
 use crate::error::Result;
 use crate::infer::Mixtures;
 use crate::model::Model;
 use crate::progress::ProgressCallback;
 use crate::table::{Cell, Column, Table, TableFormat};
 
+/// A row of the table of documents.
+struct DocumentRow {
+    number: u64,
+    name: String,
+    /// Texts of the columns with labels and dates.
+    metadata: Vec<String>,
+    tokens: u64,
+    proportions: Vec<f32>,
+}
+
 /// Writes the tables to a folder and returns the paths of the files. The file extension is the name
 /// of the format.
 ///
 /// `topic-word` has a row per word with p(w|k) of every topic. `doc-topic` has a row per document
-/// with its number from 1, its name, the number of known tokens and p(k|d) of every topic; it is
+/// with its number from 1, its name, its labels and date if they were
+/// [requested](Mixtures::with_labels), the number of known tokens and p(k|d) of every topic; it is
 /// written only if there are documents.
 pub fn save_tables(
     model: &Model,
@@ -36,22 +48,28 @@ pub fn save_tables(
     files.add_table(path, table)?;
     if let Some(mixtures) = mixtures {
         let path = files.path(&format!("doc-topic.{}", format.name()));
-        let first = [Column::whole("document"), Column::text("name").optional(), Column::whole("tokens")];
-        let columns: Vec<Column> = first.into_iter().chain(topics()).collect();
+        let metadata = mixtures.metadata_columns();
+        let mut columns = vec![Column::whole("document"), Column::text("name").optional()];
+        columns.extend(metadata.columns().chain([Column::whole("tokens")]).chain(topics()));
         let mut table = Table::create(&path, format, &columns)?;
         mixtures.for_each(
-            |mixture, rows: &mut Vec<(u64, String, u64, Vec<f32>)>| {
-                let proportions = mixture.proportions.to_vec();
-                rows.push((mixture.number + 1, mixture.name.to_owned(), mixture.tokens, proportions));
+            |mixture, rows: &mut Vec<DocumentRow>| {
+                rows.push(DocumentRow {
+                    number: mixture.number + 1,
+                    name: mixture.name.to_owned(),
+                    metadata: metadata.texts(mixture.labels, mixture.date),
+                    tokens: mixture.tokens,
+                    proportions: mixture.proportions.to_vec(),
+                });
                 Ok(())
             },
             |rows| {
-                for (number, name, tokens, proportions) in rows {
-                    let name = if name.is_empty() { Cell::Missing } else { Cell::Text(&name) };
-                    let first = [Cell::Whole(number), name, Cell::Whole(tokens)];
-                    let row: Vec<Cell<'_>> =
-                        first.into_iter().chain(proportions.iter().map(|&p| Cell::Float(p))).collect();
-                    table.row(&row)?;
+                for row in rows {
+                    let mut cells = vec![Cell::Whole(row.number), text_cell(&row.name)];
+                    cells.extend(row.metadata.iter().map(|text| text_cell(text)));
+                    cells.push(Cell::Whole(row.tokens));
+                    cells.extend(row.proportions.iter().map(|&p| Cell::Float(p)));
+                    table.row(&cells)?;
                 }
                 Ok(())
             },

@@ -18,10 +18,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// Prefix of the names of temporary files and folders.
-const PREFIX: &str = ".tinylda-";
+/// Prefix of the names of temporary files and folders, all of which are locked while they are used.
+const PREFIX: &str = ".tinylda-tmp-";
 /// Suffix of the names of temporary files.
 const SUFFIX: &str = ".tmp";
+/// Number of folders to remember as searched.
+const MAX_SEARCHED: usize = 1024;
 /// Number of attempts to create a temporary file that nobody else removes.
 const ATTEMPTS: usize = 16;
 
@@ -65,8 +67,14 @@ pub fn discard_all() {
 /// folder. Each folder is searched once per process.
 pub(crate) fn remove_stale(folder: &Path) {
     let Ok(folder) = folder.canonicalize() else { return };
-    if !registry().searched.insert(folder.clone()) {
-        return;
+    {
+        let searched = &mut registry().searched;
+        if searched.len() >= MAX_SEARCHED {
+            searched.clear();
+        }
+        if !searched.insert(folder.clone()) {
+            return;
+        }
     }
     for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -246,18 +254,18 @@ mod tests {
     fn r21_temporary_files_of_dead_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in [".tinylda-a1b2c3.tmp", ".tinylda-x.txt", "tinylda-y.tmp", "z.tmp"] {
+        for name in [".tinylda-tmp-a1b2c3.tmp", ".tinylda-x.tmp", "tinylda-y.tmp", "z.tmp"] {
             std::fs::write(at(name), "left").unwrap();
         }
-        std::fs::create_dir(at(".tinylda-d4e5f6")).unwrap();
-        std::fs::write(at(".tinylda-d4e5f6/input.tlc"), "left").unwrap();
+        std::fs::create_dir(at(".tinylda-tmp-d4e5f6")).unwrap();
+        std::fs::write(at(".tinylda-tmp-d4e5f6/input.tlc"), "left").unwrap();
         let (file, inner) =
             (TemporaryFile::new_in(folder.path()).unwrap(), TemporaryFolder::new_in(folder.path()).unwrap());
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
         let mut expected = vec![
             name(file.path()),
             name(inner.path()),
-            ".tinylda-x.txt".to_owned(),
+            ".tinylda-x.tmp".to_owned(),
             "tinylda-y.tmp".to_owned(),
             "z.tmp".to_owned(),
         ];
@@ -268,7 +276,7 @@ mod tests {
         let other = TemporaryFile::new_in(folder.path()).unwrap();
         assert_eq!(names(folder.path()).len(), expected.len() + 1);
         drop((file, inner, other));
-        assert_eq!(names(folder.path()), [".tinylda-x.txt", "tinylda-y.tmp", "z.tmp"]);
+        assert_eq!(names(folder.path()), [".tinylda-x.tmp", "tinylda-y.tmp", "z.tmp"]);
     }
 
     #[test]

@@ -20,8 +20,10 @@ pub(crate) use known::DocumentBuffer;
 pub use known::{UnknownWords, VocabularyMap};
 pub use stream::{Mixture, Mixtures};
 pub(crate) use stream::{chunk_limits, fill_proportions};
-pub(crate) use typical::document_labels;
-pub use typical::{RankedDocument, SimilarDocuments, TypicalDocuments, document_names, find_document};
+pub use typical::{
+    DocumentDetails, RankedDocument, SimilarDocuments, TypicalDocuments, document_details, document_names,
+    find_document,
+};
 #[cfg(feature = "compression")]
 pub(crate) use write::push_field;
 pub use write::{InferenceSummary, ProportionsFormat, ProportionsWriter};

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::{DocumentBuffer, Inference, Inferencer, UnknownWords, VocabularyMap};
-use crate::corpus::{Block, BlockReader, Corpus, Document, Vocabulary};
+use crate::corpus::{Block, BlockReader, Corpus, Document, LabelTable, MetadataColumns, Vocabulary};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::progress::{ProgressCallback, Step};
@@ -39,13 +39,16 @@ pub struct Mixture<'a> {
     pub number: u64,
     /// Name of the document; empty if the corpus has no names.
     pub name: &'a str,
-    /// Label of the document; empty if the corpus has no labels or they were not requested.
-    pub label: &'a str,
+    /// Values of every label column of the corpus; no columns if labels were not requested.
+    pub labels: &'a [Vec<&'a str>],
+    /// Date of the document; empty if it has none or labels were not requested.
+    pub date: &'a str,
     /// The words that the model knows, as ids of the model.
     pub document: Document<'a>,
     /// Number of tokens of known words.
     pub tokens: u64,
-    /// Number of tokens of words that the model does not know. They are ignored.
+    /// Number of tokens of words that the model does not know. They are ignored. It includes the
+    /// words that the import of the text has dropped because they were not in a given vocabulary.
     pub tokens_unknown: u64,
     /// theta\[K\]: counts that add up to `tokens`.
     pub theta: &'a [f32],
@@ -73,20 +76,24 @@ struct InferenceWorker<'m> {
     proportions: Vec<f32>,
 }
 
-/// A block of the corpus with the names and labels of its documents.
+/// A block of the corpus with the names, labels and dates of its documents.
 #[derive(Debug, Default)]
 struct LoadedBlock {
     block: Block,
     names: Vocabulary,
-    labels: Vocabulary,
+    labels: LabelTable,
+    dates: Vocabulary,
+    tokens_unknown: Vec<u32>,
 }
 
 impl LoadedBlock {
     fn load(&mut self, reader: &mut BlockReader<'_>, i: usize, labels: bool) -> Result<()> {
         reader.read(i, &mut self.block)?;
         self.names = reader.read_names(i)?;
+        self.tokens_unknown = reader.read_tokens_unknown(i)?;
         if labels {
             self.labels = reader.read_labels(i)?;
+            self.dates = reader.read_dates(i)?;
         }
         Ok(())
     }
@@ -111,10 +118,15 @@ impl<'a> Mixtures<'a> {
         Mixtures { threads, ..self }
     }
 
-    /// Also reads the labels of the documents.
+    /// Also reads the labels and dates of the documents.
     #[must_use]
     pub fn with_labels(self) -> Mixtures<'a> {
         Mixtures { labels: true, ..self }
+    }
+
+    /// Returns the columns of tables for the labels and dates that are read.
+    pub(crate) fn metadata_columns(&self) -> MetadataColumns {
+        if self.labels { MetadataColumns::of(self.corpus) } else { MetadataColumns::default() }
     }
 
     /// Returns the corpus.
@@ -228,22 +240,33 @@ impl<'a> Mixtures<'a> {
     fn infer_document(
         &self,
         worker: &mut InferenceWorker<'_>,
-        LoadedBlock { block, names, labels }: &LoadedBlock,
+        loaded: &LoadedBlock,
         d: usize,
         work: impl FnOnce(&Mixture<'_>) -> Result<()>,
     ) -> Result<()> {
         let InferenceWorker { inferencer, buffer, proportions } = worker;
+        let block = &loaded.block;
         let number = block.first_document() + d as u64;
-        let tokens_unknown = self.known.known_words(block.document(d), buffer);
+        let dropped = loaded.tokens_unknown.get(d).copied().unwrap_or(0);
+        let tokens_unknown = u64::from(dropped) + self.known.known_words(block.document(d), buffer);
         let document = buffer.document();
         let tokens = document.tokens();
         let theta = if tokens > 0 { inferencer.theta(number, document)? } else { inferencer.empty_theta() };
         let alpha = self.model.alpha();
         let total = tokens as f64 + alpha.iter().map(|&a| f64::from(a)).sum::<f64>();
         fill_proportions(theta, alpha, total, proportions);
-        let name = names.get(d as u32).unwrap_or_default();
-        let label = labels.get(d as u32).unwrap_or_default();
-        work(&Mixture { number, name, label, document, tokens, tokens_unknown, theta, proportions })
+        let labels = loaded.labels.row(d);
+        work(&Mixture {
+            number,
+            name: loaded.names.get(d as u32).unwrap_or_default(),
+            labels: &labels,
+            date: loaded.dates.get(d as u32).unwrap_or_default(),
+            document,
+            tokens,
+            tokens_unknown,
+            theta,
+            proportions,
+        })
     }
 }
 

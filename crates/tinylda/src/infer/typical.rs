@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mixture, Mixtures};
-use crate::corpus::{BlockReader, Corpus, Vocabulary};
+use crate::corpus::{BlockReader, Corpus, LabelTable, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result};
 use crate::progress::ProgressCallback;
 
@@ -200,32 +200,55 @@ pub fn find_document(corpus: &Corpus, name_or_number: &str) -> Result<u64> {
     number.map(|n| n - 1).ok_or_else(|| document_not_found(corpus, name_or_number))
 }
 
+/// Name, labels and date of a document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocumentDetails {
+    /// Name; empty if there is none.
+    pub name: String,
+    /// Values of every label column of the corpus.
+    pub labels: Vec<Vec<String>>,
+    /// Date as ISO 8601 text; empty if there is none.
+    pub date: String,
+}
+
 /// Returns the names of the documents with these numbers (from 0). Names are empty if the corpus
 /// has none.
 pub fn document_names(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
     if !corpus.has_names() {
         return Ok(vec![String::new(); numbers.len()]);
     }
-    read_strings(corpus, numbers, BlockReader::read_names)
+    read_documents(corpus, numbers, BlockReader::read_names, |names: &Vocabulary, d| {
+        names.get(d as u32).unwrap_or_default().to_owned()
+    })
 }
 
-/// Returns the labels of the documents with these numbers (from 0). Labels are empty if the corpus
-/// has none.
-pub(crate) fn document_labels(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<String>> {
-    if !corpus.has_labels() {
-        return Ok(vec![String::new(); numbers.len()]);
-    }
-    read_strings(corpus, numbers, BlockReader::read_labels)
+/// Returns the names, labels and dates of the documents with these numbers (from 0).
+pub fn document_details(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<DocumentDetails>> {
+    read_documents(
+        corpus,
+        numbers,
+        |reader, i| Ok((reader.read_names(i)?, reader.read_labels(i)?, reader.read_dates(i)?)),
+        |(names, labels, dates): &(Vocabulary, LabelTable, Vocabulary), d| {
+            let text = |list: &Vocabulary| list.get(d as u32).unwrap_or_default().to_owned();
+            let values = |column| labels.values(d, column).map(str::to_owned).collect();
+            DocumentDetails {
+                name: text(names),
+                labels: (0..labels.columns()).map(values).collect(),
+                date: text(dates),
+            }
+        },
+    )
 }
 
-/// Reads a string for each of these documents. Every block is read once, whatever the order of the
-/// documents.
-fn read_strings<'c>(
+/// Reads something about each of these documents. `read` loads it for a block, and `get` returns
+/// that of a document of the block. Every block is read once, whatever the order of the documents.
+fn read_documents<'c, B, T: Clone + Default>(
     corpus: &'c Corpus,
     numbers: &[u64],
-    read: impl Fn(&mut BlockReader<'c>, usize) -> Result<Vocabulary>,
-) -> Result<Vec<String>> {
-    let mut names = vec![String::new(); numbers.len()];
+    read: impl Fn(&mut BlockReader<'c>, usize) -> Result<B>,
+    get: impl Fn(&B, usize) -> T,
+) -> Result<Vec<T>> {
+    let mut found = vec![T::default(); numbers.len()];
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_unstable_by_key(|&at| numbers[at]);
     let (mut reader, mut loaded) = (corpus.reader(), None);
@@ -234,10 +257,9 @@ fn read_strings<'c>(
         if loaded.as_ref().is_none_or(|(block, _)| *block != i) {
             loaded = Some((i, read(&mut reader, i)?));
         }
-        if let Some((_, list)) = &loaded {
-            let within = (numbers[at] - corpus.block_start(i)) as u32;
-            list.get(within).unwrap_or_default().clone_into(&mut names[at]);
+        if let Some((_, block)) = &loaded {
+            found[at] = get(block, (numbers[at] - corpus.block_start(i)) as usize);
         }
     }
-    Ok(names)
+    Ok(found)
 }

@@ -1,5 +1,5 @@
-//! Writes the topic proportions of documents as tab-separated text, JSON lines, a NumPy array or a
-//! Parquet table.
+//! Writes the topic proportions of documents as tab-separated or comma-separated text, JSON lines,
+//! a NumPy array or a Parquet table.
 //!
 //! Start reading at [`ProportionsWriter`]. Text is formatted on the threads that infer the
 //! proportions, since formatting takes about as long as inference.
@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::{Mixture, Mixtures};
+use crate::corpus::{MetadataColumns, text_cell};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use crate::npy::npy_header;
@@ -18,9 +19,12 @@ use crate::table::{Cell, Column, Table, TableFormat};
 /// File format of the proportions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProportionsFormat {
-    /// Tab-separated values: a header, then a line per document with its number from 1, its name
-    /// and its proportions.
+    /// Tab-separated values: a header, then a line per document with its number from 1, its name,
+    /// its labels and date if they were [requested](Mixtures::with_labels), and its proportions.
     Tsv,
+    /// Comma-separated values with the columns of [`Tsv`](ProportionsFormat::Tsv), quoted where
+    /// necessary.
+    Csv,
     /// A JSON object per line.
     JsonLines,
     /// A NumPy array of float32 of shape (D, K).
@@ -53,11 +57,14 @@ pub struct InferenceSummary {
     pub documents_unknown: u64,
     /// Numbers (from 0) of the first few documents without known words.
     pub examples: Vec<u64>,
+    /// Number of tokens of words that the model does not know.
+    pub tokens_unknown: u64,
 }
 
 impl InferenceSummary {
     fn count(&mut self, mixture: &Mixture<'_>) {
         self.documents += 1;
+        self.tokens_unknown += mixture.tokens_unknown;
         if mixture.tokens == 0 {
             self.documents_unknown += 1;
             if self.examples.len() < MAX_EXAMPLES {
@@ -70,6 +77,7 @@ impl InferenceSummary {
     fn add(&mut self, later: InferenceSummary) {
         self.documents += later.documents;
         self.documents_unknown += later.documents_unknown;
+        self.tokens_unknown += later.tokens_unknown;
         self.examples.extend(later.examples);
         self.examples.truncate(MAX_EXAMPLES);
     }
@@ -91,6 +99,8 @@ struct TextChunk {
 struct ProportionsRow {
     number: u64,
     name: String,
+    /// Texts of the columns with labels and dates.
+    metadata: Vec<String>,
     proportions: Vec<f32>,
     pairs: Vec<(f32, u32)>,
 }
@@ -117,7 +127,8 @@ impl ProportionsWriter {
             return Err(Error::unsupported_value("to", "parquet", "it cannot be written to a stream")
                 .with_remedy("write to a file, or write TSV or JSON lines"));
         }
-        out.write_all(&self.header(mixtures, columns)).map_err(Error::io("write", path))?;
+        let metadata = mixtures.metadata_columns();
+        out.write_all(&self.header(mixtures, &metadata, columns)).map_err(Error::io("write", path))?;
         let mut summary = InferenceSummary::default();
         mixtures.for_each(
             |mixture, chunk: &mut TextChunk| {
@@ -131,8 +142,11 @@ impl ProportionsWriter {
                     );
                 }
                 match self.format {
-                    ProportionsFormat::Tsv => push_tsv_line(mixture, columns, chunk),
-                    ProportionsFormat::JsonLines => push_json_line(mixture, columns, chunk),
+                    ProportionsFormat::Tsv => push_line(mixture, &metadata, columns, b'\t', chunk),
+                    ProportionsFormat::Csv => push_line(mixture, &metadata, columns, b',', chunk),
+                    ProportionsFormat::JsonLines => {
+                        push_json_line(mixture, mixtures.corpus().label_columns(), columns, chunk);
+                    }
                     ProportionsFormat::Npy | ProportionsFormat::Parquet => {
                         chunk.bytes.extend(mixture.proportions.iter().flat_map(|p| p.to_le_bytes()));
                     }
@@ -186,6 +200,8 @@ impl ProportionsWriter {
         let topics = mixtures.model().topics();
         let (pairs, min_proportion) = self.columns(topics as usize);
         let mut columns = vec![Column::whole("document"), Column::text("name").optional()];
+        let metadata = mixtures.metadata_columns();
+        columns.extend(metadata.columns());
         match pairs {
             Some(n) => columns.extend((1..=n).flat_map(|i| {
                 let topic = Column::whole(format!("topic_{i}")).optional();
@@ -201,6 +217,7 @@ impl ProportionsWriter {
                 let mut row = ProportionsRow {
                     number: mixture.number,
                     name: mixture.name.to_owned(),
+                    metadata: metadata.texts(mixture.labels, mixture.date),
                     ..ProportionsRow::default()
                 };
                 match pairs {
@@ -218,8 +235,8 @@ impl ProportionsWriter {
             |(rows, chunk_summary)| {
                 summary.add(chunk_summary);
                 for row in rows {
-                    let name = if row.name.is_empty() { Cell::Missing } else { Cell::Text(&row.name) };
-                    let mut cells = vec![Cell::Whole(row.number + 1), name];
+                    let mut cells = vec![Cell::Whole(row.number + 1), text_cell(&row.name)];
+                    cells.extend(row.metadata.iter().map(|text| text_cell(text)));
                     cells.extend(row.proportions.iter().map(|&p| Cell::Float(p)));
                     cells.extend(
                         row.pairs.iter().flat_map(|&(p, k)| [Cell::Whole(u64::from(k)), Cell::Float(p)]),
@@ -235,19 +252,31 @@ impl ProportionsWriter {
         Ok(summary)
     }
 
-    fn header(&self, mixtures: &Mixtures<'_>, columns: Option<usize>) -> Vec<u8> {
+    fn header(&self, mixtures: &Mixtures<'_>, metadata: &MetadataColumns, columns: Option<usize>) -> Vec<u8> {
         let topics = mixtures.model().topics();
         match self.format {
             ProportionsFormat::JsonLines | ProportionsFormat::Parquet => Vec::new(),
             ProportionsFormat::Npy => {
                 npy_header("<f4", &format!("({}, {topics})", mixtures.corpus().shape().documents))
             }
-            ProportionsFormat::Tsv => {
-                let titles: Vec<String> = match columns {
-                    Some(n) => (1..=n).map(|i| format!("\ttopic_{i}\tproportion_{i}")).collect(),
-                    None => (0..topics).map(|k| format!("\tp_{k}")).collect(),
+            ProportionsFormat::Tsv | ProportionsFormat::Csv => {
+                let delimiter = if self.format == ProportionsFormat::Tsv { b'\t' } else { b',' };
+                let mut header = b"document".to_vec();
+                let mut push = |title: &str| {
+                    header.push(delimiter);
+                    push_cell(&mut header, title, delimiter);
                 };
-                format!("document\tname{}\n", titles.concat()).into_bytes()
+                push("name");
+                metadata.titles().for_each(&mut push);
+                match columns {
+                    Some(n) => (1..=n).for_each(|i| {
+                        push(&format!("topic_{i}"));
+                        push(&format!("proportion_{i}"));
+                    }),
+                    None => (0..topics).for_each(|k| push(&format!("p_{k}"))),
+                }
+                header.push(b'\n');
+                header
             }
         }
     }
@@ -270,29 +299,40 @@ fn largest_proportions(
     pairs.sort_unstable_by(order);
 }
 
-fn push_tsv_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut TextChunk) {
+/// Appends a line of fields with a delimiter between them.
+fn push_line(
+    mixture: &Mixture<'_>,
+    metadata: &MetadataColumns,
+    columns: Option<usize>,
+    delimiter: u8,
+    chunk: &mut TextChunk,
+) {
     let TextChunk { bytes, pairs, .. } = chunk;
     push_number(bytes, mixture.number + 1);
-    bytes.push(b'\t');
-    push_field(bytes, mixture.name);
+    bytes.push(delimiter);
+    push_cell(bytes, mixture.name, delimiter);
+    for text in metadata.texts(mixture.labels, mixture.date) {
+        bytes.push(delimiter);
+        push_cell(bytes, &text, delimiter);
+    }
     match columns {
         None => {
             for &p in mixture.proportions {
-                bytes.push(b'\t');
+                bytes.push(delimiter);
                 push_share(bytes, p);
             }
         }
         Some(columns) => {
             for i in 0..columns {
-                bytes.push(b'\t');
+                bytes.push(delimiter);
                 // Missing pairs become empty fields, so that all lines have the same number of
                 // fields.
                 if let Some(&(p, k)) = pairs.get(i) {
                     push_number(bytes, u64::from(k));
-                    bytes.push(b'\t');
+                    bytes.push(delimiter);
                     push_share(bytes, p);
                 } else {
-                    bytes.push(b'\t');
+                    bytes.push(delimiter);
                 }
             }
         }
@@ -300,13 +340,29 @@ fn push_tsv_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut Text
     bytes.push(b'\n');
 }
 
-fn push_json_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut TextChunk) {
+fn push_json_line(
+    mixture: &Mixture<'_>,
+    label_columns: &[String],
+    columns: Option<usize>,
+    chunk: &mut TextChunk,
+) {
     let TextChunk { bytes, pairs, .. } = chunk;
     bytes.extend_from_slice(b"{\"document\":");
     push_number(bytes, mixture.number + 1);
     if !mixture.name.is_empty() {
         bytes.extend_from_slice(b",\"name\":");
         bytes.extend_from_slice(serde_json::Value::from(mixture.name).to_string().as_bytes());
+    }
+    if !mixture.labels.is_empty() {
+        let named = label_columns.iter().zip(mixture.labels);
+        let labels: serde_json::Map<_, _> =
+            named.map(|(column, values)| (column.clone(), values.clone().into())).collect();
+        bytes.extend_from_slice(b",\"labels\":");
+        bytes.extend_from_slice(serde_json::Value::from(labels).to_string().as_bytes());
+    }
+    if !mixture.date.is_empty() {
+        bytes.extend_from_slice(b",\"date\":");
+        bytes.extend_from_slice(serde_json::Value::from(mixture.date).to_string().as_bytes());
     }
     bytes.extend_from_slice(b",\"tokens\":");
     push_number(bytes, mixture.tokens);
@@ -331,6 +387,19 @@ fn push_json_line(mixture: &Mixture<'_>, columns: Option<usize>, chunk: &mut Tex
         }
     }
     bytes.extend_from_slice(b"]}\n");
+}
+
+/// Appends a text as one field of tab-separated or comma-separated values.
+fn push_cell(out: &mut Vec<u8>, text: &str, delimiter: u8) {
+    if delimiter == b'\t' {
+        push_field(out, text);
+    } else if text.contains(['"', ',', '\n', '\r']) {
+        out.push(b'"');
+        out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
 }
 
 /// Appends a text as one field: control characters, which could end the field or line, become

@@ -1,6 +1,5 @@
-//! Selects the documents of a report in one pass over the corpus: the share of each topic, the
-//! documents that are typical of a topic, an evenly spaced sample, and the mean proportions of
-//! every label.
+//! Selects the documents of a report in one pass over the corpus: the documents that are typical of
+//! a topic, an evenly spaced sample, and the mean proportions of every label.
 //!
 //! Start reading at [`documents`] for inference and at [`TrainedDocuments`] for documents that come
 //! from a training. This module must not know how the data is written.
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::corpus::Corpus;
 use crate::error::Result;
-use crate::infer::{Mixture, Mixtures};
+use crate::infer::{DocumentDetails, Mixture, Mixtures};
 use crate::progress::ProgressCallback;
 
 /// Maximum number of typical documents of a topic.
@@ -23,7 +22,7 @@ const MIN_SAMPLE: usize = 250;
 const TOPICS_PER_DOCUMENT: usize = 6;
 /// Smallest proportion of a topic that is shown of a document.
 const MIN_SHARE: f32 = 0.02;
-/// Maximum number of distinct labels. With more, labels are not shown.
+/// Maximum number of distinct labels of a column. A column with more labels is not shown.
 const MAX_LABELS: usize = 200;
 /// Number of candidates of a chunk of documents that are kept in addition to the best of every
 /// topic.
@@ -45,27 +44,44 @@ pub(super) struct ShownDocument {
     pub(super) topics: Vec<(u32, f32)>,
 }
 
+/// A label of a column and the number of its documents.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CountedLabel {
+    /// Number of the label column, from 0.
+    pub(super) column: usize,
+    pub(super) name: String,
+    pub(super) documents: u64,
+}
+
+/// A label column that a report does not show, because it has too many distinct labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OmittedLabels {
+    /// Name of the label column.
+    pub column: String,
+    /// Largest number of distinct labels that a report shows.
+    pub limit: usize,
+}
+
 /// The labels of a corpus with the mean proportions of their documents.
 #[derive(Debug, Clone)]
 pub(super) struct LabelFindings {
-    pub(super) names: Vec<String>,
-    pub(super) documents: Vec<u64>,
+    pub(super) labels: Vec<CountedLabel>,
     /// Mean proportions of the documents of each label, one row per label.
     pub(super) shares: Vec<Vec<f64>>,
-    /// The label of every shown document, as an index into `names`.
-    pub(super) of_shown: Vec<Option<u32>>,
+    /// The labels of every shown document, as indices into `labels`.
+    pub(super) of_shown: Vec<Vec<u32>>,
 }
 
 /// The documents and shares that a report shows.
 #[derive(Debug)]
 pub(super) struct DocumentFindings {
-    /// Share of each topic in all tokens.
-    pub(super) prevalence: Vec<f64>,
     /// The shown documents in ascending order of their numbers.
     pub(super) shown: Vec<ShownDocument>,
     /// For each topic the indices in `shown` of its typical documents, the most typical first.
     pub(super) typical: Vec<Vec<u32>>,
     pub(super) labels: Option<LabelFindings>,
+    /// Label columns that are not shown.
+    pub(super) omitted_labels: Vec<OmittedLabels>,
 }
 
 /// A document that may be typical of a topic.
@@ -79,8 +95,6 @@ struct Candidate {
 /// The findings of a chunk of documents.
 #[derive(Debug, Default)]
 struct ChunkFindings {
-    /// Expected number of tokens of each topic.
-    tokens: Vec<f64>,
     candidates: Vec<(usize, Candidate)>,
     sample: Vec<ShownDocument>,
     /// Sums of the proportions of each label that occurs in the chunk.
@@ -88,11 +102,12 @@ struct ChunkFindings {
 }
 
 impl ChunkFindings {
-    /// Adds a candidate of a topic. If there are very many, only the best `per_topic` of every
-    /// topic are kept: in a corpus of short documents all of them would be candidates at first.
-    fn add(&mut self, topic: usize, candidate: Candidate, per_topic: usize) {
+    /// Adds a candidate of a topic. If there are very many, only the best of every topic are kept:
+    /// in a corpus of short documents all of them would be candidates at first.
+    fn add(&mut self, topic: usize, candidate: Candidate, criteria: &Criteria) {
+        let per_topic = criteria.per_topic;
         self.candidates.push((topic, candidate));
-        if self.candidates.len() >= 2 * per_topic * self.tokens.len() + MAX_CANDIDATES {
+        if self.candidates.len() >= 2 * per_topic * criteria.topics + MAX_CANDIDATES {
             self.candidates.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| best_first(&a.1, &b.1)));
             let (mut of, mut count) = (usize::MAX, 0);
             self.candidates.retain(|&(topic, _)| {
@@ -124,28 +139,43 @@ fn keep_best(list: &mut Vec<Candidate>, count: usize) {
     list.truncate(count);
 }
 
-/// Returns all labels in byte order with the number of their documents, or `None` if there are none
-/// or more than [`MAX_LABELS`].
-fn count_labels(corpus: &Corpus) -> Result<Option<Vec<(String, u64)>>> {
-    if !corpus.has_labels() {
-        return Ok(None);
-    }
-    let mut counts: HashMap<String, u64> = HashMap::new();
+/// Counts the documents of every label. Returns the labels in the order of their columns and in
+/// byte order, and the columns with more than [`MAX_LABELS`] labels, which are omitted.
+fn count_labels(corpus: &Corpus) -> Result<(Vec<CountedLabel>, Vec<OmittedLabels>)> {
+    let names = corpus.label_columns();
+    let mut columns: Vec<Option<HashMap<String, u64>>> = vec![Some(HashMap::new()); names.len()];
     let mut reader = corpus.reader();
     for i in 0..corpus.blocks() {
-        for label in reader.read_labels(i)?.iter().filter(|label| !label.is_empty()) {
-            if let Some(count) = counts.get_mut(label) {
-                *count += 1;
-            } else if counts.len() == MAX_LABELS {
-                return Ok(None);
-            } else {
-                counts.insert(label.to_owned(), 1);
+        if columns.iter().all(Option::is_none) {
+            break;
+        }
+        let labels = reader.read_labels(i)?;
+        for (column, counted) in columns.iter_mut().enumerate() {
+            for label in (0..labels.documents()).flat_map(|d| labels.values(d, column)) {
+                let Some(counts) = counted else { break };
+                if let Some(count) = counts.get_mut(label) {
+                    *count += 1;
+                } else if counts.len() == MAX_LABELS {
+                    *counted = None;
+                } else {
+                    counts.insert(label.to_owned(), 1);
+                }
             }
         }
     }
-    let mut labels: Vec<(String, u64)> = counts.into_iter().collect();
+    let (mut labels, mut omitted) = (Vec::new(), Vec::new());
+    for (column, counted) in columns.into_iter().enumerate() {
+        match counted {
+            Some(counts) => labels.extend(counts.into_iter().map(|(name, documents)| CountedLabel {
+                column,
+                name,
+                documents,
+            })),
+            None => omitted.push(OmittedLabels { column: names[column].clone(), limit: MAX_LABELS }),
+        }
+    }
     labels.sort_unstable();
-    Ok((!labels.is_empty()).then_some(labels))
+    Ok((labels, omitted))
 }
 
 /// The criteria for the selection of documents.
@@ -159,8 +189,9 @@ struct Criteria {
     /// Approximate number of documents of the evenly spaced sample.
     sample: u64,
     min_tokens: u64,
-    /// Labels in byte order with the number of their documents.
-    labels: Option<Vec<(String, u64)>>,
+    /// Labels in the order of their columns and in byte order.
+    labels: Vec<CountedLabel>,
+    omitted_labels: Vec<OmittedLabels>,
     /// Proportion of each topic that a candidate must exceed, as bits of an f32. Threads may use
     /// outdated values, which only let more candidates through.
     thresholds: Vec<AtomicU32>,
@@ -170,13 +201,15 @@ impl Criteria {
     fn new(corpus: &Corpus, topics: usize) -> Result<Criteria> {
         let count = corpus.shape().documents;
         let per_topic = typical_documents(topics as u32) as usize;
+        let (labels, omitted_labels) = count_labels(corpus)?;
         Ok(Criteria {
             topics,
             count,
             per_topic,
             sample: TARGET_DOCUMENTS.saturating_sub(per_topic * topics).max(MIN_SAMPLE) as u64,
             min_tokens: MIN_TOKENS.min(corpus.shape().tokens / count.max(1)).max(1),
-            labels: count_labels(corpus)?,
+            labels,
+            omitted_labels,
             thresholds: (0..topics).map(|_| AtomicU32::new(0)).collect(),
         })
     }
@@ -188,17 +221,13 @@ impl Criteria {
     }
 
     /// Returns the index of a label.
-    fn label(&self, name: &str) -> Option<u32> {
-        let labels = self.labels.as_ref()?;
-        labels.binary_search_by(|(other, _)| other.as_str().cmp(name)).ok().map(|at| at as u32)
+    fn label(&self, column: usize, name: &str) -> Option<u32> {
+        let order = |label: &CountedLabel| (label.column, label.name.as_str()).cmp(&(column, name));
+        self.labels.binary_search_by(order).ok().map(|at| at as u32)
     }
 
     /// Adds a document to the findings of its chunk.
     fn add_document(&self, mixture: &Mixture<'_>, chunk: &mut ChunkFindings) {
-        chunk.tokens.resize(self.topics, 0.0);
-        for (sum, &p) in chunk.tokens.iter_mut().zip(mixture.proportions) {
-            *sum += f64::from(p) * mixture.tokens as f64;
-        }
         let mut largest = None;
         let mut largest = || largest.get_or_insert_with(|| largest_topics(mixture.proportions)).clone();
         let number = mixture.number;
@@ -206,16 +235,18 @@ impl Criteria {
             for (k, &p) in mixture.proportions.iter().enumerate() {
                 if p >= MIN_SHARE && p > f32::from_bits(self.thresholds[k].load(Ordering::Relaxed)) {
                     let document = ShownDocument { number, topics: largest() };
-                    chunk.add(k, Candidate { proportion: p, document }, self.per_topic);
+                    chunk.add(k, Candidate { proportion: p, document }, self);
                 }
             }
         }
         if self.is_sampled(number) {
             chunk.sample.push(ShownDocument { number, topics: largest() });
         }
-        if let Some(label) = self.label(mixture.label) {
-            let sums = chunk.labels.entry(label).or_insert_with(|| vec![0.0; self.topics]);
-            sums.iter_mut().zip(mixture.proportions).for_each(|(sum, &p)| *sum += f64::from(p));
+        for (column, values) in mixture.labels.iter().enumerate() {
+            for label in values.iter().filter_map(|value| self.label(column, value)) {
+                let sums = chunk.labels.entry(label).or_insert_with(|| vec![0.0; self.topics]);
+                sums.iter_mut().zip(mixture.proportions).for_each(|(sum, &p)| *sum += f64::from(p));
+            }
         }
     }
 }
@@ -223,8 +254,6 @@ impl Criteria {
 /// The findings of all chunks so far.
 #[derive(Debug)]
 struct DocumentSums {
-    /// Expected number of tokens of each topic.
-    tokens: Vec<f64>,
     /// Candidates of each topic, more than are shown.
     best: Vec<Vec<Candidate>>,
     shown: Vec<ShownDocument>,
@@ -234,9 +263,8 @@ struct DocumentSums {
 
 impl DocumentSums {
     fn new(criteria: &Criteria) -> DocumentSums {
-        let labels = criteria.labels.as_ref().map_or(0, Vec::len);
+        let labels = criteria.labels.len();
         DocumentSums {
-            tokens: vec![0.0; criteria.topics],
             best: vec![Vec::new(); criteria.topics],
             shown: Vec::new(),
             label_sums: vec![vec![0.0; criteria.topics]; labels],
@@ -246,7 +274,6 @@ impl DocumentSums {
     /// Adds the findings of a chunk and raises the thresholds for later candidates.
     fn add(&mut self, chunk: ChunkFindings, criteria: &Criteria) {
         let per_topic = criteria.per_topic;
-        self.tokens.iter_mut().zip(&chunk.tokens).for_each(|(sum, n)| *sum += n);
         for (k, candidate) in chunk.candidates {
             let best = &mut self.best[k];
             best.push(candidate);
@@ -263,7 +290,7 @@ impl DocumentSums {
 
     /// Selects the shown documents and computes the means.
     fn finish(self, corpus: &Corpus, criteria: &Criteria) -> Result<DocumentFindings> {
-        let DocumentSums { tokens, mut best, mut shown, label_sums } = self;
+        let DocumentSums { mut best, mut shown, label_sums } = self;
         for list in &mut best {
             keep_best(list, criteria.per_topic);
         }
@@ -273,26 +300,26 @@ impl DocumentSums {
         let place = |number: u64| shown.partition_point(|document| document.number < number) as u32;
         let typical =
             best.iter().map(|list| list.iter().map(|c| place(c.document.number)).collect()).collect();
-        let total: f64 = tokens.iter().sum();
-        let even = 1.0 / tokens.len() as f64;
-        let prevalence = tokens.iter().map(|n| if total > 0.0 { n / total } else { even }).collect();
-        let labels = match &criteria.labels {
-            None => None,
-            Some(named) => {
-                let numbers: Vec<u64> = shown.iter().map(|document| document.number).collect();
-                let shown_labels = crate::infer::document_labels(corpus, &numbers)?;
-                let mean = |(sums, (_, count)): (Vec<f64>, &(String, u64))| {
-                    sums.into_iter().map(|sum| sum / *count as f64).collect()
-                };
-                Some(LabelFindings {
-                    names: named.iter().map(|(name, _)| name.clone()).collect(),
-                    documents: named.iter().map(|(_, count)| *count).collect(),
-                    shares: label_sums.into_iter().zip(named).map(mean).collect(),
-                    of_shown: shown_labels.iter().map(|label| criteria.label(label)).collect(),
-                })
-            }
-        };
-        Ok(DocumentFindings { prevalence, shown, typical, labels })
+        let mut labels = None;
+        if !criteria.labels.is_empty() {
+            let numbers: Vec<u64> = shown.iter().map(|document| document.number).collect();
+            let details = crate::infer::document_details(corpus, &numbers)?;
+            let of_document = |details: &DocumentDetails| {
+                let columns = details.labels.iter().enumerate();
+                let all = columns.flat_map(|(column, values)| values.iter().map(move |v| (column, v)));
+                all.filter_map(|(column, value)| criteria.label(column, value)).collect()
+            };
+            let mean = |(sums, label): (Vec<f64>, &CountedLabel)| {
+                sums.into_iter().map(|sum| sum / label.documents as f64).collect()
+            };
+            labels = Some(LabelFindings {
+                labels: criteria.labels.clone(),
+                shares: label_sums.into_iter().zip(&criteria.labels).map(mean).collect(),
+                of_shown: details.iter().map(of_document).collect(),
+            });
+        }
+        let omitted_labels = criteria.omitted_labels.clone();
+        Ok(DocumentFindings { shown, typical, labels, omitted_labels })
     }
 }
 
@@ -366,7 +393,7 @@ impl<'a> TrainedDocuments<'a> {
         let document_candidates = documents.saturating_mul((1.0 / MIN_SHARE) as u64);
         // A growing list doubles its capacity.
         let candidates = 2 * CANDIDATE_BYTES * topic_candidates.min(document_candidates);
-        let labels = if corpus.has_labels() { 2 * MAX_LABELS as u64 * topics * 8 } else { 0 };
+        let labels = corpus.label_columns().len() as u64 * 2 * MAX_LABELS as u64 * topics * 8;
         let sample = (2 * TARGET_DOCUMENTS as u64).min(documents) * CANDIDATE_BYTES;
         candidates + labels + sample + topics * 64
     }

@@ -20,20 +20,24 @@ mod json;
 mod map;
 mod memory;
 mod relevance;
+mod text_access;
 #[cfg(feature = "text")]
 mod texts;
 
 pub use crate::model::ModelSize;
 pub use distance::Distances;
-pub use documents::TrainedDocuments;
+pub use documents::{OmittedLabels, TrainedDocuments};
+pub use text_access::{DocumentTexts, TextAccess, TextSummary};
+#[cfg(feature = "text")]
+pub use texts::document_texts;
 
 use crate::corpus::Corpus;
 use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
 use crate::format::grouped;
-use crate::infer::{Mixtures, document_names};
+use crate::infer::{Mixtures, document_details, document_names};
 use crate::model::{Model, Probabilities};
-use crate::progress::{ProgressCallback, Step};
+use crate::progress::ProgressCallback;
 use crate::threads::pool;
 use documents::{DocumentFindings, documents};
 use json::JsonWriter;
@@ -86,8 +90,8 @@ pub struct RunInfo {
 pub struct Report {
     /// Number of threads. The result does not depend on it.
     pub threads: usize,
-    /// Whether the report contains the first lines of documents.
-    pub texts: bool,
+    /// The first lines of documents to show, and where they may be read; `None` to omit them.
+    pub texts: Option<TextAccess>,
     /// Information about the training run.
     pub run: RunInfo,
 }
@@ -151,15 +155,27 @@ struct ReportData<'a> {
     texts: Option<Vec<String>>,
 }
 
+/// The data of a report, and what it had to leave out.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WrittenReport {
+    /// JSON that can be embedded in an HTML page.
+    pub json: String,
+    /// Numbers of texts that were shown and left out; `None` if no texts were requested.
+    pub texts: Option<TextSummary>,
+    /// Label columns that were left out.
+    pub omitted_labels: Vec<OmittedLabels>,
+}
+
 impl Report {
-    /// Computes the report of a model and, if given, its corpus. Returns JSON that can be embedded
-    /// in an HTML page. The topics of the documents are inferred. `progress` can cancel.
+    /// Computes the report of a model and, if given, its corpus. The topics of the documents are
+    /// inferred. `progress` can cancel.
     pub fn data(
         &self,
         model: &Model,
         corpus: Option<&Corpus>,
         progress: ProgressCallback<'_>,
-    ) -> Result<String> {
+    ) -> Result<WrittenReport> {
         self.data_with(model, corpus, None, progress)
     }
 
@@ -171,7 +187,7 @@ impl Report {
         corpus: Option<&Corpus>,
         trained: Option<TrainedDocuments<'_>>,
         progress: ProgressCallback<'_>,
-    ) -> Result<String> {
+    ) -> Result<WrittenReport> {
         let ranked = model.top_words(TOP_WORDS);
         let top_words: Vec<Vec<u32>> =
             ranked.iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
@@ -192,18 +208,13 @@ impl Report {
                 let mixtures = Mixtures::new(model, corpus)?.threads(self.threads).with_labels();
                 documents(&mixtures, progress)?
             };
-            if self.texts {
+            if let Some(access) = &self.texts {
                 let numbers: Vec<u64> = all.shown.iter().map(|document| document.number).collect();
-                let names = document_names(corpus, &numbers)?;
-                let stop = &mut || progress(Step::FirstLines.at(0, None)).is_break();
-                texts = first_lines(corpus, &numbers, &names, stop)?;
+                texts = Some(document_texts(corpus, &numbers, access, progress)?);
             }
             found = Some(all);
         }
-        let prevalence = match &found {
-            Some(found) => found.prevalence.clone(),
-            None => (0..model.topics()).map(|k| model.share(k)).collect(),
-        };
+        let prevalence: Vec<f64> = (0..model.topics()).map(|k| model.share(k)).collect();
         let map = topic_map(model, self.threads, progress)?;
         let shares = word_shares(model, &prevalence);
         let top = pool(self.threads)?.install(|| relevance::lists(model, &shares));
@@ -218,25 +229,28 @@ impl Report {
             shares,
             top,
             documents: found,
-            texts,
+            texts: texts.as_mut().map(|found| std::mem::take(&mut found.texts)),
         };
-        data.write(&self.run)
+        Ok(WrittenReport {
+            json: data.write(&self.run)?,
+            texts: texts.map(|texts| texts.summary),
+            omitted_labels: data.documents.map(|found| found.omitted_labels).unwrap_or_default(),
+        })
     }
 }
-
-#[cfg(feature = "text")]
-use texts::first_lines;
 
 /// Returns no texts: reading them needs the parser of the feature `text`.
 #[cfg(not(feature = "text"))]
 #[allow(clippy::unnecessary_wraps, reason = "fails with the feature")]
-fn first_lines(
+pub fn document_texts(
     _corpus: &Corpus,
-    _numbers: &[u64],
-    _names: &[String],
-    _stop: &mut dyn FnMut() -> bool,
-) -> Result<Option<Vec<String>>> {
-    Ok(None)
+    numbers: &[u64],
+    _access: &TextAccess,
+    _progress: ProgressCallback<'_>,
+) -> Result<DocumentTexts> {
+    let unknown = numbers.len() as u64;
+    let summary = TextSummary { unknown, ..TextSummary::default() };
+    Ok(DocumentTexts { texts: vec![String::new(); numbers.len()], summary })
 }
 
 impl ReportData<'_> {
@@ -346,14 +360,19 @@ impl ReportData<'_> {
         }
         json.key("label");
         match &found.labels {
-            Some(labels) => json.list(&labels.of_shown, |json, label| match label {
-                Some(label) => json.raw(&label.to_string()),
-                None => json.raw("null"),
-            }),
+            Some(labels) => {
+                json.list(&labels.of_shown, |json, list| json.wholes(list.iter().map(|&at| u64::from(at))));
+            }
             None => json.raw("null"),
         }
+        json.key("date");
+        if corpus.has_dates() {
+            json.texts(document_details(corpus, &numbers)?.iter().map(|details| &details.date));
+        } else {
+            json.raw("null");
+        }
         json.key("text");
-        match &self.texts {
+        match self.texts.as_ref().filter(|texts| texts.iter().any(|text| !text.is_empty())) {
             Some(texts) => json.texts(texts),
             None => json.raw("null"),
         }
@@ -370,10 +389,15 @@ impl ReportData<'_> {
             None => json.raw("null"),
             Some(labels) => {
                 json.raw("{");
+                json.key("columns");
+                let columns = corpus.label_columns().iter();
+                json.texts(columns.map(|name| truncate_chars(name, MAX_NAME_CHARS)));
+                json.key("column");
+                json.wholes(labels.labels.iter().map(|label| label.column as u64));
                 json.key("text");
-                json.texts(labels.names.iter().map(|name| truncate_chars(name, MAX_NAME_CHARS)));
+                json.texts(labels.labels.iter().map(|label| truncate_chars(&label.name, MAX_NAME_CHARS)));
                 json.key("documents");
-                json.wholes(labels.documents.iter().copied());
+                json.wholes(labels.labels.iter().map(|label| label.documents));
                 json.key("share");
                 json.list(&labels.shares, |json, row| json.numbers(row.iter().copied()));
                 json.raw("}");

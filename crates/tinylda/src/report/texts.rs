@@ -1,165 +1,279 @@
 //! Reads the first lines of documents from the files that the corpus was imported from, as far as
-//! these still exist. Start reading at [`first_lines`].
+//! these still exist, may be read and have not changed. Start reading at [`document_texts`].
 //!
-//! Every file is read once, in order; a compressed one up to the last text that is needed. The
-//! parser is that of the import. A text that cannot be read is omitted without an error.
+//! Every file is read once, in order, up to the last text that is needed. The parser is that of the
+//! import. A text is shown only if its bytes have the checksum that the corpus stores; a text that
+//! cannot be shown is counted.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use crate::corpus::ingest::input::{Compression, Input};
+use super::text_access::{DocumentTexts, FoundSource, TextAccess, TextSummary, is_below};
+use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::raw::records::{RecordFormat, RecordReader};
-use crate::corpus::{Corpus, Source, TextPlace};
+use crate::corpus::{Corpus, TextPlace};
 use crate::error::{Error, Result};
+use crate::infer::document_names;
+use crate::progress::{ProgressCallback, Step};
 
 /// Number of characters that are shown.
 const SHOWN_CHARS: usize = 300;
-/// Maximum number of bytes that are read of a text, more than [`SHOWN_CHARS`] characters need.
+/// Maximum number of bytes that are kept of a text, more than [`SHOWN_CHARS`] characters need.
 const MAX_TEXT_BYTES: usize = 1 << 16;
 /// Longest record in bytes that is parsed. The texts of longer records are not shown.
 const MAX_RECORD_BYTES: usize = 1 << 22;
 
-/// A text to read: the index of its document in the list, its place in the source, and the name of
-/// its file if the source is a folder.
+/// A text to read.
 struct WantedText {
+    /// Index of the document in the list.
     at: usize,
     place: TextPlace,
+    /// Checksum of the text, if it is known.
+    checksum: Option<u32>,
+    /// Name of the document, which is that of its file if the source is a folder.
     name: String,
 }
 
-/// Returns the first lines of documents, which are given by number in ascending order. A line is
-/// empty if the text cannot be found. Returns `None` if no text can be found. `stop` returns true
-/// to cancel.
-pub(super) fn first_lines(
+/// Result of reading a text.
+enum TextOutcome {
+    Shown(String),
+    Missing,
+    Changed,
+    NotAllowed,
+}
+
+/// Returns the first lines of documents, which are given by number, from 0. A line is empty if it
+/// is left out; the summary says why, and counts every document once. `progress` can cancel.
+pub fn document_texts(
     corpus: &Corpus,
     numbers: &[u64],
-    names: &[String],
-    stop: &mut dyn FnMut() -> bool,
-) -> Result<Option<Vec<String>>> {
-    if !corpus.has_places() {
-        return Ok(None);
+    access: &TextAccess,
+    progress: ProgressCallback<'_>,
+) -> Result<DocumentTexts> {
+    let mut distinct = numbers.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let found = distinct_texts(corpus, &distinct, access, progress)?;
+    let text = |number| distinct.binary_search(number).map_or(String::new(), |at| found.texts[at].clone());
+    Ok(DocumentTexts { texts: numbers.iter().map(text).collect(), summary: found.summary })
+}
+
+/// Returns the first lines of documents whose numbers are ascending and distinct.
+fn distinct_texts(
+    corpus: &Corpus,
+    numbers: &[u64],
+    access: &TextAccess,
+    progress: ProgressCallback<'_>,
+) -> Result<DocumentTexts> {
+    let stop = &mut || progress(Step::FirstLines.at(0, None)).is_break();
+    let mut found = DocumentTexts { texts: vec![String::new(); numbers.len()], ..DocumentTexts::default() };
+    let wanted = wanted_texts(corpus, numbers)?;
+    let sources = if wanted.is_empty() { Vec::new() } else { corpus.about()?.sources };
+    let mut known = 0;
+    for (i, source) in (0u32..).zip(&sources) {
+        let texts: Vec<&WantedText> = wanted.iter().filter(|text| text.place.source == i).collect();
+        let count = texts.len() as u64;
+        if count == 0 {
+            continue;
+        }
+        known += count;
+        let Some(format) = RecordFormat::of_source(source) else {
+            known -= count;
+            continue;
+        };
+        let summary = &mut found.summary;
+        match access.find(corpus, source, sources.len() == 1) {
+            FoundSource::Missing(path) => {
+                summary.missing += count;
+                summary.path.get_or_insert(path);
+            }
+            FoundSource::NotAllowed(path) => {
+                summary.not_allowed += count;
+                summary.path.get_or_insert(path);
+            }
+            FoundSource::Readable { path, named: false } if !corpus.has_checksums() => {
+                summary.unverifiable += count;
+                summary.path.get_or_insert(path);
+            }
+            FoundSource::Readable { path, .. } => {
+                let reader = RecordReader::for_texts(path, format);
+                read_source(&reader, &texts, &mut found, stop)?;
+            }
+        }
     }
-    let sources = corpus.about()?.sources;
+    // A bag of words has no texts that could be missed.
+    if corpus.has_places() || corpus.about()?.pipeline.is_some() {
+        found.summary.unknown = numbers.len() as u64 - known;
+    }
+    Ok(found)
+}
+
+/// Returns the places of documents in the order of their sources and offsets.
+fn wanted_texts(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<WantedText>> {
+    if !corpus.has_places() {
+        return Ok(Vec::new());
+    }
+    let names = document_names(corpus, numbers)?;
     let mut wanted: Vec<WantedText> = Vec::new();
-    let (mut reader, mut loaded) = (corpus.reader(), None);
+    let mut reader = corpus.reader();
+    let mut loaded: Option<(usize, Vec<TextPlace>, Vec<u32>)> = None;
     for (at, &number) in numbers.iter().enumerate() {
         let Some(block) = corpus.block_of(number) else { continue };
-        if loaded.as_ref().is_none_or(|(i, _)| *i != block) {
-            loaded = Some((block, reader.read_places(block)?));
+        if loaded.as_ref().is_none_or(|(i, ..)| *i != block) {
+            loaded = Some((block, reader.read_places(block)?, reader.read_checksums(block)?));
         }
+        let Some((_, places, checksums)) = &loaded else { continue };
         let within = (number - corpus.block_start(block)) as usize;
-        let place = loaded.as_ref().and_then(|(_, places)| places.get(within).copied());
-        if let Some(place) = place {
-            wanted.push(WantedText { at, place, name: names.get(at).cloned().unwrap_or_default() });
+        if let Some(&place) = places.get(within) {
+            let checksum = checksums.get(within).copied();
+            wanted.push(WantedText { at, place, checksum, name: names[at].clone() });
         }
     }
     wanted.sort_by_key(|text| (text.place.source, text.place.offset));
-    let mut texts = vec![String::new(); numbers.len()];
-    for (i, source) in (0u32..).zip(&sources) {
-        let texts_of_source = wanted.iter().filter(|text| text.place.source == i);
-        read_source(corpus.path(), source, texts_of_source, &mut texts, stop)?;
-    }
-    Ok(texts.iter().any(|text| !text.is_empty()).then_some(texts))
+    Ok(wanted)
 }
 
-/// Returns the path of a source as it was given at import, or else the file of the same name next
-/// to the corpus, if it is a regular file or a folder. Anything else is ignored, since opening a
-/// pipe would block.
-fn find_source(corpus: Option<&Path>, source: &Source) -> Option<PathBuf> {
-    let given = PathBuf::from(&source.path);
-    let beside =
-        corpus.and_then(Path::parent).map(|folder| folder.join(given.file_name().unwrap_or_default()));
-    [Some(given), beside].into_iter().flatten().find(|path| path.is_file() || path.is_dir())
-}
-
-/// Reads the wanted texts of one source into `texts`.
-fn read_source<'w>(
-    corpus: Option<&Path>,
-    source: &Source,
-    wanted: impl Iterator<Item = &'w WantedText>,
-    texts: &mut [String],
+/// Reads the wanted texts of one source.
+fn read_source(
+    reader: &RecordReader,
+    wanted: &[&WantedText],
+    found: &mut DocumentTexts,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<()> {
-    let (Some(path), Some(shape)) = (find_source(corpus, source), RecordFormat::of_source(source)) else {
-        return Ok(());
-    };
-    // A quoted field is preceded by its quote.
-    let quotes = matches!(&shape, RecordFormat::Table(_)) && !shape.place_is_record();
-    let reader = RecordReader { path: path.clone(), format: shape, strict: false };
-    let mut stream: Option<(Input, u64)> = None;
+    let folder = reader.path.is_dir();
+    let mut stream: Option<SourceStream> = None;
     for text in wanted {
         if stop() {
             return Err(Error::Interrupted);
         }
-        let length = text.place.length as usize;
-        let length = match reader.format.place_is_record() {
-            true if length > MAX_RECORD_BYTES => continue,
-            true => length,
-            false => length.min(MAX_TEXT_BYTES),
-        };
-        let before = usize::from(quotes && text.place.offset > 0);
-        let (offset, length) = (text.place.offset - before as u64, length + before);
-        let bytes = if path.is_dir() {
-            // Ignore names that lead out of the folder.
-            let name = Path::new(&text.name);
-            let inside = name.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-            let file = path.join(name);
-            if inside && file.is_file() { read_at(&file, offset, length) } else { None }
+        let mut path = reader.path.clone();
+        let outcome = if folder {
+            match file_in_folder(&reader.path, &text.name) {
+                Ok(file) => {
+                    path.clone_from(&file);
+                    read_text(reader, &mut SourceStream::open(&file), text, stop)?
+                }
+                Err(outcome) => outcome,
+            }
         } else {
             if stream.is_none() {
-                stream = Input::open(&path).ok().map(|input| (input, 0));
+                stream = SourceStream::open(&reader.path);
             }
-            match &mut stream {
-                Some((input, _)) if input.compression == Compression::None => read_at(&path, offset, length),
-                Some((input, position)) => read_forward(input, position, offset, length, stop)?,
-                None => None,
-            }
+            read_text(reader, &mut stream, text, stop)?
         };
-        // The file may have become shorter since the import.
-        let Some(bytes) = bytes else { continue };
-        let (head, bytes) = bytes.split_at(before);
-        if let Ok(found) = reader.text_at(bytes, head == b"\"") {
-            texts[text.at] = first_line(&found);
+        let summary: &mut TextSummary = &mut found.summary;
+        match outcome {
+            TextOutcome::Shown(line) => {
+                found.texts[text.at] = line;
+                summary.shown += 1;
+                summary.unverified += u64::from(text.checksum.is_none());
+                continue;
+            }
+            TextOutcome::Missing => summary.missing += 1,
+            TextOutcome::Changed => summary.changed += 1,
+            TextOutcome::NotAllowed => summary.not_allowed += 1,
         }
+        summary.path.get_or_insert(path);
     }
     Ok(())
 }
 
-/// Reads a byte range of an uncompressed file. Returns `None` if that fails.
-fn read_at(path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
-    let mut file = File::open(path).ok()?;
-    let mut bytes = vec![0; length];
-    file.seek(SeekFrom::Start(offset)).ok()?;
-    file.read_exact(&mut bytes).ok()?;
-    Some(bytes)
+/// Returns the file of a document in a folder. Names and links that lead out of the folder are
+/// ignored, and so is anything but regular files.
+fn file_in_folder(folder: &Path, name: &str) -> Result<PathBuf, TextOutcome> {
+    let file = folder.join(name);
+    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    if !inside {
+        return Err(TextOutcome::NotAllowed);
+    }
+    match file.is_file() {
+        false => Err(TextOutcome::Missing),
+        true if !is_below(&file, folder) => Err(TextOutcome::NotAllowed),
+        true => Ok(file),
+    }
 }
 
-/// Reads a byte range of a compressed file by decompressing up to its end. Ranges must be read in
-/// order and must not overlap. Returns `None` if that fails.
-fn read_forward(
-    input: &mut Input,
-    position: &mut u64,
-    offset: u64,
-    length: usize,
+/// Reads one text and compares its checksum.
+fn read_text(
+    reader: &RecordReader,
+    stream: &mut Option<SourceStream>,
+    text: &WantedText,
     stop: &mut dyn FnMut() -> bool,
-) -> Result<Option<Vec<u8>>> {
-    let mut buffer = vec![0; 1 << 16];
-    let mut bytes = Vec::with_capacity(length);
-    let end = offset.saturating_add(length as u64);
-    while *position < end {
-        if stop() {
-            return Err(Error::Interrupted);
-        }
-        let until = if *position < offset { offset } else { end };
-        let length_now = (until - *position).min(buffer.len() as u64) as usize;
-        let Ok(n @ 1..) = input.read(&mut buffer[..length_now]) else { return Ok(None) };
-        if *position >= offset {
-            bytes.extend_from_slice(&buffer[..n]);
-        }
-        *position += n as u64;
+) -> Result<TextOutcome> {
+    let Some(stream) = stream else { return Ok(TextOutcome::Missing) };
+    let is_record = reader.format.place_is_record();
+    let keep = if is_record { MAX_RECORD_BYTES } else { MAX_TEXT_BYTES };
+    // A quoted field is preceded by its quote.
+    let before = matches!(&reader.format, RecordFormat::Table(_)) && !is_record && text.place.offset > 0;
+    let Some(read) = stream.read(text.place, before, keep, stop)? else { return Ok(TextOutcome::Changed) };
+    let too_long = is_record && text.place.length as usize > keep;
+    if too_long || text.checksum.is_some_and(|checksum| checksum != read.checksum) {
+        return Ok(TextOutcome::Changed);
     }
-    Ok(Some(bytes).filter(|bytes| bytes.len() == length))
+    let line = reader.text_at(&read.bytes, read.before == Some(b'"')).map(|text| first_line(&text));
+    Ok(line.map_or(TextOutcome::Changed, TextOutcome::Shown))
+}
+
+/// Bytes of a text.
+struct TextBytes {
+    /// Byte before the text, if it was requested.
+    before: Option<u8>,
+    /// First bytes of the text.
+    bytes: Vec<u8>,
+    /// CRC-32 of the whole text.
+    checksum: u32,
+}
+
+/// File that is read from front to back, decompressed if necessary.
+struct SourceStream {
+    input: Input,
+    position: u64,
+    buffer: Vec<u8>,
+}
+
+impl SourceStream {
+    /// Opens a file; returns `None` if that fails.
+    fn open(path: &Path) -> Option<SourceStream> {
+        let input = Input::open(path).ok()?;
+        Some(SourceStream { input, position: 0, buffer: vec![0; 1 << 16] })
+    }
+
+    /// Reads the text at a place, and the byte before it if `before` is set, and keeps at most its
+    /// first `keep` bytes. Places must be read in order and must not overlap. Returns `None` if the
+    /// file is too short or cannot be read.
+    fn read(
+        &mut self,
+        place: TextPlace,
+        before: bool,
+        keep: usize,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<TextBytes>> {
+        let mut checksum = crc32fast::Hasher::new();
+        let mut found = TextBytes { before: None, bytes: Vec::new(), checksum: 0 };
+        let end = place.offset.saturating_add(u64::from(place.length));
+        let previous = place.offset - u64::from(before);
+        if self.position > previous {
+            return Ok(None);
+        }
+        while self.position < end {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let until = [previous, place.offset, end].into_iter().find(|&at| at > self.position);
+            let length = until.unwrap_or(end).saturating_sub(self.position).min(self.buffer.len() as u64);
+            let Ok(n @ 1..) = self.input.read(&mut self.buffer[..length as usize]) else { return Ok(None) };
+            let bytes = &self.buffer[..n];
+            if self.position >= place.offset {
+                checksum.update(bytes);
+                let free = keep.saturating_sub(found.bytes.len());
+                found.bytes.extend_from_slice(&bytes[..n.min(free)]);
+            } else if self.position >= previous {
+                found.before = bytes.first().copied();
+            }
+            self.position += n as u64;
+        }
+        found.checksum = checksum.finalize();
+        Ok(Some(found))
+    }
 }
 
 /// Returns the first characters of a text. Runs of whitespace and control characters become single
@@ -184,6 +298,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
+    use crate::corpus::Source;
     use crate::corpus::ingest::words::StopWords;
     use crate::corpus::ingest::{Format, Import, RecordOptions, TextPipeline};
 
@@ -204,8 +319,13 @@ mod tests {
         let import = Import { format: Some(format), records, words, ..Import::default() };
         import.run(&input, &output, &mut |_| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&output).unwrap();
+        lines(&corpus, &TextAccess::default()).texts
+    }
+
+    /// Returns the first lines of all documents.
+    fn lines(corpus: &Corpus, access: &TextAccess) -> DocumentTexts {
         let numbers: Vec<u64> = (0..corpus.shape().documents).collect();
-        first_lines(&corpus, &numbers, &[], &mut || false).unwrap().unwrap_or_default()
+        document_texts(corpus, &numbers, access, &mut |_| ControlFlow::Continue(())).unwrap()
     }
 
     fn columns(columns: &[&str]) -> RecordOptions {
@@ -247,7 +367,7 @@ mod tests {
         ] {
             let source = Source { path: "x".into(), format: format.into(), ..Source::default() };
             let shape = RecordFormat::of_source(&source).unwrap();
-            let reader = RecordReader { path: "x".into(), format: shape, strict: false };
+            let reader = RecordReader::for_texts("x".into(), shape);
             assert_eq!(reader.text_at(bytes.as_bytes(), quoted).unwrap(), text);
         }
         let unknown = Source { format: "unknown".into(), ..Source::default() };

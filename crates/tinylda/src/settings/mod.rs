@@ -141,11 +141,15 @@ macro_rules! settings {
             pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
                 match name {
                     $(stringify!($name) => {
-                        let value = <$value_type as SettingValue>::parse(text)
-                            .map_err(|expected| Error::parse(stringify!($name), text, expected))?;
-                        if let Some(setting) = Setting::named(stringify!($name)) {
-                            setting.check_range(SettingValue::number(&value))?;
+                        let setting = Setting::named(stringify!($name));
+                        let parsed = <$value_type as SettingValue>::parse(text);
+                        if let Some(setting) = setting {
+                            // A number that the type cannot hold is out of range, too.
+                            let number = parsed.as_ref().map_or_else(|_| text.parse().ok(), SettingValue::number);
+                            setting.check_range(number)?;
                         }
+                        let value =
+                            parsed.map_err(|expected| Error::parse(stringify!($name), text, expected))?;
                         self.$name = Some(value);
                         Ok(())
                     })*
@@ -447,6 +451,8 @@ mod tests {
             ("alpha", "0", "`alpha` must be a number from 0.000000001 to 1000000, not 0"),
             ("alpha", "x", "invalid value \"x\" for `alpha`: expected a number"),
             ("topics", "0", "`topics` must be a number from 1 to 4294967295, not 0"),
+            ("passes", "4294967296", "`passes` must be a number from 1 to 4294967295, not 4294967296"),
+            ("passes", "2.5", "invalid value \"2.5\" for `passes`: expected a whole number"),
             ("exclude", "all", "invalid value \"all\" for `exclude`: expected own or none"),
             (
                 "active",

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::run::Training;
 use super::verdict::Referee;
 use crate::algorithms::tbp::seed_words::Seeds;
-use crate::corpus::{BlockReader, Corpus, Document, Vocabulary};
+use crate::corpus::{BlockReader, Corpus, Document, LabelTable, Vocabulary};
 use crate::error::{Error, Result};
 use crate::infer::{Mixture, fill_proportions};
 use crate::model::{CorpusIdentity, Model, ModelWriter, TrainingRecord};
@@ -167,16 +167,17 @@ impl Training<'_> {
     }
 }
 
-/// Passes documents to a callback, with their names and labels.
+/// Passes documents to a callback, with their names, labels and dates.
 struct DocumentEmitter<'a> {
     reader: BlockReader<'a>,
     corpus: &'a Corpus,
     alpha: &'a [f32],
     alpha_sum: f64,
-    /// Numbers of the documents whose names and labels are loaded.
+    /// Numbers of the documents whose names, labels and dates are loaded.
     block: Range<u64>,
     names: Vocabulary,
-    labels: Vocabulary,
+    labels: LabelTable,
+    dates: Vocabulary,
     proportions: Vec<f32>,
 }
 
@@ -189,7 +190,8 @@ impl<'a> DocumentEmitter<'a> {
             alpha_sum: alpha.iter().map(|&a| f64::from(a)).sum(),
             block: 0..0,
             names: Vocabulary::new(),
-            labels: Vocabulary::new(),
+            labels: LabelTable::default(),
+            dates: Vocabulary::new(),
             proportions: Vec::new(),
         }
     }
@@ -221,9 +223,11 @@ impl<'a> DocumentEmitter<'a> {
         {
             self.names = self.reader.read_names(block)?;
             self.labels = self.reader.read_labels(block)?;
+            self.dates = self.reader.read_dates(block)?;
             self.block = self.corpus.block_documents(block);
         }
         let at = (number - self.block.start) as u32;
+        let labels = self.labels.row(at as usize);
         let tokens = document.tokens();
         // Not the number of tokens: with some algorithms theta is only close to it.
         let total = theta.iter().map(|&n| f64::from(n)).sum::<f64>() + self.alpha_sum;
@@ -231,7 +235,8 @@ impl<'a> DocumentEmitter<'a> {
         each(&Mixture {
             number,
             name: self.names.get(at).unwrap_or_default(),
-            label: self.labels.get(at).unwrap_or_default(),
+            labels: &labels,
+            date: self.dates.get(at).unwrap_or_default(),
             document,
             tokens,
             tokens_unknown: 0,

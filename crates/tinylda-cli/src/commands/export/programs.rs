@@ -30,7 +30,10 @@ pub(super) fn run(a: &args::ExportArgs, target: ExportTarget, path: &Path, ui: U
     let model = Model::load(&a.file)?;
     let corpus = a.corpus.as_deref().map(Corpus::open).transpose()?;
     let mixtures = match &corpus {
-        Some(corpus) => Some(Mixtures::new(&model, corpus)?.threads(infer::thread_count(a.threads))),
+        Some(corpus) => {
+            let mixtures = Mixtures::new(&model, corpus)?.with_labels();
+            Some(mixtures.threads(infer::thread_count(a.threads)))
+        }
         None => None,
     };
     let mixtures = mixtures.as_ref();

@@ -149,7 +149,10 @@ impl Import {
             ),
             ("glob", parts.glob.is_some(), ""),
             ("text_column", !texts && !parts.text_columns.is_empty(), "the file contains no text"),
-            ("label_column", !texts && parts.label_column.is_some(), "only texts have labels"),
+            ("label_column", !texts && !parts.label_columns.is_empty(), "only texts have labels"),
+            ("date_column", !texts && parts.date_column.is_some(), "only texts have dates"),
+            ("label_separator", !texts && parts.label_separator.is_some(), "only texts have labels"),
+            ("label_from", parts.folder_labels, "only folders have subfolders"),
             ("strict", !texts && parts.strict, ""),
             (words.unwrap_or_default(), !texts && words.is_some(), made),
             ("id_column", parts.id_column.is_some() && format != Format::Parquet, ""),
@@ -302,5 +305,6 @@ fn write_corpus(
     let sorted = sorter.sorted();
     let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
     let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
-    Ok(Imported { shape, format, compression: Compression::None, empty_documents, sorted, dropped: None })
+    let compression = Compression::None;
+    Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, dates: None })
 }

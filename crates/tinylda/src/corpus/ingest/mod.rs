@@ -221,6 +221,22 @@ pub struct Imported {
     pub sorted: bool,
     /// Raw text: the numbers of dropped tokens and words.
     pub dropped: Option<DroppedTokens>,
+    /// Raw text: the dates of the documents; `None` if they have none.
+    pub dates: Option<ImportedDates>,
+}
+
+/// Numbers of documents with and without a date.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportedDates {
+    /// Number of documents with a date.
+    pub known: u64,
+    /// Number of documents whose date is missing.
+    pub missing: u64,
+    /// Number of documents whose date cannot be read or is ambiguous.
+    pub unreadable: u64,
+    /// Number (from 1) of the first document whose date cannot be read; 0 if there is none.
+    pub first_unreadable: u64,
 }
 
 /// Options that the readers need.
@@ -439,7 +455,7 @@ impl Import {
         let sorted = sorter.sorted();
         let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
         let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
-        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None })
+        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, dates: None })
     }
 
     /// Returns the limits of the sort within the memory of the import.
@@ -499,6 +515,9 @@ impl Import {
         let first_id = self.first_id.is_some().then_some("first_id");
         fits(first_id, &[Format::SvmLight, Format::LdaC], another)?;
         fits(self.records.glob.is_some().then_some("glob"), &[Format::Folder], another)?;
+        fits(self.records.folder_labels.then_some("label_from"), &[Format::Folder], another)?;
+        let labelled = [Format::Csv, Format::JsonLines, Format::Mallet, Format::VowpalWabbit];
+        fits(self.records.label_separator.is_some().then_some("label_separator"), &labelled, another)?;
         fits(self.records.table_option(), &[Format::Csv], another)?;
         fits(self.records.json_option(), &[Format::JsonLines], another)?;
         let words = self.words.given().filter(|_| !self.words_if_text);

@@ -3,15 +3,18 @@
 use super::words::{Pipeline, StopWords, WordSelection};
 use crate::corpus::Vocabulary;
 
-/// Options for reading the records of raw text: where texts, names and labels are.
+/// Options for reading the records of raw text: where texts, names, labels and dates
+/// are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordOptions {
     /// CSV, Parquet: the columns with text, by name or by number from 1.
     pub text_columns: Vec<String>,
     /// CSV, Parquet: the column with the document names.
     pub id_column: Option<String>,
-    /// CSV, Parquet: the column with the document labels.
-    pub label_column: Option<String>,
+    /// CSV, Parquet: the columns with the document labels.
+    pub label_columns: Vec<String>,
+    /// CSV, Parquet: the column with the document dates.
+    pub date_column: Option<String>,
     /// CSV: the delimiter between columns; detected by default.
     pub delimiter: Option<u8>,
     /// CSV: whether the first row contains the column names; detected by default.
@@ -22,8 +25,15 @@ pub struct RecordOptions {
     pub text_fields: Vec<String>,
     /// JSON Lines: the field with the document names.
     pub id_field: Option<String>,
-    /// JSON Lines: the field with the document labels.
-    pub label_field: Option<String>,
+    /// JSON Lines: the fields with the document labels. A list is several labels.
+    pub label_fields: Vec<String>,
+    /// JSON Lines: the field with the document dates.
+    pub date_field: Option<String>,
+    /// Text between the labels of a document in one column or field; `None` if a value is one
+    /// label.
+    pub label_separator: Option<String>,
+    /// Folders: whether the path of a file's folder is the label of the document.
+    pub folder_labels: bool,
     /// Folders: a glob pattern that the name of a file, or its path in the folder, must match.
     pub glob: Option<String>,
     /// Whether bytes that are not UTF-8 are an error instead of being replaced.
@@ -36,7 +46,8 @@ impl RecordOptions {
         first_given(&[
             ("text_column", !self.text_columns.is_empty()),
             ("id_column", self.id_column.is_some()),
-            ("label_column", self.label_column.is_some()),
+            ("label_column", !self.label_columns.is_empty()),
+            ("date_column", self.date_column.is_some()),
             ("delimiter", self.delimiter.is_some()),
             ("header", self.header.is_some()),
             ("quotes", self.no_quotes),
@@ -48,7 +59,8 @@ impl RecordOptions {
         first_given(&[
             ("text_field", !self.text_fields.is_empty()),
             ("id_field", self.id_field.is_some()),
-            ("label_field", self.label_field.is_some()),
+            ("label_field", !self.label_fields.is_empty()),
+            ("date_field", self.date_field.is_some()),
         ])
     }
 }

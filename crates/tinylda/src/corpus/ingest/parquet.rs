@@ -15,6 +15,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "text")]
+use parquet::basic::TimeUnit;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
@@ -33,6 +35,8 @@ use super::shared_file::SharedFile;
 use super::sorter::{DocumentSorter, EntrySorter, SortLimits};
 use super::{MAX_UNCHECKED_WORDS, ReadOptions, RecordOptions, TableColumns, file_error};
 use crate::corpus::Vocabulary;
+#[cfg(feature = "text")]
+use crate::corpus::date::{date_of_days, date_of_seconds};
 use crate::error::{Error, Result, Template, catch_panic};
 use crate::files::folder_of;
 use crate::format::human_bytes;
@@ -470,6 +474,39 @@ impl ParquetColumn {
         })
     }
 
+    /// Returns the next row as labels: one value, or those of its list. Missing values are omitted.
+    #[cfg(feature = "text")]
+    fn next_labels(&mut self) -> Result<Vec<String>> {
+        let values = self.next_row()?.unwrap_or_default().to_vec();
+        values.iter().filter_map(|value| self.name(value).transpose()).collect()
+    }
+
+    /// Returns the next value as the text of a date; empty if it is missing.
+    #[cfg(feature = "text")]
+    fn next_date(&mut self) -> Result<String> {
+        let value = self.next_value()?.unwrap_or(ParquetValue::Missing);
+        let ParquetValue::Integer(n) = value else { return Ok(self.name(&value)?.unwrap_or_default()) };
+        let column = self.file.metadata.file_metadata().schema_descr().column(self.leaf);
+        let (per_second, utc) = match (column.logical_type_ref(), column.converted_type()) {
+            (Some(LogicalType::Date), _) | (None, ConvertedType::DATE) => {
+                return Ok(date_of_days(n).unwrap_or_else(|| n.to_string()));
+            }
+            (Some(LogicalType::Timestamp(stamp)), _) => {
+                let per_second = match stamp.unit {
+                    TimeUnit::MILLIS => 1000,
+                    TimeUnit::MICROS => 1_000_000,
+                    TimeUnit::NANOS => 1_000_000_000,
+                };
+                (per_second, stamp.is_adjusted_to_u_t_c)
+            }
+            (None, ConvertedType::TIMESTAMP_MILLIS) => (1000, true),
+            (None, ConvertedType::TIMESTAMP_MICROS) => (1_000_000, true),
+            // A plain number is a year or a Unix time.
+            _ => return Ok(n.to_string()),
+        };
+        Ok(date_of_seconds(n.div_euclid(per_second), utc).unwrap_or_else(|| n.to_string()))
+    }
+
     fn count(&self, value: &ParquetValue) -> Result<u32> {
         let number = match value {
             ParquetValue::Integer(n) => *n as f64,
@@ -524,12 +561,13 @@ pub(super) enum DocumentColumns {
     Counts(CountColumns),
 }
 
-/// Columns of texts, document names and labels.
+/// Columns of texts, document names, labels and dates.
 #[derive(Debug, Clone)]
 pub(super) struct TextColumns {
     text: Vec<usize>,
     id: Option<usize>,
-    label: Option<usize>,
+    labels: Vec<usize>,
+    date: Option<usize>,
 }
 
 /// Columns of documents that are already split into words.
@@ -580,21 +618,24 @@ impl ParquetFile {
                     .transpose()?,
             }));
         }
-        let label = other("label_column", records.label_column.as_deref())?;
+        let label_kinds = [ParquetKind::Text, ParquetKind::TextList, ParquetKind::Integer];
+        let label = |name: &String| self.find_column("label_column", name, &label_kinds);
+        let labels = records.label_columns.iter().map(label).collect::<Result<Vec<usize>>>()?;
+        let date = other("date_column", records.date_column.as_deref())?;
         let text = records
             .text_columns
             .iter()
             .map(|name| self.find_column("text_column", name, &[ParquetKind::Text]));
         let mut text = text.collect::<Result<Vec<usize>>>()?;
         if text.is_empty() {
-            let taken = |i: usize| [id, label].contains(&Some(i));
+            let taken = |i: usize| [id, date].contains(&Some(i)) || labels.contains(&i);
             let usual = self
                 .leaf_columns()
                 .find(|&(i, name, kind)| kind == ParquetKind::Text && is_text_name(name) && !taken(i))
                 .map(|(i, ..)| i);
             // If there is a text column with a known name and a column with lists of words, either
             // could be meant.
-            if !self.leaf_columns().any(|(_, _, kind)| kind == ParquetKind::TextList) {
+            if !self.leaf_columns().any(|(i, _, kind)| kind == ParquetKind::TextList && !taken(i)) {
                 text.extend(usual.or_else(|| self.only_column(ParquetKind::Text, &taken)));
             } else if let (None, Some(tokens)) = (usual, self.only_column(ParquetKind::TextList, &taken)) {
                 return lists(tokens);
@@ -608,7 +649,7 @@ impl ParquetFile {
                 "name the columns: {text_column}, or {tokens_column}, or {doc_column}, {word_column} and {count_column}",
             ));
         }
-        Ok(DocumentColumns::Texts(TextColumns { text, id, label }))
+        Ok(DocumentColumns::Texts(TextColumns { text, id, labels, date }))
     }
 
     /// Calls `each` with the document names in order. Returns whether there are any.

@@ -2,20 +2,21 @@
 //! of rows and can be rewound.
 
 use super::{PageMemory, ParquetColumn, ParquetFile, ParquetValue, TextColumns};
-use crate::corpus::ingest::raw::records::RecordFormat;
+use crate::corpus::ingest::raw::records::{RecordFields, RecordFormat};
 use crate::corpus::ingest::raw::source::{MAX_RECORD_BYTES, SpanKind, TextBatch, TextSource, TextSpan};
 use crate::error::{Error, Position, Result};
 
 /// Maximum number of rows of a batch, since rows without text have no bytes that would limit it.
 const MAX_BATCH_ROWS: usize = 1 << 13;
 
-/// Texts with their names and labels, if there are such columns.
+/// Texts with their names, labels and dates, if there are such columns.
 pub(in super::super) struct ParquetTexts {
     file: ParquetFile,
     columns: TextColumns,
     text: Vec<ParquetColumn>,
     id: Option<ParquetColumn>,
-    label: Option<ParquetColumn>,
+    labels: Vec<ParquetColumn>,
+    date: Option<ParquetColumn>,
     row: u64,
 }
 
@@ -23,12 +24,18 @@ impl ParquetTexts {
     pub(in super::super) fn new(file: ParquetFile, columns: TextColumns) -> ParquetTexts {
         let column = |leaf: &usize| file.column(*leaf);
         let text = columns.text.iter().map(column).collect();
-        let (id, label) = (columns.id.as_ref().map(column), columns.label.as_ref().map(column));
-        ParquetTexts { file, columns, text, id, label, row: 0 }
+        let labels = columns.labels.iter().map(column).collect();
+        let (id, date) = (columns.id.as_ref().map(column), columns.date.as_ref().map(column));
+        ParquetTexts { file, columns, text, id, labels, date, row: 0 }
     }
 
     pub(in super::super) fn record_format(&self) -> RecordFormat {
-        RecordFormat::Rows { named: self.id.is_some(), labelled: self.label.is_some() }
+        RecordFormat::Rows(RecordFields {
+            names: self.id.is_some(),
+            label_columns: self.labels.iter().map(|column| column.name.clone()).collect(),
+            multiple_labels: true,
+            dates: self.date.is_some(),
+        })
     }
 
     /// Appends the next row to a batch; returns false at the end of the file.
@@ -59,12 +66,14 @@ impl ParquetTexts {
         }
         self.row += 1;
         // A missing name is an empty name, since names are stored in the order of the documents.
-        let name = |column: &mut Option<ParquetColumn>| -> Result<Option<String>> {
-            let Some(column) = column else { return Ok(None) };
+        let mut name = None;
+        if let Some(column) = &mut self.id {
             let value = column.next_value()?.unwrap_or(ParquetValue::Missing);
-            Ok(Some(column.name(&value)?.unwrap_or_default()))
-        };
-        let kind = SpanKind::Text { name: name(&mut self.id)?, label: name(&mut self.label)? };
+            name = Some(column.name(&value)?.unwrap_or_default());
+        }
+        let labels = self.labels.iter_mut().map(ParquetColumn::next_labels).collect::<Result<_>>()?;
+        let date = self.date.as_mut().map(ParquetColumn::next_date).transpose()?;
+        let kind = SpanKind::Text { name, labels, date };
         batch.spans.push(TextSpan {
             bytes: start..batch.bytes.len(),
             source: 0,

@@ -44,8 +44,9 @@ impl Import {
             return Err(Error::unsupported_value("format", format.name(), "the input is a folder")
                 .with_remedy("omit {format}: every file of a folder is read as one text"));
         }
-        let mut source = FolderSource::new(input, self.records.glob.as_deref())?;
-        self.run_raw(&mut source, RecordFormat::Files, Format::Folder, input, output, progress)
+        let mut source = FolderSource::new(input, self.records.glob.as_deref(), self.records.folder_labels)?;
+        let files = RecordFormat::Files { folder_labels: self.records.folder_labels };
+        self.run_raw(&mut source, files, Format::Folder, input, output, progress)
     }
 
     /// Imports text from a source of any kind.
@@ -67,6 +68,7 @@ impl Import {
                 path: input.to_path_buf(),
                 format: record_format,
                 strict: self.records.strict,
+                label_separator: self.records.label_separator.clone(),
             },
             format,
             words: &self.words,
@@ -77,8 +79,16 @@ impl Import {
         };
         source.limit_cache(import.memory.cache_bytes());
         let compression = source.compression();
-        let (shape, empty_documents, dropped) = import.run(source, progress)?;
-        Ok(Imported { shape, format, compression, empty_documents, sorted: false, dropped: Some(dropped) })
+        let written = import.run(source, progress)?;
+        Ok(Imported {
+            shape: written.shape,
+            format,
+            compression,
+            empty_documents: written.empty_documents,
+            sorted: false,
+            dropped: Some(written.dropped),
+            dates: written.dates,
+        })
     }
 }
 

@@ -188,12 +188,12 @@ impl ImportMemory {
         let need = self.smallest_limit(fits);
         let first = batch.spans.first();
         let position = match (&reader.format, first) {
-            (RecordFormat::Rows { .. }, Some(row)) => Position::Row(row.line),
-            (RecordFormat::Files, _) | (_, None) => Position::Whole,
+            (RecordFormat::Rows(_), Some(row)) => Position::Row(row.line),
+            (RecordFormat::Files { .. }, _) | (_, None) => Position::Whole,
             (_, Some(span)) => Position::Line(span.line),
         };
         let mut path = reader.path.clone();
-        if let (Some(SpanKind::Text { name: Some(name), .. }), RecordFormat::Files) =
+        if let (Some(SpanKind::Text { name: Some(name), .. }), RecordFormat::Files { .. }) =
             (first.map(|span| &span.kind), &reader.format)
         {
             path.push(name);
@@ -288,7 +288,10 @@ fn copied_bytes(bytes: &[u8], longest: u64, reader: &RecordReader) -> u64 {
     let has = |byte: u8| memchr::memchr(byte, bytes).is_some();
     replaced
         + match &reader.format {
-            RecordFormat::Lines | RecordFormat::Mallet | RecordFormat::Files | RecordFormat::Rows { .. } => 0,
+            RecordFormat::Lines
+            | RecordFormat::Mallet
+            | RecordFormat::Files { .. }
+            | RecordFormat::Rows(_) => 0,
             RecordFormat::Table(table) => {
                 let joined = if table.text.len() > 1 { text } else { 0 };
                 let unquoted =

@@ -31,16 +31,16 @@ use self::parallel::{ItemSource, NextItem, parallel_map_ordered};
 use self::passes::{
     BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, NumberedBatch, WordCounter,
 };
-use self::records::{CsvLayout, JsonFields, RecordFormat, RecordReader};
+use self::records::{CsvLayout, JsonFields, NamedColumn, RecordFields, RecordFormat, RecordReader};
 use self::source::{TextBatch, TextSource};
-use super::Format;
 use super::lines::LineReader;
 use super::options::{RecordOptions, TextPipeline, is_text_name};
 use super::words::{
     CountRuns, DroppedTokens, Pipeline, StopWords, TokenRule, Tokenizer, WordIndex, WordSelector,
     detect_language,
 };
-use crate::corpus::{About, CorpusWriter, Details, DocumentFields, Shape, Vocabulary};
+use super::{Format, ImportedDates};
+use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Vocabulary};
 use crate::error::{Error, Position, Result, Template};
 use crate::files::folder_of;
 use crate::format::grouped;
@@ -56,6 +56,14 @@ pub(crate) struct TextImport<'a> {
     /// Path of the input, if it can be opened again.
     pub(crate) origin: Option<String>,
     memory: ImportMemory,
+}
+
+/// Result of an import of raw text.
+pub(crate) struct WrittenTexts {
+    pub(crate) shape: Shape,
+    pub(crate) empty_documents: u64,
+    pub(crate) dropped: DroppedTokens,
+    pub(crate) dates: Option<ImportedDates>,
 }
 
 /// Remedies for a vocabulary that is too large, besides more memory.
@@ -144,13 +152,12 @@ impl TextImport<'_> {
         Ok(detect_language(&sample))
     }
 
-    /// Reads the source and writes the corpus. Returns its shape, the number of empty documents and
-    /// the dropped tokens.
+    /// Reads the source and writes the corpus.
     pub(crate) fn run(
         mut self,
         source: &mut dyn TextSource,
         progress: ProgressCallback<'_>,
-    ) -> Result<(Shape, u64, DroppedTokens)> {
+    ) -> Result<WrittenTexts> {
         let mut pipeline = self.resolve_pipeline(source)?;
         let mut dropped = DroppedTokens::default();
         let passes = match (&self.words.vocabulary, self.words.selection.phrases) {
@@ -200,11 +207,11 @@ impl TextImport<'_> {
         };
         let others = if self.words.vocabulary.is_some() { "" } else { FEWER_WORDS };
         self.check_vocabulary(vocabulary, longest, others)?;
-        let (shape, empty) =
+        let written =
             self.write_documents(source, buffered, pipeline, vocabulary, &mut dropped, &mut |at| {
                 report(at, pass)
             })?;
-        Ok((shape, empty, dropped))
+        Ok(WrittenTexts { dropped, ..written })
     }
 
     fn no_words_error(&self, documents: u64, dropped: &DroppedTokens) -> Error {
@@ -352,6 +359,24 @@ impl TextImport<'_> {
         Ok(())
     }
 
+    /// Starts the corpus file with the fields of the records and the metadata of the import.
+    fn create_writer(&self, pipeline: Pipeline) -> Result<CorpusWriter> {
+        let RecordFields { names, label_columns, multiple_labels, dates } = self.reader.fields();
+        let places = self.origin.is_some();
+        let sources = self.origin.iter().map(|path| self.reader.format.source(path, self.format));
+        let about = About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
+        let fields = DocumentFields {
+            names: names || self.names.is_some(),
+            label_columns,
+            multiple_labels,
+            dates,
+            places,
+            checksums: places,
+            tokens_unknown: self.words.vocabulary.is_some(),
+        };
+        CorpusWriter::create_with(self.output, fields, &about)
+    }
+
     /// Writes the documents, from the buffered batches if there are any, else from the source.
     fn write_documents(
         &self,
@@ -361,34 +386,28 @@ impl TextImport<'_> {
         vocabulary: &Vocabulary,
         dropped: &mut DroppedTokens,
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
-    ) -> Result<(Shape, u64)> {
+    ) -> Result<WrittenTexts> {
         let fixed = self.words.vocabulary.is_some();
         let tokenizer = Tokenizer::new(&pipeline)?;
-        let (mut named, labelled) = self.reader.has_names_and_labels();
         let mut names = self
             .names
             .map(|path| Ok::<_, Error>(LineReader::new(super::input::Input::open(path)?)))
             .transpose()?;
-        named |= names.is_some();
-        let places = self.origin.is_some();
-        let sources = self.origin.iter().map(|path| self.reader.format.source(path, self.format));
-        let about = About { pipeline: Some(pipeline), sources: sources.collect() };
-        let fields = DocumentFields { names: named, labels: labelled, places };
-        let mut writer = CorpusWriter::create_with(self.output, fields, &about)?;
+        let mut writer = self.create_writer(pipeline)?;
         let (mut empty, mut documents) = (0, 0u64);
+        let mut found_dates = ImportedDates::default();
         let mut write = |batch: EncodedBatch| {
             if fixed {
                 batch.add_dropped_to(dropped);
             }
             let metadata = &batch.metadata;
+            metadata.count_dates(documents, &mut found_dates);
             for (i, (words, counts)) in batch.documents().enumerate() {
                 empty += u64::from(words.is_empty());
                 documents += 1;
-                let mut details = Details {
-                    name: metadata.names.get(i as u32),
-                    label: metadata.labels.get(i as u32),
-                    place: metadata.places.get(i).copied(),
-                };
+                let labels = metadata.labels.row(i);
+                let mut details = metadata.details(i, &labels);
+                details.tokens_unknown = batch.tokens_unknown(i);
                 if let Some(lines) = &mut names {
                     if !lines.advance()? {
                         return Err(names_error(lines, documents));
@@ -417,7 +436,12 @@ impl TextImport<'_> {
                 remedy: "check that the vocabulary belongs to this text, and that the text is in the right column or field".into(),
             });
         }
-        Ok((writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(), empty))
+        Ok(WrittenTexts {
+            shape: writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(),
+            empty_documents: empty,
+            dropped: DroppedTokens::default(),
+            dates: self.reader.fields().dates.then_some(found_dates),
+        })
     }
 }
 
@@ -448,7 +472,8 @@ pub(crate) fn record_format(
             RecordFormat::Json(JsonFields {
                 text,
                 id: options.id_field.clone(),
-                label: options.label_field.clone(),
+                labels: options.label_fields.clone(),
+                date: options.date_field.clone(),
             })
         }
         Format::Mallet => RecordFormat::Mallet,
@@ -462,7 +487,10 @@ fn csv_layout(options: &RecordOptions, start: &[u8], path: &Path) -> Result<CsvL
     let delimiter = options.delimiter.unwrap_or_else(|| records::delimiter(start));
     let quotes = !options.no_quotes;
     let first = records::first_row(start, delimiter, quotes);
-    let wanted = || options.text_columns.iter().chain(&options.id_column).chain(&options.label_column);
+    let wanted = || {
+        let others = options.label_columns.iter().chain(&options.date_column);
+        options.text_columns.iter().chain(&options.id_column).chain(others)
+    };
     let number = |name: &str| name.parse::<usize>().ok().filter(|&n| n > 0);
     let same = |a: &str, b: &str| a == b || a.eq_ignore_ascii_case(b);
     let named = |name: &str| first.iter().position(|column| same(column, name));
@@ -504,8 +532,14 @@ fn csv_layout(options: &RecordOptions, start: &[u8], path: &Path) -> Result<CsvL
         options.text_columns.iter().map(|name| find("text_column", name)).collect::<Result<_>>()?
     };
     let id = options.id_column.as_deref().map(|name| find("id_column", name)).transpose()?;
-    let label = options.label_column.as_deref().map(|name| find("label_column", name)).transpose()?;
-    Ok(CsvLayout { delimiter, quotes, header, columns: Some(first.len()), text, id, label })
+    let label = |name: &String| {
+        let at = find("label_column", name)?;
+        let column = first.get(at).filter(|column| header && !column.is_empty());
+        Ok(NamedColumn { name: column.unwrap_or(name).clone(), at })
+    };
+    let labels = options.label_columns.iter().map(label).collect::<Result<_>>()?;
+    let date = options.date_column.as_deref().map(|name| find("date_column", name)).transpose()?;
+    Ok(CsvLayout { delimiter, quotes, header, columns: Some(first.len()), text, id, labels, date })
 }
 
 /// Returns whether a string looks like a column name: short, made of letters, and not a sentence.

@@ -10,13 +10,14 @@ use std::sync::{Mutex, PoisonError};
 
 use super::memory::{MAX_COLLECTED_IDS, chunks};
 use super::parallel::{HeldResult, ItemSource, NextItem};
-use super::records::{Record, RecordReader};
+use super::records::{Record, RecordDate, RecordReader};
 use super::source::TextBatch;
+use crate::corpus::ingest::ImportedDates;
 use crate::corpus::ingest::words::{
     CountRuns, DropReason, DroppedTokens, StringTable, TermCount, Tokenizer, TokenizerBuffer, WordIndex,
     join_phrase, write_phrase_key,
 };
-use crate::corpus::{TextPlace, Vocabulary};
+use crate::corpus::{Details, DocumentLabels, LabelTable, TextPlace, Vocabulary};
 use crate::error::{Error, Result};
 
 /// State of a string while words are counted. A token may map to another word, such as its stem,
@@ -164,12 +165,17 @@ fn resolve_word(
     }
 }
 
-/// Metadata of a batch of documents: names, labels and positions of the texts.
+/// Metadata of a batch of documents: names, labels, dates, and positions and checksums of the
+/// texts.
 #[derive(Debug, Default)]
 pub(super) struct BatchMetadata {
     pub(super) names: Vocabulary,
-    pub(super) labels: Vocabulary,
+    pub(super) labels: LabelTable,
+    pub(super) dates: Vocabulary,
+    /// Indices in the batch of documents whose date cannot be read.
+    pub(super) unreadable_dates: Vec<u32>,
     pub(super) places: Vec<TextPlace>,
+    pub(super) checksums: Vec<u32>,
 }
 
 impl BatchMetadata {
@@ -177,16 +183,49 @@ impl BatchMetadata {
         if let Some(name) = &record.name {
             self.names.push(name);
         }
-        if let Some(label) = &record.label {
-            self.labels.push(label);
+        self.labels.push_columns(record.labels.iter().map(|values| values.iter().map(|value| &**value)));
+        if let Some(date) = &record.date {
+            self.dates.push(if let RecordDate::Known(date) = date { date } else { "" });
+            if *date == RecordDate::Unreadable {
+                self.unreadable_dates.push(self.places.len() as u32);
+            }
         }
         self.places.push(record.place);
+        self.checksums.push(record.checksum);
+    }
+
+    /// Returns the details of document `i` of the batch. `labels` are its labels.
+    pub(super) fn details<'a>(&'a self, i: usize, labels: &'a [Vec<&'a str>]) -> Details<'a> {
+        Details {
+            name: self.names.get(i as u32),
+            labels: DocumentLabels::Columns(labels),
+            date: self.dates.get(i as u32),
+            place: self.places.get(i).copied(),
+            checksum: self.checksums.get(i).copied(),
+            tokens_unknown: None,
+        }
+    }
+
+    /// Adds the dates of the batch to `dates`. `before` is the number of documents before it.
+    pub(super) fn count_dates(&self, before: u64, dates: &mut ImportedDates) {
+        let known = self.dates.iter().filter(|date| !date.is_empty()).count() as u64;
+        let unreadable = self.unreadable_dates.len() as u64;
+        dates.known += known;
+        dates.unreadable += unreadable;
+        dates.missing += self.dates.len() as u64 - known - unreadable;
+        if let Some(&first) = self.unreadable_dates.first().filter(|_| dates.first_unreadable == 0) {
+            dates.first_unreadable = before + u64::from(first) + 1;
+        }
     }
 
     /// Returns the memory in bytes.
     fn bytes(&self) -> usize {
         let strings = |v: &Vocabulary| v.parts().0.len() + size_of_val(v.parts().1);
-        strings(&self.names) + strings(&self.labels) + size_of::<TextPlace>() * self.places.capacity()
+        strings(&self.names)
+            + strings(&self.dates)
+            + self.labels.memory_bytes()
+            + size_of::<TextPlace>() * self.places.capacity()
+            + size_of::<u32>() * (self.checksums.capacity() + self.unreadable_dates.capacity())
     }
 }
 
@@ -533,7 +572,8 @@ pub(super) struct EncodedBatch {
     /// End of each document in `words` and `counts`.
     ends: Vec<usize>,
     tokens: u64,
-    unknown: u64,
+    /// Number of tokens of each document that are not in the vocabulary.
+    unknown: Vec<u32>,
     replaced: u64,
     dropped: [u64; DropReason::COUNT],
 }
@@ -562,10 +602,15 @@ impl EncodedBatch {
         starts.zip(&self.ends).map(|(start, &end)| (&self.words[start..end], &self.counts[start..end]))
     }
 
+    /// Returns the number of tokens of document `i` that are not in the vocabulary.
+    pub(super) fn tokens_unknown(&self, i: usize) -> Option<u32> {
+        self.unknown.get(i).copied()
+    }
+
     /// Adds the numbers of dropped tokens to `dropped`.
     pub(super) fn add_dropped_to(&self, dropped: &mut DroppedTokens) {
         dropped.tokens += self.tokens;
-        dropped.unknown += self.unknown;
+        dropped.unknown += self.unknown.iter().map(|&n| u64::from(n)).sum::<u64>();
         dropped.replaced += self.replaced;
         add_reasons(&self.dropped, dropped);
     }
@@ -573,20 +618,23 @@ impl EncodedBatch {
     /// Adds a document with these word ids, in any order.
     fn push(&mut self, ids: &mut [u32]) {
         ids.sort_unstable();
+        let mut unknown = 0;
         for same in ids.chunk_by(|a, b| a == b) {
-            self.push_word(same[0], same.len() as u32);
+            unknown += self.push_word(same[0], same.len() as u32);
         }
+        self.unknown.push(unknown);
         self.ends.push(self.words.len());
     }
 
-    /// Adds a word of the current document.
-    fn push_word(&mut self, id: u32, count: u32) {
+    /// Adds a word of the current document. Returns the number of its tokens if it is not in the
+    /// vocabulary, else 0.
+    fn push_word(&mut self, id: u32, count: u32) -> u32 {
         if id == NOT_IN_VOCABULARY {
-            self.unknown += u64::from(count);
-        } else {
-            self.words.push(id);
-            self.counts.push(count);
+            return count;
         }
+        self.words.push(id);
+        self.counts.push(count);
+        0
     }
 }
 
@@ -636,9 +684,11 @@ impl DocumentIds {
             return;
         }
         self.count();
+        let mut unknown = 0;
         for (id, count) in std::mem::take(&mut self.counted) {
-            encoded.push_word(id, count);
+            unknown += encoded.push_word(id, count);
         }
+        encoded.unknown.push(unknown);
         encoded.ends.push(encoded.words.len());
     }
 }

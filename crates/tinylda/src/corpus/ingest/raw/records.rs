@@ -1,4 +1,4 @@
-//! Parser of records: the text, name and label of each document in every raw text format.
+//! Parser of records: the text, name, labels and date of each document in every raw text format.
 //!
 //! Start with [`RecordReader`]. Reports use it to read texts again. Words are extracted by
 //! [`words`](crate::corpus::ingest::words).
@@ -10,17 +10,46 @@ use super::source::{SpanKind, TextSpan};
 use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::quoted;
 use crate::corpus::ingest::options::is_text_name;
-use crate::corpus::{Source, TextPlace};
+use crate::corpus::{DEFAULT_LABEL_COLUMN, Source, TextPlace, parse_date};
 use crate::error::{Error, Position, Remedy, Result, Template};
 
 /// Document of the input.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
-    pub(crate) label: Option<Cow<'a, str>>,
+    /// Values of every label column: none, one or several.
+    pub(crate) labels: Vec<Vec<Cow<'a, str>>>,
+    pub(crate) date: Option<RecordDate>,
     pub(crate) text: Cow<'a, str>,
     pub(crate) place: TextPlace,
+    /// CRC-32 of the bytes at `place`.
+    pub(crate) checksum: u32,
 }
+
+/// Date of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RecordDate {
+    /// The record has no date.
+    Missing,
+    /// The date cannot be read or is ambiguous.
+    Unreadable,
+    /// Normalized date, see [`parse_date`].
+    Known(String),
+}
+
+/// Fields that the records of a source have, besides the text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RecordFields {
+    pub(crate) names: bool,
+    /// Names of the label columns.
+    pub(crate) label_columns: Vec<String>,
+    /// Whether a document may have several values in a label column.
+    pub(crate) multiple_labels: bool,
+    pub(crate) dates: bool,
+}
+
+/// Name of the label column with the folders of files.
+pub(crate) const FOLDER_LABEL_COLUMN: &str = "folder";
 
 /// Rule for the end of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +172,15 @@ pub(crate) struct CsvLayout {
     pub(crate) columns: Option<usize>,
     pub(crate) text: Vec<usize>,
     pub(crate) id: Option<usize>,
-    pub(crate) label: Option<usize>,
+    pub(crate) labels: Vec<NamedColumn>,
+    pub(crate) date: Option<usize>,
+}
+
+/// Column of a table with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedColumn {
+    pub(crate) name: String,
+    pub(crate) at: usize,
 }
 
 /// Returns the fields of the first row.
@@ -183,7 +220,8 @@ pub(crate) const DEFAULT_FIELD: &str = "text";
 pub(crate) struct JsonFields {
     pub(crate) text: Vec<String>,
     pub(crate) id: Option<String>,
-    pub(crate) label: Option<String>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) date: Option<String>,
 }
 
 /// Format of records.
@@ -197,13 +235,12 @@ pub(crate) enum RecordFormat {
     Mallet,
     /// `label 'name |namespace word word:count`.
     Vowpal,
-    /// Complete texts from files, which have names.
-    Files,
-    /// Complete texts from rows of a table.
-    Rows {
-        named: bool,
-        labelled: bool,
+    /// Complete texts from files, which have names. With `folder_labels`, their folders are labels.
+    Files {
+        folder_labels: bool,
     },
+    /// Complete texts from rows of a table.
+    Rows(RecordFields),
 }
 
 impl RecordFormat {
@@ -236,13 +273,13 @@ impl RecordFormat {
         let name = source.format.as_str();
         Some(match Format::ALL.into_iter().find(|format| format.name() == name)? {
             Format::Text => RecordFormat::Lines,
-            Format::Folder => RecordFormat::Files,
+            Format::Folder => RecordFormat::Files { folder_labels: false },
             Format::Mallet => RecordFormat::Mallet,
             Format::VowpalWabbit => RecordFormat::Vowpal,
             Format::JsonLines => {
                 let text =
                     if source.text.is_empty() { vec![DEFAULT_FIELD.into()] } else { source.text.clone() };
-                RecordFormat::Json(JsonFields { text, id: None, label: None })
+                RecordFormat::Json(JsonFields { text, ..JsonFields::default() })
             }
             Format::Csv => {
                 let number = |column: &String| column.parse::<usize>().ok()?.checked_sub(1);
@@ -256,7 +293,8 @@ impl RecordFormat {
                     columns: None,
                     text,
                     id: None,
-                    label: None,
+                    labels: Vec::new(),
+                    date: None,
                 })
             }
             _ => return None,
@@ -269,9 +307,10 @@ impl RecordFormat {
         match self {
             RecordFormat::Table(table) => table.text.len() > 1,
             RecordFormat::Json(_) | RecordFormat::Vowpal => true,
-            RecordFormat::Lines | RecordFormat::Mallet | RecordFormat::Files | RecordFormat::Rows { .. } => {
-                false
-            }
+            RecordFormat::Lines
+            | RecordFormat::Mallet
+            | RecordFormat::Files { .. }
+            | RecordFormat::Rows(_) => false,
         }
     }
 }
@@ -284,18 +323,73 @@ pub(crate) struct RecordReader {
     pub(crate) format: RecordFormat,
     /// Whether bytes that are not UTF-8 are refused instead of being replaced.
     pub(crate) strict: bool,
+    /// Text between the labels of a value.
+    pub(crate) label_separator: Option<String>,
 }
 
 impl RecordReader {
-    /// Returns whether records have names, and whether they have labels.
-    pub(crate) fn has_names_and_labels(&self) -> (bool, bool) {
+    /// Creates a reader that finds texts again: it replaces invalid bytes and needs no labels.
+    pub(crate) fn for_texts(path: PathBuf, format: RecordFormat) -> RecordReader {
+        RecordReader { path, format, strict: false, label_separator: None }
+    }
+
+    /// Returns the fields of the records.
+    pub(crate) fn fields(&self) -> RecordFields {
+        let multiple_labels = self.label_separator.is_some() || matches!(self.format, RecordFormat::Json(_));
+        let fields =
+            |names, label_columns, dates| RecordFields { names, label_columns, multiple_labels, dates };
+        let one = |name: &str| vec![name.to_owned()];
         match &self.format {
-            RecordFormat::Lines => (false, false),
-            RecordFormat::Table(table) => (table.id.is_some(), table.label.is_some()),
-            RecordFormat::Json(json) => (json.id.is_some(), json.label.is_some()),
-            RecordFormat::Mallet | RecordFormat::Vowpal => (true, true),
-            RecordFormat::Files => (true, false),
-            RecordFormat::Rows { named, labelled } => (*named, *labelled),
+            RecordFormat::Lines => RecordFields::default(),
+            RecordFormat::Table(table) => {
+                let labels = table.labels.iter().map(|column| column.name.clone()).collect();
+                fields(table.id.is_some(), labels, table.date.is_some())
+            }
+            RecordFormat::Json(json) => fields(json.id.is_some(), json.labels.clone(), json.date.is_some()),
+            RecordFormat::Mallet | RecordFormat::Vowpal => fields(true, one(DEFAULT_LABEL_COLUMN), false),
+            RecordFormat::Files { folder_labels: true } => fields(true, one(FOLDER_LABEL_COLUMN), false),
+            RecordFormat::Files { folder_labels: false } => fields(true, Vec::new(), false),
+            RecordFormat::Rows(fields) => fields.clone(),
+        }
+    }
+
+    /// Appends the labels of a value: its parts between separators, without duplicates.
+    fn push_labels<'a>(&self, value: Cow<'a, str>, labels: &mut Vec<Cow<'a, str>>) {
+        let mut push = |label: Cow<'a, str>| {
+            if !label.is_empty() && !labels.contains(&label) {
+                labels.push(label);
+            }
+        };
+        match (&self.label_separator, value) {
+            (Some(separator), Cow::Borrowed(text)) => {
+                text.split(separator.as_str()).for_each(|part| push(part.trim().into()));
+            }
+            (Some(separator), Cow::Owned(text)) => {
+                text.split(separator.as_str()).for_each(|part| push(part.trim().to_owned().into()));
+            }
+            (None, value) => push(value),
+        }
+    }
+
+    /// Returns the labels of one value.
+    fn labels_of<'a>(&self, value: Cow<'a, str>) -> Vec<Cow<'a, str>> {
+        let mut labels = Vec::new();
+        self.push_labels(value, &mut labels);
+        labels
+    }
+
+    /// Reads a date; refuses an unreadable one if the reader is strict.
+    fn date(&self, text: &str, line: u64) -> Result<RecordDate> {
+        match parse_date(text) {
+            Some(date) => Ok(RecordDate::Known(date)),
+            None if is_missing_date(text) => Ok(RecordDate::Missing),
+            None if self.strict => Err(self.line_error(
+                line,
+                format!("the date {}", quoted(text.as_bytes())),
+                "a date such as 2001, 2001-02 or 2001-02-03, or a Unix time",
+                "write dates as YYYY-MM-DD, or omit {strict} to import such documents without a date",
+            )),
+            None => Ok(RecordDate::Unreadable),
         }
     }
 
@@ -346,12 +440,43 @@ impl RecordReader {
     fn locate_error(&self, mut error: Error, row: u64, name: Option<&str>) -> Error {
         if let Error::Input { path, position, .. } = &mut error {
             match (&self.format, name) {
-                (RecordFormat::Rows { .. }, _) => *position = Position::Row(row),
+                (RecordFormat::Rows(_), _) => *position = Position::Row(row),
                 (_, Some(name)) => path.push(name),
                 _ => {}
             }
         }
         error
+    }
+
+    /// Calls `each` with the only record of a span that is a complete text.
+    fn read_text_span(
+        &self,
+        bytes: &[u8],
+        span: &TextSpan,
+        each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
+    ) -> Result<()> {
+        let SpanKind::Text { name, labels, date } = &span.kind else { return Ok(()) };
+        let mut replaced = false;
+        let locate = |error| self.locate_error(error, span.line, name.as_deref());
+        let text = match self.format {
+            RecordFormat::Rows(_) => self.utf8(bytes, span.line, &mut replaced),
+            _ => self.text(bytes, span.line, &mut replaced),
+        };
+        let text = text.map_err(locate)?;
+        let values = |column: &'_ Vec<String>| {
+            let mut values = Vec::new();
+            column.iter().for_each(|value| self.push_labels(value.clone().into(), &mut values));
+            values
+        };
+        let record = Record {
+            name: name.as_deref().map(Into::into),
+            labels: labels.iter().map(values).collect(),
+            date: date.as_deref().map(|date| self.date(date, span.line)).transpose().map_err(locate)?,
+            text,
+            place: TextPlace { source: span.source, offset: span.offset, length: bytes.len() as u32 },
+            checksum: crc32fast::hash(bytes),
+        };
+        each(record, replaced)
     }
 
     /// Calls `each` with every record of a span and whether invalid bytes were replaced.
@@ -361,21 +486,8 @@ impl RecordReader {
         span: &TextSpan,
         each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
     ) -> Result<()> {
-        if let SpanKind::Text { name, label } = &span.kind {
-            let mut replaced = false;
-            let text = match self.format {
-                RecordFormat::Rows { .. } => self.utf8(bytes, span.line, &mut replaced),
-                _ => self.text(bytes, span.line, &mut replaced),
-            };
-            let text = text.map_err(|error| self.locate_error(error, span.line, name.as_deref()))?;
-            let place = TextPlace { source: span.source, offset: span.offset, length: bytes.len() as u32 };
-            let record = Record {
-                name: name.as_deref().map(Into::into),
-                label: label.as_deref().map(Into::into),
-                text,
-                place,
-            };
-            return each(record, replaced);
+        if matches!(span.kind, SpanKind::Text { .. }) {
+            return self.read_text_span(bytes, span, each);
         }
         if let RecordFormat::Table(table) = &self.format {
             return self.for_each_row(table, bytes, span, each);
@@ -395,11 +507,15 @@ impl RecordReader {
             let record = match &self.format {
                 RecordFormat::Lines
                 | RecordFormat::Table(_)
-                | RecordFormat::Files
-                | RecordFormat::Rows { .. } => {
-                    let text = self.text(whole, line, &mut replaced)?;
-                    Some(Record { name: None, label: None, text, place: place(whole) })
-                }
+                | RecordFormat::Files { .. }
+                | RecordFormat::Rows(_) => Some(Record {
+                    name: None,
+                    labels: Vec::new(),
+                    date: None,
+                    text: self.text(whole, line, &mut replaced)?,
+                    place: place(whole),
+                    checksum: crc32fast::hash(whole),
+                }),
                 _ if whole.trim_ascii().is_empty() => None,
                 RecordFormat::Json(json) => {
                     Some(self.parse_json(json, whole, line, place(whole), &mut replaced)?)
@@ -409,9 +525,11 @@ impl RecordReader {
                     let (label, text) = split_field(rest);
                     Some(Record {
                         name: Some(self.text(name, line, &mut replaced)?),
-                        label: Some(self.text(label, line, &mut replaced)?),
+                        labels: vec![self.labels_of(self.text(label, line, &mut replaced)?)],
+                        date: None,
                         text: self.text(text, line, &mut replaced)?,
                         place: place(text),
+                        checksum: crc32fast::hash(text),
                     })
                 }
                 RecordFormat::Vowpal => Some(self.parse_vowpal(whole, line, place(whole), &mut replaced)?),
@@ -521,9 +639,12 @@ impl RecordReader {
                 offset: span.offset + (part.as_ptr() as usize - bytes.as_ptr() as usize) as u64,
                 length: part.len() as u32,
             };
-            let (name, label) =
-                (table.id.map(&mut cell).transpose()?, table.label.map(&mut cell).transpose()?);
-            each(Record { name, label, text, place }, replaced)?;
+            let name = table.id.map(&mut cell).transpose()?;
+            let labels = table.labels.iter().map(|column| Ok(self.labels_of(cell(column.at)?)));
+            let labels = labels.collect::<Result<_>>()?;
+            let date = table.date.map(&mut cell).transpose()?;
+            let date = date.map(|date| self.date(&date, first)).transpose()?;
+            each(Record { name, labels, date, text, place, checksum: crc32fast::hash(part) }, replaced)?;
         }
     }
 
@@ -573,16 +694,34 @@ impl RecordReader {
                 ));
             }
         }
-        let short = |path: &Option<String>| {
-            path.as_deref().map(|path| {
-                let mut out = String::new();
-                if let Some(found) = find(path) {
-                    push_text(found, &mut out);
-                }
-                Cow::Owned(out)
-            })
+        let short = |path: &str| {
+            let mut out = String::new();
+            if let Some(found) = find(path) {
+                push_text(found, &mut out);
+            }
+            out
         };
-        Ok(Record { name: short(&json.id), label: short(&json.label), text: all.into(), place })
+        let labels = |path: &String| {
+            let mut labels = Vec::new();
+            let list = find(path).map_or(&[][..], |found| match found {
+                serde_json::Value::Array(list) => &list[..],
+                one => std::slice::from_ref(one),
+            });
+            for value in list {
+                let mut label = String::new();
+                push_text(value, &mut label);
+                self.push_labels(label.into(), &mut labels);
+            }
+            labels
+        };
+        Ok(Record {
+            name: json.id.as_deref().map(|path| short(path).into()),
+            labels: json.labels.iter().map(labels).collect(),
+            date: json.date.as_deref().map(|path| self.date(&short(path), line)).transpose()?,
+            text: all.into(),
+            place,
+            checksum: crc32fast::hash(line_bytes),
+        })
     }
 
     fn parse_vowpal<'a>(
@@ -647,8 +786,21 @@ impl RecordReader {
                 }
             }
         }
-        Ok(Record { name: Some(name.into()), label: Some(label.into()), text: all.into(), place })
+        Ok(Record {
+            name: Some(name.into()),
+            labels: vec![self.labels_of(label.into())],
+            date: None,
+            text: all.into(),
+            place,
+            checksum: crc32fast::hash(whole),
+        })
     }
+}
+
+/// Returns whether a value of a date column says that there is no date.
+fn is_missing_date(text: &str) -> bool {
+    const MISSING: [&str; 9] = ["", "na", "n/a", "nan", "nat", "null", "none", "-", "?"];
+    MISSING.contains(&text.trim().trim_matches('"').to_ascii_lowercase().as_str())
 }
 
 /// Appends a text, a number or a list of them to `out`, and nothing for null. Returns false for

@@ -31,8 +31,10 @@ pub(crate) enum SpanKind {
     Text {
         /// Name of the document.
         name: Option<String>,
-        /// Label of the document.
-        label: Option<String>,
+        /// Values of every label column. Separators are not applied yet.
+        labels: Vec<Vec<String>>,
+        /// Date of the document as it was found.
+        date: Option<String>,
     },
 }
 
@@ -365,13 +367,17 @@ impl TextSource for FileSource {
 pub(crate) struct FolderSource {
     root: PathBuf,
     glob: Option<globset::GlobMatcher>,
+    /// Whether the path of a file's folder is its label.
+    folder_labels: bool,
     /// Folders (true) and files (false) that are still to be visited, the next one last.
     waiting: Vec<(PathBuf, bool)>,
     read: u64,
 }
 
 impl FolderSource {
-    pub(crate) fn new(root: &Path, glob: Option<&str>) -> Result<FolderSource> {
+    /// Creates a source of the files of a folder that match `glob`. With `folder_labels`, the path
+    /// of a file's folder is its label.
+    pub(crate) fn new(root: &Path, glob: Option<&str>, folder_labels: bool) -> Result<FolderSource> {
         let glob = glob
             .map(|pattern| {
                 globset::GlobBuilder::new(pattern)
@@ -384,7 +390,8 @@ impl FolderSource {
                 let expected = Template::from("a pattern such as *.txt (").text(format!("{})", e.kind()));
                 Error::parse("glob", e.glob().unwrap_or_default(), expected)
             })?;
-        let mut source = FolderSource { root: root.to_path_buf(), glob, waiting: Vec::new(), read: 0 };
+        let mut source =
+            FolderSource { root: root.to_path_buf(), glob, folder_labels, waiting: Vec::new(), read: 0 };
         source.rewind()?;
         Ok(source)
     }
@@ -472,6 +479,9 @@ impl TextSource for FolderSource {
                 self.waiting.push((path, false));
                 return Ok(true);
             }
+            // The label of a file in the folder itself is empty, which means that it has none.
+            let folder = || name.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+            let labels = if self.folder_labels { vec![vec![folder()]] } else { Vec::new() };
             let mark = if batch.bytes[start..].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
             self.read += (batch.bytes.len() - start) as u64;
             batch.spans.push(TextSpan {
@@ -479,7 +489,7 @@ impl TextSource for FolderSource {
                 source: 0,
                 offset: mark as u64,
                 line: 1,
-                kind: SpanKind::Text { name: Some(name), label: None },
+                kind: SpanKind::Text { name: Some(name), labels, date: None },
             });
         }
         Ok(!batch.spans.is_empty())
@@ -495,7 +505,7 @@ impl TextSource for FolderSource {
                 break;
             }
         }
-        let kind = SpanKind::Text { name: Some(self.name(path)), label: None };
+        let kind = SpanKind::Text { name: Some(self.name(path)), labels: Vec::new(), date: None };
         start.spans.push(TextSpan { bytes: 0..start.bytes.len(), source: 0, offset: 0, line: 1, kind });
         let mut part = vec![0; READ_STEP_BYTES];
         let mut length = start.bytes.len() as u64;

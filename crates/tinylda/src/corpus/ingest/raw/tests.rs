@@ -42,7 +42,7 @@ fn documents(path: &Path) -> Documents {
                 let from = place.offset as usize;
                 String::from_utf8_lossy(&bytes[from..from + place.length as usize]).into_owned()
             });
-            all.push((text(&names), text(&labels), words.collect(), shown));
+            all.push((text(&names), labels.row(d).concat().join(" "), words.collect(), shown));
         }
     }
     all
@@ -77,7 +77,7 @@ fn table(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
     let records = RecordOptions {
         text_columns: text.iter().map(|&t| t.into()).collect(),
         id_column: id.map(Into::into),
-        label_column: label.map(Into::into),
+        label_columns: label.map(Into::into).into_iter().collect(),
         ..RecordOptions::default()
     };
     Import { records, ..every_word() }
@@ -135,7 +135,7 @@ fn json_lines() {
     let records = RecordOptions {
         text_fields: vec!["a.b".into()],
         id_field: Some("id".into()),
-        label_field: Some("tags".into()),
+        label_fields: vec!["tags".into()],
         ..RecordOptions::default()
     };
     let import = Import { records, ..every_word() };
