@@ -45,10 +45,13 @@ pub(super) struct LongestRecord {
 }
 
 impl LongestRecord {
-    /// Returns the bytes that the record takes while it is written with a vocabulary of `words`
-    /// words.
-    pub(super) fn writing_cost(&self, words: u64) -> u64 {
-        self.cost + encoded_bytes(self.bytes, BatchExtent { documents: 1, longest: self.bytes }, words)
+    /// Returns whether the record can be written beside a vocabulary of `words` words that takes
+    /// `vocabulary` bytes.
+    pub(super) fn fits_beside(&self, words: u64, vocabulary: u64, memory: &ImportMemory) -> bool {
+        let extent = BatchExtent { documents: 1, longest: self.bytes };
+        let writing = self.cost + encoded_bytes(self.bytes, extent, words);
+        vocabulary <= memory.vocabulary_bytes()
+            && writing <= memory.writing_bytes(vocabulary, memory.id_tables_bytes())
     }
 }
 

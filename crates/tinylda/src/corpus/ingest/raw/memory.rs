@@ -243,20 +243,35 @@ impl BatchExtent {
                 longest = longest.max(bytes.len());
                 continue;
             }
+            let expands = matches!(reader.format, RecordFormat::Vowpal);
+            let length = |line: &[u8]| if expands { expanded_length(line) } else { line.len() };
             let mut start = 0;
             for end in memchr::memchr_iter(b'\n', bytes) {
                 documents += 1;
-                longest = longest.max(end - start);
+                longest = longest.max(length(&bytes[start..end]));
                 start = end + 1;
             }
             documents += u64::from(start < bytes.len());
-            longest = longest.max(bytes.len() - start);
+            longest = longest.max(length(&bytes[start..]));
             if reader.format.ends() != RecordEnds::Lines {
                 longest = bytes.len();
             }
         }
         BatchExtent { documents, longest: longest as u64 }
     }
+}
+
+/// Returns the length of the text of a line of Vowpal Wabbit, in which words are repeated as often
+/// as their counts say.
+fn expanded_length(line: &[u8]) -> usize {
+    let features = line.split(u8::is_ascii_whitespace);
+    let length = |feature: &[u8]| {
+        let count = memchr::memrchr(b':', feature)
+            .and_then(|at| std::str::from_utf8(&feature[at + 1..]).ok()?.parse::<f64>().ok())
+            .map_or(1, |count| count.clamp(1.0, 65_535.0) as usize);
+        count * (feature.len() + 1)
+    };
+    features.map(length).sum::<usize>().min(super::source::MAX_RECORD_BYTES)
 }
 
 /// Returns the bytes that a batch takes while a thread turns it into words: the batch itself and
@@ -301,9 +316,9 @@ fn copied_bytes(bytes: &[u8], longest: u64, reader: &RecordReader) -> u64 {
             }
             RecordFormat::Json(_) => {
                 let unescaped = if has(b'\\') { text } else { 0 };
-                2 * text + unescaped + 64 * memchr::memchr_iter(b',', bytes).count() as u64
+                2 * text + unescaped + 40 * memchr::memchr_iter(b',', bytes).count() as u64
             }
-            _ => 3 * text,
+            RecordFormat::Vowpal => longest,
         }
 }
 

@@ -183,7 +183,8 @@ impl TextImport<'_> {
                         report(at, pass)
                     })?;
                 let phrases = counted.selector.select_phrases(&mut counted.runs, score);
-                pipeline.phrases = phrases.map_err(|error| self.explain_memory(error, ""))?;
+                pipeline.phrases =
+                    phrases.map_err(|error| self.explain_memory(error, counted.longest, ""))?;
                 dropped.phrases = pipeline.phrases.len() as u64;
                 self.memory = self.memory.with_phrases(pipeline.phrases.len())?;
                 source.rewind()?;
@@ -193,7 +194,7 @@ impl TextImport<'_> {
             let mut counted =
                 self.count_words(source, &tokenizer, false, &mut dropped, &mut |at| report(at, pass))?;
             let words = counted.selector.select_words(&mut counted.runs, &mut dropped);
-            chosen = words.map_err(|error| self.explain_memory(error, FEWER_WORDS))?;
+            chosen = words.map_err(|error| self.explain_memory(error, counted.longest, FEWER_WORDS))?;
             dropped.spilled = counted.runs.spilled();
             (buffered, longest) = (counted.buffered, counted.longest);
             if buffered.is_none() {
@@ -294,23 +295,21 @@ impl TextImport<'_> {
     fn check_vocabulary(&self, vocabulary: &Vocabulary, longest: LongestRecord, others: &str) -> Result<()> {
         let words = vocabulary.len() as u64;
         let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, longest.bytes);
-        let fits = |memory: &ImportMemory| {
-            cost <= memory.vocabulary_bytes()
-                && memory.writing_bytes(cost, memory.id_tables_bytes()) >= longest.writing_cost(words)
-        };
-        if fits(&self.memory) {
+        if longest.fits_beside(words, cost, &self.memory) {
             return Ok(());
         }
         let what = format!("the vocabulary has {} words", grouped(words));
-        Err(self.memory.refuse(&what, others, &fits))
+        Err(self.memory.refuse(&what, others, &|memory| longest.fits_beside(words, cost, memory)))
     }
 
     /// Adds to the error of a selection how much memory the import needs in total.
-    fn explain_memory(&self, error: Error, others: &str) -> Error {
+    fn explain_memory(&self, error: Error, longest: LongestRecord, others: &str) -> Error {
         match error {
             Error::Memory { need, remedy, .. } => {
-                let what = remedy.to_string();
-                self.memory.refuse(&what, others, &|memory| need <= memory.vocabulary_bytes())
+                let words = need / BYTES_PER_WORD;
+                let cost = need + vocabulary_cost(words, 0, longest.bytes) - vocabulary_cost(words, 0, 0);
+                self.memory
+                    .refuse(&remedy.to_string(), others, &|memory| longest.fits_beside(words, cost, memory))
             }
             other => other,
         }
