@@ -12,9 +12,11 @@ use tinylda::corpus::ingest::{Format, Import, RecordOptions, TextPipeline};
 fuzz_target!(|data: &[u8]| {
     let [choice, more, bytes @ ..] = data else { return };
     // The low bits choose the format (or none, to be recognised), the others the options.
-    let formats = [Format::Text, Format::Csv, Format::JsonLines, Format::Mallet, Format::VowpalWabbit];
+    let formats = [Format::Text, Format::Csv, Format::JsonLines, Format::Json, Format::VowpalWabbit, Format::Html, Format::Xml];
     let format = formats.get(usize::from(choice & 7)).copied();
     let mut records = RecordOptions { strict: choice & 8 != 0, ..RecordOptions::default() };
+    let encodings = ["latin1", "utf-16", "utf-32be", "gb18030", "shift_jis", "iso-2022-jp", "utf-8"];
+    records.encoding = encodings.get(usize::from(more >> 5)).filter(|_| more & 32 != 0).map(|&name| name.into());
     if format == Some(Format::Csv) {
         records.text_columns = vec!["1".into()];
         records.id_column = (choice & 16 != 0).then(|| "2".into());
@@ -29,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let selection = WordSelection { phrases: (more & 8 != 0).then_some(0.0), ..WordSelection::default() };
     let stop = if more & 16 != 0 { StopWords::Auto } else { StopWords::None };
-    let words = TextPipeline { pipeline, stop, selection, vocabulary: None };
+    let words = TextPipeline { pipeline, stop, selection, ..TextPipeline::default() };
     let import = Import { format, records, words, threads: 1, ..Import::default() };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = folder.path().join("out.tlc");

@@ -73,6 +73,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Synth(SynthArgs),
     Paper(PaperArgs),
+    StopWords(StopWordsArgs),
     Completions(CompletionsArgs),
 }
 
@@ -118,8 +119,19 @@ pub(crate) enum InputFormat {
     Mallet,
     /// Vowpal Wabbit: "label 'name |words word word:count"
     Vw,
-    /// Folder with one document per file
+    /// Folder with one document per file: text, HTML, XML or Word documents
     Folder,
+    /// JSON: an array of objects or strings, objects that span several lines, or an object with an
+    /// array of records
+    Json,
+    /// HTML page, which is one document
+    Html,
+    /// XML document such as TEI, which is one document
+    Xml,
+    /// Word document, which is one document
+    Docx,
+    /// Zip archive with one document per file, or with one file in any other format
+    Zip,
 }
 
 /// Convert data into a corpus file
@@ -144,6 +156,9 @@ pub(crate) enum InputFormat {
 pub(crate) struct ImportArgs {
     /// File or folder to import; - for standard input
     pub(crate) input: PathBuf,
+    /// More files or folders with text; their documents follow those of the first input
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     /// Vocabulary file of a bag of words: line i is word i
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) vocab: Option<PathBuf>,
@@ -584,6 +599,22 @@ pub(crate) struct SynthArgs {
 pub(crate) struct CompletionsArgs {
     /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print a list of stop words, or the names of all lists
+///
+/// The default list of a language contains function words. Its long list, if it has one, also
+/// contains frequent words with a meaning, such as computer and system.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tinylda stop-words\n  tinylda stop-words en\n  \
+    tinylda stop-words en-long > my.txt      edit it, then: tinylda train ... --stop-words my.txt\n  \
+    tinylda import texts.txt --stop-words en,my.txt -o texts.tlc")]
+pub(crate) struct StopWordsArgs {
+    /// Name of a list: a language such as en or German, or a long list such as en-long
+    pub(crate) list: Option<String>,
+    /// Print the result as one JSON object
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) json: bool,
 }
 
 fn parse_number(text: &str) -> Result<f64, String> {

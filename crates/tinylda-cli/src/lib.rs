@@ -73,6 +73,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Export(a) => commands::export::run(a, ui),
         Command::Synth(a) => commands::synth::run(a, ui),
         Command::Paper(a) => commands::paper::run(a, ui),
+        Command::StopWords(a) => commands::stop_words::run(a),
         Command::Completions(a) => commands::completions::run(a),
     }
 }

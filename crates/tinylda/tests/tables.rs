@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tinylda::corpus::ingest::words::StopWords;
+use tinylda::corpus::ingest::words::{Pipeline, StopWords};
 use tinylda::corpus::ingest::{
     Compression, Format, Import, Imported, RecordOptions, TableColumns, TextPipeline,
 };
@@ -202,7 +202,8 @@ fn texts(text: &[&str], id: Option<&str>, label: Option<&str>) -> Import {
         label_columns: label.map(Into::into).into_iter().collect(),
         ..RecordOptions::default()
     };
-    let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
+    let words =
+        TextPipeline { pipeline: Pipeline::plain(), stop: StopWords::None, ..TextPipeline::default() };
     Import { records, words, threads: 2, ..Import::default() }
 }
 

@@ -36,6 +36,9 @@ pub(crate) struct SweepArgs {
     /// Corpus file, or data in any format that `import` reads: a file or a folder; - for standard
     /// input
     pub(crate) corpus: PathBuf,
+    /// More data to import, after the first input
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     /// Vocabulary file of a bag of words: line i is word i
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) vocab: Option<PathBuf>,

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
-use tinylda::corpus::ingest::words::{DocumentLimit, Pipeline, StopWords, TokenRule, WordSelection};
+use tinylda::corpus::ingest::words::{
+    DocumentLimit, Pipeline, Segmentation, StopWords, TokenRule, WordSelection,
+};
 use tinylda::corpus::ingest::{DetectedInput, InputKind, RecordOptions, TextPipeline};
 use tinylda::error::Template;
 use tinylda::{Corpus, Error, Model, Vocabulary};
@@ -44,6 +46,19 @@ pub(crate) enum YesNo {
 pub(crate) enum Numbers {
     Keep,
     Drop,
+}
+
+/// How text without spaces between words is split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SegmentationArg {
+    /// By dictionary, or by spaces if the text was segmented before
+    Auto,
+    /// By dictionary
+    Dictionary,
+    /// By spaces
+    Spaces,
+    /// Every character is a word
+    None,
 }
 
 /// Options for reading text and for turning it into words.
@@ -98,11 +113,23 @@ pub(crate) struct TextArgs {
     /// Folders: read only files whose names match PATTERN, such as '*.txt'
     #[arg(long, value_name = "PATTERN", help_heading = INPUT, hide_short_help = true)]
     glob: Option<String>,
-    /// Reject text that is not valid UTF-8 instead of replacing the invalid bytes, and dates that
-    /// cannot be read
+    /// Encoding of the text, such as utf-8, latin1, windows-1251, shift_jis or utf-16 [default:
+    /// detected]
+    #[arg(long, value_name = "NAME", help_heading = INPUT)]
+    encoding: Option<String>,
+    /// Reject what is guessed or skipped otherwise: invalid UTF-8, rows with another number of
+    /// columns, dates and files that cannot be read
     #[arg(long, help_heading = INPUT, hide_short_help = true)]
     strict: bool,
+    /// Language of the text, such as en or German; several by commas, or none [default: detected]
+    ///
+    /// It selects the stop words, the lower case of I (Turkish), and what belongs to a word: god's
+    /// becomes god in English, l'eau becomes eau in French.
+    #[arg(long, value_name = "LANGUAGE", help_heading = TEXT, value_delimiter = ',')]
+    language: Vec<String>,
     /// Regular expression whose matches are the words [default: Unicode word boundaries, UAX 29]
+    ///
+    /// With it, every match is a word: nothing is dropped as noise, split or shortened.
     #[arg(long, value_name = "REGEX", help_heading = TEXT, hide_short_help = true)]
     token_pattern: Option<String>,
     /// Do not convert words to lower case
@@ -111,7 +138,8 @@ pub(crate) struct TextArgs {
     /// Remove accents: é becomes e
     #[arg(long, help_heading = TEXT, hide_short_help = true)]
     fold_accents: bool,
-    /// Minimum length of a word, in characters [default: 1]
+    /// Minimum length of a word, in characters [default: 2 for letters, 1 for Chinese characters
+    /// and Korean syllables; 1 with --token-pattern or --noise keep]
     #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true)]
     min_length: Option<u32>,
     /// Maximum length of a word, in characters [default: 100]
@@ -120,8 +148,18 @@ pub(crate) struct TextArgs {
     /// Whether to keep or drop words without a letter [default: drop]
     #[arg(long, value_enum, help_heading = TEXT, hide_short_help = true)]
     numbers: Option<Numbers>,
-    /// Remove stop words: languages such as en,de, a file with one word per line, or none [default:
-    /// those of the detected language]
+    /// Whether to keep or drop tokens that are not words: addresses, host names, encoded data,
+    /// identifiers such as 4a9f3c, single letters [default: drop]
+    #[arg(long, value_enum, help_heading = TEXT, hide_short_help = true, conflicts_with = "token_pattern")]
+    noise: Option<Numbers>,
+    /// How to split Chinese, Japanese, Thai, Lao, Burmese and Khmer into words [default: auto]
+    #[arg(long, value_enum, help_heading = TEXT, hide_short_help = true, conflicts_with = "token_pattern")]
+    segmentation: Option<SegmentationArg>,
+    /// Remove stop words: languages such as en,de, long lists such as en-long, files with one word
+    /// per line, or none; several by commas, such as en,my.txt [default: those of the detected
+    /// language]
+    ///
+    /// `tinylda stop-words` prints the lists.
     #[arg(long, value_name = "LANGUAGES|FILE", help_heading = TEXT, value_delimiter = ',')]
     stop_words: Vec<String>,
     /// Reduce words to their stems, in this language, such as en
@@ -137,7 +175,7 @@ pub(crate) struct TextArgs {
     /// Keep only the N words that occur in the most documents
     #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     max_words: Option<u32>,
-    /// Join frequent word pairs into phrases, such as new_york
+    /// Join words that often follow each other into phrases of two or three, such as new_york_times
     ///
     /// SCORE is the minimum normalized pointwise mutual information, at most 1 [default if given
     /// without a value: 0.5]. A phrase must occur at least 10 times.
@@ -214,6 +252,7 @@ impl TextArgs {
             label_separator: self.label_separator.clone(),
             folder_labels: self.label_from == Some(LabelSource::Folder),
             glob: self.glob.clone(),
+            encoding: self.encoding.clone(),
             strict: self.strict,
         }
     }
@@ -247,6 +286,17 @@ impl TextArgs {
             [none] if none == "none" => StopWords::None,
             lists => StopWords::Lists(lists.to_vec()),
         };
+        let segmentation = match self.segmentation {
+            None | Some(SegmentationArg::Auto) => default.segmentation,
+            Some(SegmentationArg::Dictionary) => Segmentation::Dictionary,
+            Some(SegmentationArg::Spaces) => Segmentation::Spaces,
+            Some(SegmentationArg::None) => Segmentation::None,
+        };
+        let languages = match &self.language[..] {
+            [] => None,
+            [none] if none == "none" => Some(Vec::new()),
+            given => Some(given.to_vec()),
+        };
         let pipeline = Pipeline {
             tokens: self.token_pattern.clone().map_or(TokenRule::Unicode, TokenRule::Pattern),
             keep_case: self.keep_case,
@@ -254,6 +304,8 @@ impl TextArgs {
             min_length: self.min_length.unwrap_or(default.min_length),
             max_length: self.max_length.unwrap_or(default.max_length),
             keep_numbers: self.numbers == Some(Numbers::Keep),
+            drop_noise: self.noise != Some(Numbers::Keep),
+            segmentation,
             stem: self.stem.clone(),
             ..default
         };
@@ -269,7 +321,8 @@ impl TextArgs {
                 .with_remedy("all words of a given vocabulary are kept")
                 .into());
         }
-        Ok(TextPipeline { pipeline, stop, selection, vocabulary })
+        let fixed_segmentation = self.segmentation.is_some_and(|given| given != SegmentationArg::Auto);
+        Ok(TextPipeline { pipeline, languages, fixed_segmentation, stop, selection, vocabulary })
     }
 
     /// Returns whether any option about the treatment of words was given, except `--vocabulary`.
@@ -281,6 +334,9 @@ impl TextArgs {
             min_length: self.min_length,
             max_length: self.max_length,
             numbers: self.numbers,
+            language: self.language.clone(),
+            noise: self.noise,
+            segmentation: self.segmentation,
             stop_words: self.stop_words.clone(),
             stem: self.stem.clone(),
             min_docs: self.min_docs,
@@ -338,7 +394,9 @@ fn open_vocabulary(path: &Path) -> anyhow::Result<DetectedInput> {
 pub(crate) fn existing_pipeline(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> TextPipeline {
     let stop = if pipeline.is_some() { StopWords::Given } else { StopWords::None };
     TextPipeline {
-        pipeline: pipeline.cloned().unwrap_or_default(),
+        pipeline: pipeline.cloned().unwrap_or_else(Pipeline::plain),
+        languages: Some(Vec::new()),
+        fixed_segmentation: true,
         stop,
         selection: WordSelection::default(),
         vocabulary: Some(vocabulary),

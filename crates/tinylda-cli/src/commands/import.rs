@@ -10,7 +10,8 @@ use crate::progress::Ui;
 use crate::{args, machine};
 
 pub(crate) fn run(a: &args::ImportArgs, ui: Ui) -> anyhow::Result<()> {
-    check_output("-o", &a.output, &[])?;
+    let more: Vec<Option<&Path>> = a.more.iter().map(|path| Some(path.as_path())).collect();
+    check_output("-o", &a.output, &more)?;
     let stdin = Some(Path::new("-"));
     if a.input.as_path() == Path::new("-") && [&a.vocab, &a.names].iter().any(|f| f.as_deref() == stdin) {
         return Err(usage("standard input can be used only once; put the vocabulary or the names in a file"));
@@ -29,7 +30,8 @@ pub(crate) fn run(a: &args::ImportArgs, ui: Ui) -> anyhow::Result<()> {
     };
     (import.threads, import.memory) = (usize::from(a.threads.unwrap_or(0)), memory_limit(a.memory)?);
     let clock = Instant::now();
-    let done = input::run(&import, DetectedInput::open(&a.input)?, &a.output, ui)?;
+    let inputs = input::open_more(DetectedInput::open(&a.input)?, &a.more)?;
+    let done = input::run(&import, inputs, &a.output, ui)?;
     let bytes = std::fs::metadata(&a.output)?.len();
     let mut json = shape_json(done.shape);
     json.insert("corpus".into(), path_string(&a.output).into());

@@ -5,9 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-use tinylda::corpus::ingest::words::DroppedTokens;
-use tinylda::corpus::ingest::{Compression, DetectedInput, Format, Import, Imported, InputKind};
+use tinylda::corpus::ingest::words::StopWords;
+use tinylda::corpus::ingest::{DetectedInput, Format, Import, Imported, InputKind};
 use tinylda::files::TemporaryFolder;
 use tinylda::progress::Step;
 use tinylda::report::TextAccess;
@@ -16,6 +15,10 @@ use tinylda::{Corpus, Model};
 use super::{PROGRAM_BYTES, check_output, grouped, memory_limit, usage};
 use crate::progress::{Ui, Unit};
 use crate::{args, machine};
+
+mod words;
+
+pub(crate) use words::dropped_json;
 
 /// Corpus file of a command: one that the user gave, or one that was imported.
 pub(crate) struct OpenedCorpus {
@@ -41,6 +44,11 @@ pub(crate) fn format(format: args::InputFormat) -> Format {
         args::InputFormat::Mallet => Format::Mallet,
         args::InputFormat::Vw => Format::VowpalWabbit,
         args::InputFormat::Folder => Format::Folder,
+        args::InputFormat::Json => Format::Json,
+        args::InputFormat::Html => Format::Html,
+        args::InputFormat::Xml => Format::Xml,
+        args::InputFormat::Docx => Format::Docx,
+        args::InputFormat::Zip => Format::Zip,
     }
 }
 
@@ -53,6 +61,11 @@ pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
     usage(format!(
         "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"
     ))
+}
+
+/// Returns the error for a corpus file that is given together with other inputs.
+pub(super) fn one_corpus_error() -> anyhow::Error {
+    usage("a corpus file cannot be combined with other inputs; import all of the data into one corpus")
 }
 
 /// Returns the import for the given options. With a model, text is processed as for that model.
@@ -78,12 +91,29 @@ pub(crate) fn import(text: &args::TextArgs, model: Option<&Model>) -> anyhow::Re
     })
 }
 
+/// Opens the inputs after the first one.
+pub(crate) fn open_more(first: DetectedInput, more: &[PathBuf]) -> anyhow::Result<Vec<DetectedInput>> {
+    let mut all = vec![first];
+    for path in more {
+        if path == Path::new("-") {
+            return Err(usage("standard input can only be the first of several inputs"));
+        }
+        all.push(DetectedInput::open(path)?);
+    }
+    Ok(all)
+}
+
 /// Runs an import with progress bars, and prints what was detected and dropped.
-pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) -> anyhow::Result<Imported> {
+pub(crate) fn run(
+    import: &Import,
+    inputs: Vec<DetectedInput>,
+    output: &Path,
+    ui: Ui,
+) -> anyhow::Result<Imported> {
     machine::return_large_buffers();
     let reading = ui.bar("reading", Unit::Bytes);
     let sorting = ui.bar("sorting", Unit::Plain);
-    let done = import.run_detected(input, output, &mut |progress| {
+    let done = import.run_all(inputs, output, &mut |progress| {
         if progress.step != Step::Sorting {
             return reading.update(progress);
         }
@@ -92,25 +122,14 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     })?;
     reading.finish();
     sorting.finish();
-    let packed = if done.compression == Compression::None {
-        String::new()
-    } else {
-        format!(", {}", done.compression.name())
-    };
-    let how = match (import.format, done.format) {
-        (Some(_), _) | (_, Format::Folder) => "",
-        (None, Format::LdaC) => {
-            " (detected: each line begins with its number of pairs; if that is a label, pass --format svmlight)"
-        }
-        _ => " (detected; override with --format)",
-    };
-    ui.say(&format!("format: {}{packed}{how}", done.format.name()));
+    super::notes::print(import, &done, ui);
     if done.sorted {
         ui.say("the documents were not in order and were sorted in temporary files");
     }
     if let Some(dropped) = &done.dropped {
         let pipeline = Corpus::open(output)?.about()?.pipeline.unwrap_or_default();
-        print_dropped(dropped, &pipeline.stop_languages, import.words.vocabulary.is_some(), ui);
+        words::print_languages(dropped, &pipeline, import.words.stop == StopWords::Given, ui);
+        words::print_dropped(dropped, &pipeline, import.words.vocabulary.is_some(), ui);
     }
     if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
         ui.say(&format!(
@@ -130,68 +149,13 @@ pub(crate) fn run(import: &Import, input: DetectedInput, output: &Path, ui: Ui) 
     Ok(done)
 }
 
-/// Prints which tokens were dropped, and why.
-fn print_dropped(dropped: &DroppedTokens, languages: &[String], fixed: bool, ui: Ui) {
-    let mut parts = Vec::new();
-    let mut tokens = |n: u64, what: String| {
-        if n > 0 {
-            parts.push(format!("{} {what}", grouped(n)));
-        }
-    };
-    let of = if languages.is_empty() { String::new() } else { format!(" ({})", languages.join(", ")) };
-    tokens(dropped.stop, format!("stop words{of}"));
-    tokens(dropped.numbers, "without a letter".into());
-    tokens(dropped.short, "too short".into());
-    tokens(dropped.long, "too long".into());
-    tokens(
-        dropped.rare.1,
-        format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.min_docs),
-    );
-    tokens(dropped.frequent.1, format!("of {} words in too many documents", grouped(dropped.frequent.0)));
-    tokens(dropped.over_limit.1, format!("of {} words beyond --max-words", grouped(dropped.over_limit.0)));
-    if fixed {
-        tokens(dropped.unknown, "not in the vocabulary".into());
-    }
-    let left = if parts.is_empty() { "nothing".into() } else { parts.join("; ") };
-    ui.say(&format!("{} tokens in the text; dropped: {left}", grouped(dropped.tokens)));
-    if dropped.phrases > 0 {
-        ui.say(&format!("{} phrases found and joined", grouped(dropped.phrases)));
-    }
-    if dropped.replaced > 0 {
-        ui.say(&format!(
-            "{} documents contain bytes that are not UTF-8, which were replaced; --strict rejects them",
-            grouped(dropped.replaced)
-        ));
-    }
-}
-
-/// Returns which tokens were dropped, as JSON.
-pub(crate) fn dropped_json(dropped: &DroppedTokens) -> Value {
-    json!({
-        "tokens_in_text": dropped.tokens,
-        "stop_words": dropped.stop,
-        "numbers": dropped.numbers,
-        "short": dropped.short,
-        "long": dropped.long,
-        "rare_words": dropped.rare.0,
-        "rare_tokens": dropped.rare.1,
-        "frequent_words": dropped.frequent.0,
-        "frequent_tokens": dropped.frequent.1,
-        "beyond_max_words": dropped.over_limit.0,
-        "beyond_max_tokens": dropped.over_limit.1,
-        "unknown_tokens": dropped.unknown,
-        "phrases": dropped.phrases,
-        "documents_not_utf8": dropped.replaced,
-        "min_docs": dropped.min_docs,
-        "spilled": dropped.spilled,
-    })
-}
-
 /// Request to open an input as a corpus file.
 #[derive(Clone, Copy)]
 pub(crate) struct InputRequest<'a> {
-    /// The input that the user gave.
+    /// The first input that the user gave.
     pub(crate) input: &'a Path,
+    /// The other inputs.
+    pub(crate) more: &'a [PathBuf],
     /// Options for text.
     pub(crate) text: &'a args::TextArgs,
     /// Vocabulary file of a bag of words.
@@ -210,6 +174,7 @@ impl InputRequest<'_> {
     /// Returns a corpus file as it is, and imports any other input.
     pub(crate) fn open(&self, input: DetectedInput, ui: Ui) -> anyhow::Result<OpenedCorpus> {
         match input.kind() {
+            InputKind::Corpus if !self.more.is_empty() => return Err(one_corpus_error()),
             InputKind::Corpus => {
                 if self.vocab.is_some() || self.text.is_given() {
                     return Err(not_with_corpus_error(if self.vocab.is_some() {
@@ -230,7 +195,7 @@ impl InputRequest<'_> {
         let mut import = import(self.text, self.model)?;
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
-        let imported = run(&import, input, self.import_to, ui)?;
+        let imported = run(&import, open_more(input, self.more)?, self.import_to, ui)?;
         Ok(OpenedCorpus { path: self.import_to.to_path_buf(), imported: Some(imported) })
     }
 }
@@ -279,7 +244,7 @@ impl OpenedDocuments {
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
-        run(&import, detected, &path, ui)?;
+        run(&import, vec![detected], &path, ui)?;
         let texts = TextAccess { named: vec![input.to_path_buf()] };
         Ok(OpenedDocuments { corpus: Corpus::open(&path)?, texts, _folder: Some(folder) })
     }

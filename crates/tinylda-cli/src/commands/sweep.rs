@@ -97,6 +97,7 @@ fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSet
     // Other data must not replace a corpus to which existing results belong.
     let (new, kept) = (out.join("corpus.new.tlc"), out.join("corpus.tlc"));
     let request = super::input::InputRequest {
+        more: &a.more,
         input: &a.corpus,
         text: &a.text,
         vocab: a.vocab.as_deref(),

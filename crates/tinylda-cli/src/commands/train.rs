@@ -34,6 +34,9 @@ pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     }
     let input = DetectedInput::open(&a.corpus)?;
     if input.kind() == InputKind::Corpus {
+        if !a.more.is_empty() {
+            return Err(super::input::one_corpus_error());
+        }
         reject_import_options(a)?;
         on_corpus(a, &path_string(&a.corpus), ui)
     } else {
@@ -229,6 +232,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     let reopenable = input.is_reopenable();
     let request = super::input::InputRequest {
         input: &a.corpus,
+        more: &a.more,
         text: &a.text,
         vocab: a.vocab.as_deref(),
         model: None,
@@ -244,6 +248,7 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     }
     let mut own = a.clone();
     (own.corpus, own.vocab, own.keep_corpus) = (opened.path, None, None);
+    own.more.clear();
     own.text = args::TextArgs::default();
     own.texts.push(a.corpus.clone());
     let result = on_corpus(&own, &name, ui);

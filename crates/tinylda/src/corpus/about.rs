@@ -21,6 +21,16 @@ pub struct Source {
     /// Whether quotes are ordinary characters in a table with several columns of text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_quotes: bool,
+    /// Name of the encoding, unless it is UTF-8. Positions of texts refer to the text in UTF-8. For
+    /// folders and archives, only an encoding that the user gave is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// Whether lines end with carriage returns alone, which were replaced by line feeds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub carriage_returns: bool,
+    /// Name of the file that was read, if the path is a zip archive with a single file of records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
 }
 
 /// Metadata on how a corpus was made. Unknown keys are ignored, so that later versions can add

@@ -253,7 +253,7 @@ impl Coherence {
             .collect();
         let mut reading = |bytes, total: Option<u64>| progress(Step::Coherence.at(bytes, total));
         let mut batches = LineBatches::new(input.into_input()?, &mut reading);
-        let plain = Pipeline::default();
+        let plain = Pipeline::plain();
         let tokenizer = Tokenizer::new(model.pipeline().unwrap_or(&plain))?;
         let init = || (Vec::new(), TokenizerBuffer::default());
         let totals = counter.run(

@@ -9,8 +9,10 @@ use std::path::{Component, Path, PathBuf};
 
 use super::text_access::{DocumentTexts, FoundSource, TextAccess, TextSummary, is_below};
 use crate::corpus::ingest::input::Input;
+use crate::corpus::ingest::raw::files::FileTextFinder;
 use crate::corpus::ingest::raw::records::{RecordFormat, RecordReader};
-use crate::corpus::{Corpus, TextPlace};
+use crate::corpus::ingest::raw::source::TextOrigin;
+use crate::corpus::{Corpus, Source, TextPlace};
 use crate::error::{Error, Result};
 use crate::infer::document_names;
 use crate::progress::{ProgressCallback, Step};
@@ -96,7 +98,7 @@ fn distinct_texts(
             }
             FoundSource::Readable { path, .. } => {
                 let reader = RecordReader::for_texts(path, format);
-                read_source(&reader, &texts, &mut found, stop)?;
+                read_source(&reader, source, &texts, &mut found, stop)?;
             }
         }
     }
@@ -135,30 +137,34 @@ fn wanted_texts(corpus: &Corpus, numbers: &[u64]) -> Result<Vec<WantedText>> {
 /// Reads the wanted texts of one source.
 fn read_source(
     reader: &RecordReader,
+    source: &Source,
     wanted: &[&WantedText],
     found: &mut DocumentTexts,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<()> {
     let folder = reader.path.is_dir();
+    let mut files = FileTextFinder::new(source, &reader.path);
     let mut stream: Option<SourceStream> = None;
     for text in wanted {
         if stop() {
             return Err(Error::Interrupted);
         }
         let mut path = reader.path.clone();
-        let outcome = if folder {
-            match file_in_folder(&reader.path, &text.name) {
-                Ok(file) => {
-                    path.clone_from(&file);
-                    read_text(reader, &mut SourceStream::open(&file), text, stop)?
+        let file = if folder { file_in_folder(&reader.path, &text.name) } else { Ok(path.clone()) };
+        let outcome = match (file, &mut files) {
+            (Err(outcome), _) => outcome,
+            (Ok(file), Some(files)) => {
+                path = file;
+                let content = files.read(&text.name);
+                let mut content = content.map(|bytes| SourceStream::of_text(bytes, text.place.offset));
+                read_text(reader, &mut content, text, stop)?
+            }
+            (Ok(_), None) => {
+                if stream.is_none() {
+                    stream = SourceStream::open(source, &reader.path);
                 }
-                Err(outcome) => outcome,
+                read_text(reader, &mut stream, text, stop)?
             }
-        } else {
-            if stream.is_none() {
-                stream = SourceStream::open(&reader.path);
-            }
-            read_text(reader, &mut stream, text, stop)?
         };
         let summary: &mut TextSummary = &mut found.summary;
         match outcome {
@@ -231,10 +237,17 @@ struct SourceStream {
 }
 
 impl SourceStream {
-    /// Opens a file; returns `None` if that fails.
-    fn open(path: &Path) -> Option<SourceStream> {
-        let input = Input::open(path).ok()?;
+    /// Opens a source at `path`; returns `None` if that fails.
+    fn open(source: &Source, path: &Path) -> Option<SourceStream> {
+        let input = TextOrigin::of_source(source, path.to_path_buf())?.open().ok()?;
         Some(SourceStream { input, position: 0, buffer: vec![0; 1 << 16] })
+    }
+
+    /// Creates a stream of a text in memory that begins at `position`.
+    fn of_text(bytes: Vec<u8>, position: u64) -> SourceStream {
+        let total = bytes.len() as u64;
+        let input = Input::plain(Box::new(std::io::Cursor::new(bytes)), Path::new(""), total);
+        SourceStream { input, position, buffer: vec![0; 1 << 16] }
     }
 
     /// Reads the text at a place, and the byte before it if `before` is set, and keeps at most its
@@ -299,7 +312,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::Source;
-    use crate::corpus::ingest::words::StopWords;
+    use crate::corpus::ingest::words::{Pipeline, StopWords};
     use crate::corpus::ingest::{Format, Import, RecordOptions, TextPipeline};
 
     #[test]
@@ -315,7 +328,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
         std::fs::write(&input, bytes).unwrap();
-        let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
+        let words =
+            TextPipeline { pipeline: Pipeline::plain(), stop: StopWords::None, ..TextPipeline::default() };
         let import = Import { format: Some(format), records, words, ..Import::default() };
         import.run(&input, &output, &mut |_| ControlFlow::Continue(())).unwrap();
         let corpus = Corpus::open(&output).unwrap();

@@ -50,8 +50,7 @@ pub(crate) fn write_small(path: &Path) {
 
 /// Writes the corpus of the format tests with all parts of version 2: labels, places and metadata.
 pub(crate) fn write_small_with_details(path: &Path) {
-    let pipeline =
-        Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::default() };
+    let pipeline = Pipeline { stem: Some("de".into()), stop_words: vec!["und".into()], ..Pipeline::plain() };
     let sources = vec![Source { path: "texts/ä.csv".into(), format: "csv".into(), ..Source::default() }];
     let about = About { pipeline: Some(pipeline), sources, ..About::default() };
     let fields = DocumentFields {

@@ -55,10 +55,18 @@ fn row_bytes(topics: u32) -> u64 {
     stride(topics) as u64 * LANES as u64 * 4
 }
 
-/// Returns the largest number of entries of a message, which is its number of quanta.
+/// Returns the number of entries that messages have at most on average, which is the number of
+/// quanta before the final refinement.
 fn max_entries(of: &MemoryInput<'_>) -> u64 {
     let quantum = if of.active == Active::All { 1 } else { 2 };
     u64::from(of.topics.min(UNITS_PER_TOKEN / quantum))
+}
+
+/// Returns the additional entries of a message in a very long document. The final refinement has
+/// twice as many quanta. Usually each message has few topics by then, but most words of a very long
+/// document may occur nowhere else, and their messages then have as many entries as quanta.
+fn more_entries(of: &MemoryInput<'_>) -> u64 {
+    u64::from(of.topics.min(UNITS_PER_TOKEN)) - max_entries(of)
 }
 
 /// Returns the largest number of topics of a document.
@@ -80,7 +88,10 @@ fn messages(of: &MemoryInput<'_>, documents: u64, nonzeros: u64) -> u64 {
 fn piece_state(of: &MemoryInput<'_>) -> u64 {
     let (documents, nonzeros) = (of.sizes.documents, of.sizes.nonzeros);
     let holes = nonzeros.saturating_mul(HOLES).min(MAX_HOLES);
-    messages(of, documents, nonzeros).max(usual_messages(of, documents, nonzeros).saturating_add(holes))
+    let long = of.sizes.longest.sum(1).saturating_mul(more_entries(of) * 2);
+    messages(of, documents, nonzeros)
+        .saturating_add(long)
+        .max(usual_messages(of, documents, nonzeros).saturating_add(holes))
 }
 
 /// Returns the usual bytes of the messages of `documents` documents with `nonzeros` non-zeros.
@@ -105,7 +116,8 @@ fn scratch(of: &MemoryInput<'_>) -> u64 {
     // progress belong to one piece.
     let busy = busy_threads(of);
     let small = chunk.min(of.sizes.nonzeros).saturating_mul(busy);
-    let at_work = of.sizes.longest.sum(busy).min(of.sizes.nonzeros).saturating_add(small);
+    let long = of.sizes.longest.sum(busy).min(of.sizes.nonzeros);
+    let at_work = long.saturating_add(small);
     let documents = of.sizes.documents.saturating_mul(busy).min(at_work);
     // Documents of a resident piece are unpacked chunk by chunk. The piece is not in flight then,
     // which leaves enough memory for a long document.
@@ -118,6 +130,8 @@ fn scratch(of: &MemoryInput<'_>) -> u64 {
         // New messages of a document before they are appended to those of the chunk: lists that
         // grow by a quarter.
         at_work.saturating_mul(max_entries(of)).saturating_mul(5) / 2,
+        // Both kinds of lists, if the documents are very long.
+        long.saturating_mul(more_entries(of)).saturating_mul(9) / 2,
         at_work.saturating_mul(3),
     ])
 }

@@ -91,9 +91,10 @@ impl Import {
         let found = detect_binary(start);
         match self.format {
             None => Ok(found),
-            Some(format @ (Format::Npz | Format::H5ad | Format::Parquet)) => {
-                if found == Some(format) {
-                    return Ok(found);
+            Some(format @ (Format::Npz | Format::H5ad | Format::Parquet | Format::Zip | Format::Docx)) => {
+                let is_zip = matches!(found, Some(Format::Zip | Format::Npz));
+                if found == Some(format) || is_zip && matches!(format, Format::Zip | Format::Docx) {
+                    return Ok(Some(format));
                 }
                 let there = found.map_or("an unknown format", Format::name);
                 Err(file_error(
@@ -103,12 +104,13 @@ impl Import {
                     "check the file, or choose another {format}",
                 ))
             }
-            Some(_) => Ok(None),
+            // The file may be in an archive.
+            Some(format) => Ok(found.filter(|&found| found == Format::Zip && format != Format::Folder)),
         }
     }
 
-    /// Refuses table options that do not apply to the format.
-    pub(super) fn check_table_options(&self, format: Format) -> Result<()> {
+    /// Refuses table options that do not apply to any of the formats.
+    pub(super) fn check_table_options(&self, formats: &[Format]) -> Result<()> {
         let c = &self.columns;
         let parquet = [
             ("tokens_column", &c.tokens),
@@ -119,9 +121,10 @@ impl Import {
         ];
         let given = parquet.iter().map(|&(name, value)| (name, value.is_some(), Format::Parquet));
         for (name, given, fitting) in given.chain([("layer", self.layer.is_some(), Format::H5ad)]) {
-            if given && format != fitting {
+            if given && !formats.contains(&fitting) {
+                let format = formats.first().map_or("text", |format| format.name());
                 return Err(Error::only_with(name, [format!("{{format={}}}", fitting.name())])
-                    .with_remedy(format!("the input was read as {}", format.name())));
+                    .with_remedy(format!("the input was read as {format}")));
             }
         }
         Ok(())
@@ -177,7 +180,7 @@ impl Import {
         limits: SortLimits,
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
-        self.check_table_options(input.format)?;
+        self.check_table_options(&[input.format])?;
         let limits = self.within_memory(limits)?;
         match input.format {
             #[cfg(feature = "parquet")]
@@ -191,6 +194,33 @@ impl Import {
                 Err(missing_feature(format.feature(), "read", input.path))
             }
         }
+    }
+
+    /// Prepares a table with texts that is one of several inputs.
+    #[cfg(feature = "text")]
+    pub(super) fn prepare_table(
+        &self,
+        format: Format,
+        file: SharedFile,
+        path: &Path,
+    ) -> Result<super::raw::import::PreparedText> {
+        #[cfg(feature = "parquet")]
+        if format == Format::Parquet {
+            use super::parquet::{DocumentColumns, ParquetFile, ParquetTexts};
+            let table = ParquetFile::open(path, file)?;
+            let id = self.columns.id.clone().or_else(|| self.records.id_column.clone());
+            let columns = super::TableColumns { id, ..self.columns.clone() };
+            return match table.document_columns(&columns, &self.records)? {
+                DocumentColumns::Texts(columns) => {
+                    let texts = ParquetTexts::new(table, columns);
+                    let (record_format, notes) = (texts.record_format(), texts.notes());
+                    Ok(self.prepare_source(Box::new(texts), record_format, format, path, Some(notes)))
+                }
+                DocumentColumns::Counts(_) => Err(super::prepare::only_one(path, format)),
+            };
+        }
+        let _ = file;
+        Err(super::prepare::only_one(path, format))
     }
 
     #[cfg(feature = "parquet")]
@@ -214,9 +244,10 @@ impl Import {
             #[cfg(feature = "text")]
             DocumentColumns::Texts(columns) => {
                 self.check_binary_options(format, true)?;
-                let mut texts = super::parquet::ParquetTexts::new(table, columns);
-                let record_format = texts.record_format();
-                return self.run_raw(&mut texts, record_format, format, path, output, progress);
+                let texts = super::parquet::ParquetTexts::new(table, columns);
+                let (record_format, notes) = (texts.record_format(), texts.notes());
+                let text = self.prepare_source(Box::new(texts), record_format, format, path, Some(notes));
+                return self.run_texts(vec![text], output, progress);
             }
             #[cfg(not(feature = "text"))]
             DocumentColumns::Texts(_) => return Err(missing_feature("text", "read", path)),
@@ -306,5 +337,6 @@ fn write_corpus(
     let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
     let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
     let compression = Compression::None;
-    Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, dates: None })
+    let inputs = vec![super::InputNotes::new(path.to_path_buf(), format, compression)];
+    Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, dates: None, inputs })
 }

@@ -15,7 +15,8 @@ const MAX_WINDOW_BYTES: u64 = 128 << 20;
 /// Returns a reader of the decompressed bytes of `source`.
 pub(super) fn decompress(compression: Compression, source: impl BufRead + 'static) -> Box<dyn Read> {
     match compression {
-        Compression::None => Box::new(source),
+        // A member of a zip archive is decompressed by the reader of the archive.
+        Compression::None | Compression::Zip => Box::new(source),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
         Compression::Zstd => Box::new(ZstdReader::new(source)),
         Compression::Xz => {

@@ -5,6 +5,7 @@
 //! inspected bytes are read again by the consumer of the reader, so that no byte of a pipe is lost.
 //! The readers of the formats are in other modules.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::Format;
@@ -21,9 +22,16 @@ pub(super) const START_BYTES: usize = 1 << 18;
 /// therefore zero, and no text begins like that.
 const MAX_MODEL_HEADER_BYTES: u64 = 100_000_000;
 
-/// Magic bytes of the formats that are read by position.
-const MAGICS: [(&[u8], Format); 3] =
-    [(b"PK\x03\x04", Format::Npz), (b"\x89HDF\r\n\x1a\n", Format::H5ad), (b"PAR1", Format::Parquet)];
+/// Magic bytes of the formats that are read by position. Other formats are zip archives, too; they
+/// are told apart by their members.
+const MAGICS: [(&[u8], Format); 4] = [
+    (b"PK\x03\x04", Format::Zip),
+    (b"PK\x05\x06", Format::Zip),
+    (b"\x89HDF\r\n\x1a\n", Format::H5ad),
+    (b"PAR1", Format::Parquet),
+];
+/// Position of the name of the first member in a zip archive.
+const FIRST_MEMBER_NAME: usize = 30;
 
 /// Kind of content of an input, detected from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +92,10 @@ impl DetectedInput {
 
     /// Detects what an open input contains.
     pub(super) fn new(mut input: Input) -> Result<DetectedInput> {
-        let (kind, delimiter) = detect(input.peek(START_BYTES)?);
+        let path = input.name_path().to_path_buf();
+        let start = input.peek(START_BYTES)?;
+        let whole = start.len() < START_BYTES;
+        let (kind, delimiter) = detect(&decoded_start(start), whole, &path);
         Ok(DetectedInput { path: input.path.clone(), kind, delimiter, input: Some(input) })
     }
 
@@ -137,35 +148,105 @@ impl DetectedInput {
     }
 }
 
-/// Detects the content of an input that begins with `start`, and the delimiter of a table.
-fn detect(start: &[u8]) -> (InputKind, Option<u8>) {
+/// Returns the first bytes of an input in UTF-8, with line feeds as line ends, as far as that
+/// matters for the detection of formats.
+fn decoded_start(start: &[u8]) -> Cow<'_, [u8]> {
+    #[cfg(feature = "text")]
+    {
+        use super::encoding::{EncodingRule, TextEncoding, decode, unicode_encoding};
+        let is_binary = start.starts_with(&MAGIC) || is_model(start) || detect_binary(start).is_some();
+        let encoding = unicode_encoding(start).filter(|&encoding| encoding != TextEncoding::Utf8);
+        if let Some(encoding) = encoding.filter(|_| !is_binary) {
+            return decode(start.to_vec(), EncodingRule::Given(encoding), None).0.into();
+        }
+    }
+    start.into()
+}
+
+/// Returns whether lines end with carriage returns alone.
+pub(super) fn has_carriage_returns(start: &[u8]) -> bool {
+    memchr::memchr(b'\n', start).is_none() && memchr::memchr(b'\r', start.trim_ascii_end()).is_some()
+}
+
+fn is_model(start: &[u8]) -> bool {
+    start.split_first_chunk::<8>().is_some_and(|(length, rest)| {
+        u64::from_le_bytes(*length) <= MAX_MODEL_HEADER_BYTES && rest.starts_with(b"{")
+    })
+}
+
+/// Detects the content of an input that begins with `start`, and the delimiter of a table. `whole`
+/// is set if the input ends with these bytes.
+pub(super) fn detect(start: &[u8], whole: bool, path: &Path) -> (InputKind, Option<u8>) {
     if start.starts_with(&MAGIC) {
         return (InputKind::Corpus, None);
     }
-    if let Some((length, rest)) = start.split_first_chunk::<8>()
-        && u64::from_le_bytes(*length) <= MAX_MODEL_HEADER_BYTES
-        && rest.starts_with(b"{")
-    {
+    if is_model(start) {
         return (InputKind::Model, None);
     }
-    let (format, delimiter) = detect_format(start);
+    let (format, delimiter) = if has_carriage_returns(start) {
+        let lines: Vec<u8> = start.iter().map(|&b| if b == b'\r' { b'\n' } else { b }).collect();
+        detect_format(&lines, whole, path)
+    } else {
+        detect_format(start, whole, path)
+    };
     (InputKind::Data(format), delimiter)
 }
 
 /// Detects the format of data to import, and the delimiter of a table.
-fn detect_format(start: &[u8]) -> (Format, Option<u8>) {
+fn detect_format(start: &[u8], whole: bool, path: &Path) -> (Format, Option<u8>) {
     if let Some(format) = detect_binary(start) {
         return (format, None);
     }
+    let suffix = data_suffix(path);
+    if let Some(format) = detect_markup(start, &suffix) {
+        return (format, None);
+    }
     match detect_bag_of_words(start) {
-        Format::Text => detect_records(start),
-        format => (format, None),
+        Format::Text => {}
+        format => return (format, None),
+    }
+    match (detect_records(start, whole), suffix.as_str()) {
+        ((Format::Text | Format::VowpalWabbit, _), "csv" | "tsv" | "tab" | "psv") => (Format::Csv, None),
+        (found, _) => found,
+    }
+}
+
+/// Returns the suffix of a file name in lower case, before that of a compression.
+pub(super) fn data_suffix(path: &Path) -> String {
+    let suffix = |path: &Path| path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let last = suffix(path);
+    if matches!(last.as_str(), "gz" | "bz2" | "xz" | "zst" | "zip") {
+        return suffix(Path::new(path.file_stem().unwrap_or_default()));
+    }
+    last
+}
+
+/// Detects HTML and XML, by the beginning of the text or by the suffix of the file.
+pub(super) fn detect_markup(start: &[u8], suffix: &str) -> Option<Format> {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    let head = start[..start.len().min(1024)].to_ascii_lowercase();
+    let is_html = head.starts_with(b"<!doctype html")
+        || head.starts_with(b"<html")
+        || head.starts_with(b"<?xml") && memchr::memmem::find(&head, b"<html").is_some();
+    match suffix {
+        _ if is_html => Some(Format::Html),
+        "html" | "htm" | "xhtml" => Some(Format::Html),
+        _ if head.starts_with(b"<?xml") || head.starts_with(b"<tei") => Some(Format::Xml),
+        "xml" | "tei" => Some(Format::Xml),
+        _ => None,
     }
 }
 
 /// Detects a format that is read by position.
 pub(super) fn detect_binary(start: &[u8]) -> Option<Format> {
-    MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format)
+    let found = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format)?;
+    // The members of an npz file are arrays.
+    let name = || {
+        let length = u16::from_le_bytes([*start.get(26)?, *start.get(27)?]);
+        start.get(FIRST_MEMBER_NAME..FIRST_MEMBER_NAME + usize::from(length))
+    };
+    let is_npz = found == Format::Zip && name().is_some_and(|name| name.ends_with(b".npy"));
+    Some(if is_npz { Format::Npz } else { found })
 }
 
 #[cfg(feature = "text")]
@@ -174,7 +255,7 @@ use super::raw::records::detect_records;
 /// Reports all records as lines of text, since they cannot be imported without the feature `text`
 /// anyway.
 #[cfg(not(feature = "text"))]
-fn detect_records(_start: &[u8]) -> (Format, Option<u8>) {
+fn detect_records(_start: &[u8], _whole: bool) -> (Format, Option<u8>) {
     (Format::Text, None)
 }
 
@@ -241,22 +322,26 @@ fn detect_bag_of_words(start: &[u8]) -> Format {
 mod tests {
     use super::*;
 
+    fn detect_start(start: &[u8]) -> (InputKind, Option<u8>) {
+        detect(start, true, Path::new("input"))
+    }
+
     #[test]
     fn corpora_and_models_are_detected() {
         let mut model = 100u64.to_le_bytes().to_vec();
         model.extend_from_slice(b"{\"__metadata__\"");
-        assert_eq!(detect(&model), (InputKind::Model, None));
-        assert_eq!(detect(&MAGIC), (InputKind::Corpus, None));
+        assert_eq!(detect_start(&model), (InputKind::Model, None));
+        assert_eq!(detect_start(&MAGIC), (InputKind::Corpus, None));
         // Text whose ninth character is a brace is not a model.
         for text in ["chapter {one}", "", "12345678", "12345678{"] {
-            assert_eq!(detect(text.as_bytes()), (InputKind::Data(Format::Text), None), "{text}");
+            assert_eq!(detect_start(text.as_bytes()), (InputKind::Data(Format::Text), None), "{text}");
         }
     }
 
     #[test]
     fn binary_formats_are_detected() {
         for (start, format) in MAGICS {
-            assert_eq!(detect(start), (InputKind::Data(format), None));
+            assert_eq!(detect_start(start), (InputKind::Data(format), None));
         }
     }
 
@@ -278,7 +363,33 @@ mod tests {
             ("1 'x |w a b\n", Format::VowpalWabbit, None),
             ("just, some, text\n", Format::Text, None),
         ] {
-            assert_eq!(detect(text.as_bytes()), (InputKind::Data(format), delimiter), "{text}");
+            assert_eq!(detect_start(text.as_bytes()), (InputKind::Data(format), delimiter), "{text}");
         }
+    }
+
+    #[cfg(feature = "text")]
+    #[test]
+    fn the_suffix_of_the_name_counts() {
+        for (name, text, format) in [
+            ("a.csv", "apple\nbanana\n", Format::Csv),
+            ("a.TSV.gz", "apple\nbanana\n", Format::Csv),
+            ("a.csv", "[{\"text\":\"a\"}]", Format::Json),
+            ("a.txt", "apple\nbanana\n", Format::Text),
+            ("a.html", "apple", Format::Html),
+            ("a", "<!DOCTYPE HTML><p>", Format::Html),
+            ("a.xml", "<a/>", Format::Xml),
+            ("a.csv", "1 2:3\n-1 4:5\n", Format::SvmLight),
+        ] {
+            let found = detect(text.as_bytes(), true, Path::new(name)).0;
+            assert_eq!(found, InputKind::Data(format), "{name}");
+        }
+    }
+
+    #[cfg(feature = "text")]
+    #[test]
+    fn encodings_and_line_ends_do_not_hide_the_format() {
+        let utf16: Vec<u8> = "id;text\r1;a\r".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let found = detect_start(&decoded_start(&utf16));
+        assert_eq!(found, (InputKind::Data(Format::Csv), Some(b';')));
     }
 }

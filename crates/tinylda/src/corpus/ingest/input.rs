@@ -25,6 +25,8 @@ pub enum Compression {
     Xz,
     /// bzip2 (`.bz2`).
     Bzip2,
+    /// The only file of a zip archive.
+    Zip,
 }
 
 impl Compression {
@@ -36,6 +38,7 @@ impl Compression {
             Compression::Zstd => "zstd",
             Compression::Xz => "xz",
             Compression::Bzip2 => "bzip2",
+            Compression::Zip => "zip",
         }
     }
 
@@ -64,6 +67,8 @@ pub(crate) struct Input {
     /// Whether opening the path again yields the same bytes: true for regular files, false for
     /// streams.
     pub(crate) reopenable: bool,
+    /// Member of the zip archive at `path` that is read, if it is one.
+    pub(crate) member: Option<String>,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn Read>,
     /// Peeked bytes. Those from `next` on have not been returned by a read yet.
@@ -134,7 +139,37 @@ impl Input {
         consumed: Arc<AtomicU64>,
     ) -> Input {
         let path = path.to_path_buf();
-        Input { path, compression, total, reopenable: false, consumed, reader, peeked: Vec::new(), next: 0 }
+        Input {
+            path,
+            compression,
+            total,
+            reopenable: false,
+            member: None,
+            consumed,
+            reader,
+            peeked: Vec::new(),
+            next: 0,
+        }
+    }
+
+    /// Returns the path whose suffix tells something about the content.
+    pub(crate) fn name_path(&self) -> &Path {
+        self.member.as_deref().map_or(&self.path, Path::new)
+    }
+
+    /// Passes all bytes that were not read yet through another reader.
+    pub(crate) fn map_reader(mut self, wrap: impl FnOnce(Box<dyn Read>) -> Box<dyn Read>) -> Input {
+        self.peeked.drain(..self.next);
+        let peeked = io::Cursor::new(std::mem::take(&mut self.peeked));
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = wrap(Box::new(peeked.chain(rest)));
+        self.next = 0;
+        self
+    }
+
+    /// Replaces carriage returns by line feeds.
+    pub(crate) fn with_line_feeds(self) -> Input {
+        self.map_reader(|source| Box::new(LineFeedReader(source)))
     }
 
     /// Returns the number of bytes read from the underlying file, before decompression.
@@ -231,6 +266,17 @@ impl Input {
             expected: expected.into(),
             remedy: remedy.into(),
         }
+    }
+}
+
+/// Reader that replaces carriage returns by line feeds.
+struct LineFeedReader(Box<dyn Read>);
+
+impl Read for LineFeedReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.read(buffer)?;
+        buffer[..n].iter_mut().filter(|b| **b == b'\r').for_each(|b| *b = b'\n');
+        Ok(n)
     }
 }
 

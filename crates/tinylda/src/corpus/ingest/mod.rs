@@ -7,7 +7,11 @@
 //! | reads lines and parses numbers | `lines` |
 //! | reads bags of words in text formats | `uci`, `mtx`, `pairs` |
 //! | reads matrices and tables by position | `binary`, `npz`, `h5ad`, `parquet` |
+//! | decodes text to UTF-8 | `encoding` |
+//! | extracts the text of HTML, XML and Word documents | `markup` |
+//! | reads zip archives, names formats that are not supported | `archive`, `foreign` |
 //! | reads raw text in two passes | `raw` |
+//! | what was assumed and skipped, for a report to the user | `notes` |
 //! | turns text into words | [`words`] |
 //! | sorts entries that arrive in any order into documents | `sorter` |
 //!
@@ -26,25 +30,34 @@
     allow(dead_code, clippy::needless_pass_by_value, clippy::unused_self)
 )]
 
+#[cfg(feature = "text")]
+pub(crate) mod archive;
 mod binary;
 #[cfg(feature = "compression")]
 mod decompress;
 mod detect;
 #[cfg(any(feature = "npz", feature = "hdf5", feature = "parquet"))]
 mod dtype;
+#[cfg(feature = "text")]
+pub(crate) mod encoding;
+mod foreign;
 #[cfg(feature = "hdf5")]
 mod h5ad;
 pub(crate) mod input;
 pub(crate) mod lines;
+#[cfg(feature = "text")]
+pub(crate) mod markup;
 #[cfg(any(feature = "npz", feature = "hdf5"))]
 mod matrix;
 mod mtx;
+mod notes;
 #[cfg(feature = "npz")]
 mod npz;
 mod options;
 mod pairs;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod prepare;
 #[cfg(feature = "text")]
 pub(crate) mod raw;
 mod shared_file;
@@ -58,12 +71,13 @@ use std::path::{Path, PathBuf};
 
 pub use detect::{DetectedInput, InputKind};
 pub use input::Compression;
+pub use notes::{InputNotes, LineCount, RecordNotes, SkippedFile, SkippedFiles, TableNotes};
 pub use options::{RecordOptions, TableColumns, TextPipeline};
 
 use self::binary::BinaryInput;
 use self::input::Input;
 use self::lines::LineReader;
-use self::shared_file::SharedFile;
+use self::prepare::PreparedInput;
 use self::sorter::{CountMemory, DocumentSorter, SortLimits};
 use self::words::DroppedTokens;
 use super::{Shape, Vocabulary};
@@ -101,8 +115,19 @@ pub enum Format {
     Mallet,
     /// Vowpal Wabbit: `label 'name |words word word:count`.
     VowpalWabbit,
-    /// Folder of text files with one document each.
+    /// Folder of files with one document each: text, HTML, XML or Word documents.
     Folder,
+    /// JSON: objects that span several lines, an array of objects or strings, or an object with one
+    /// such array.
+    Json,
+    /// HTML page, which is one document.
+    Html,
+    /// XML document, such as TEI, which is one document.
+    Xml,
+    /// Word document (`.docx`), which is one document.
+    Docx,
+    /// Zip archive of files with one document each, or of one file in another format.
+    Zip,
 }
 
 impl Format {
@@ -122,6 +147,11 @@ impl Format {
             Format::Mallet => "mallet",
             Format::VowpalWabbit => "vw",
             Format::Folder => "folder",
+            Format::Json => "json",
+            Format::Html => "html",
+            Format::Xml => "xml",
+            Format::Docx => "docx",
+            Format::Zip => "zip",
         }
     }
 
@@ -137,12 +167,17 @@ impl Format {
             | Format::JsonLines
             | Format::Mallet
             | Format::VowpalWabbit
-            | Format::Folder => "text",
+            | Format::Folder
+            | Format::Json
+            | Format::Html
+            | Format::Xml
+            | Format::Docx
+            | Format::Zip => "text",
         }
     }
 
     /// All formats.
-    pub const ALL: [Format; 13] = [
+    pub const ALL: [Format; 18] = [
         Format::Uci,
         Format::MatrixMarket,
         Format::SvmLight,
@@ -156,19 +191,16 @@ impl Format {
         Format::Mallet,
         Format::VowpalWabbit,
         Format::Folder,
+        Format::Json,
+        Format::Html,
+        Format::Xml,
+        Format::Docx,
+        Format::Zip,
     ];
 
     /// Returns whether the format is raw text, which must be tokenized.
     pub fn is_raw(self) -> bool {
-        matches!(
-            self,
-            Format::Text
-                | Format::Csv
-                | Format::JsonLines
-                | Format::Mallet
-                | Format::VowpalWabbit
-                | Format::Folder
-        )
+        self.feature() == "text"
     }
 }
 
@@ -206,14 +238,14 @@ pub struct Import {
 }
 
 /// Result of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
     /// Size of the corpus.
     pub shape: Shape,
-    /// Format that was read.
+    /// Format of the first input.
     pub format: Format,
-    /// Compression of the input.
+    /// Compression of the first input.
     pub compression: Compression,
     /// Number of documents without words.
     pub empty_documents: u64,
@@ -223,6 +255,8 @@ pub struct Imported {
     pub dropped: Option<DroppedTokens>,
     /// Raw text: the dates of the documents; `None` if they have none.
     pub dates: Option<ImportedDates>,
+    /// What was assumed about each input, and what was skipped in it.
+    pub inputs: Vec<InputNotes>,
 }
 
 /// Numbers of documents with and without a date.
@@ -333,6 +367,21 @@ impl Import {
         Ok(())
     }
 
+    /// Imports several inputs into the corpus file `output`, with the documents in the order of the
+    /// inputs. Several inputs must be raw text.
+    pub fn run_all(
+        &self,
+        inputs: Vec<DetectedInput>,
+        output: impl AsRef<Path>,
+        progress: ProgressCallback<'_>,
+    ) -> Result<Imported> {
+        let output = output.as_ref();
+        match <[DetectedInput; 1]>::try_from(inputs) {
+            Ok([input]) => self.run_with(input, output, SortLimits::default(), progress),
+            Err(several) => self.run_several(several, output, progress),
+        }
+    }
+
     fn run_with(
         &self,
         detected: DetectedInput,
@@ -340,64 +389,25 @@ impl Import {
         limits: SortLimits,
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
-        if detected.kind() == InputKind::Data(Format::Folder) {
-            return self.run_on_folder(detected.path(), output, progress);
-        }
-        if self.format == Some(Format::Folder) {
-            return Err(Error::unsupported_value("format", "folder", "the input is not a folder")
-                .with_remedy("choose another {format}, or name a folder"));
-        }
-        let path = detected.path().to_path_buf();
-        self.check_output_is_no_input(&path, output)?;
         // The vocabulary is read before the documents, so that an error in it is reported before a
         // long import.
         let given = self.vocabulary.as_deref().map(Vocabulary::read).transpose()?;
-        let kind = detected.kind();
-        // A detected delimiter is used only if the format was detected, too.
-        let chosen =
-            self.format.is_some() || self.records.json_option().or(self.records.table_option()).is_some();
-        let delimiter = if chosen { self.records.delimiter } else { detected.delimiter };
-        let mut input = detected.into_input()?;
-        let compression = input.compression;
-        let start = input.peek(detect::START_BYTES)?;
-        let done = if let Some(format) = self.binary_format(start, &path)? {
-            let file = random_access(input, output, progress)?;
-            let file = SharedFile::new(file).map_err(Error::io("read", &path))?;
-            self.run_binary(BinaryInput { format, file, path: &path, given }, output, limits, progress)?
-        } else {
-            let format = self.resolve_format(start, kind, &path)?;
-            if format.is_raw() {
-                self.run_on_text(input, format, delimiter, output, progress)?
-            } else {
-                self.check_options(format)?;
-                self.run_counts(input, format, given, output, limits, progress)?
+        match self.prepare(detected, output, progress)? {
+            #[cfg(feature = "text")]
+            PreparedInput::Texts(texts) => self.run_texts(texts, output, progress),
+            PreparedInput::Counts(input, format) => {
+                self.check_options(&[format])?;
+                self.run_counts(input, format, given, output, limits, progress)
             }
-        };
-        Ok(Imported { compression, ..done })
+            PreparedInput::Binary { format, file, path, compression } => {
+                let input = BinaryInput { format, file, path: &path, given };
+                let mut done = self.run_binary(input, output, limits, progress)?;
+                done.compression = compression;
+                done.inputs.iter_mut().for_each(|notes| notes.compression = compression);
+                Ok(done)
+            }
+        }
     }
-
-    #[cfg(not(feature = "text"))]
-    fn run_on_text(
-        &self,
-        input: Input,
-        _format: Format,
-        _delimiter: Option<u8>,
-        _output: &Path,
-        _progress: ProgressCallback<'_>,
-    ) -> Result<Imported> {
-        Err(crate::features::missing_feature("text", "read", &input.path))
-    }
-
-    #[cfg(not(feature = "text"))]
-    fn run_on_folder(
-        &self,
-        input: &Path,
-        _output: &Path,
-        _progress: ProgressCallback<'_>,
-    ) -> Result<Imported> {
-        Err(crate::features::missing_feature("text", "read", input))
-    }
-
     /// Imports a bag of words in a text format.
     fn run_counts(
         &self,
@@ -414,7 +424,7 @@ impl Import {
         if let Some(given) = &given {
             sorter.check_words(given.len() as u64, vocabulary_bytes(given))?;
         }
-        let compression = input.compression;
+        let (path, compression) = (input.path.clone(), input.compression);
         let mut lines = LineReader::with_progress(input, &mut reading);
         lines.limit_memory(limits.memory);
         let out = &mut sorter;
@@ -455,7 +465,9 @@ impl Import {
         let sorted = sorter.sorted();
         let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
         let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
-        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, dates: None })
+        let (dropped, dates) = (None, None);
+        let inputs = vec![InputNotes::new(path, format, compression)];
+        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped, dates, inputs })
     }
 
     /// Returns the limits of the sort within the memory of the import.
@@ -469,59 +481,41 @@ impl Import {
         })
     }
 
-    /// Determines the format of an input that begins with `start`, and refuses what cannot be
-    /// imported.
-    fn resolve_format(&self, start: &[u8], kind: InputKind, path: &Path) -> Result<Format> {
-        let refusal = if start.trim_ascii().is_empty() {
-            Some(("an empty file", "give a file with documents"))
-        } else if kind == InputKind::Corpus {
-            Some(("a corpus file", "it is already imported: use it directly"))
-        } else if kind == InputKind::Model {
-            Some(("a model file", "give the documents instead of the model"))
-        } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-            Some(("text in UTF-16", "convert it to UTF-8, for instance with iconv"))
-        } else if self.format.is_none() && memchr::memchr(0, &start[..start.len().min(4096)]).is_some() {
-            Some((
-                "a binary file",
-                "supported formats: text, CSV, JSON Lines, UCI, Matrix Market, SVMlight, LDA-C, npz, h5ad and Parquet, optionally compressed",
-            ))
-        } else {
-            None
-        };
-        if let Some((found, remedy)) = refusal {
-            return Err(file_error(path, found.into(), "documents to import", remedy));
-        }
-        Ok(match (self.format, kind) {
-            (Some(format), _) => format,
-            _ if self.records.json_option().is_some() => Format::JsonLines,
-            _ if self.records.table_option().is_some() => Format::Csv,
-            (None, InputKind::Data(format)) => format,
-            (None, _) => Format::Text,
-        })
-    }
-
-    /// Refuses options that do not apply to the format.
-    fn check_options(&self, format: Format) -> Result<()> {
+    /// Refuses options that do not apply to any of the formats of the inputs, the first one first.
+    fn check_options(&self, formats: &[Format]) -> Result<()> {
+        let format = formats.first().copied().unwrap_or(Format::Text);
         let fits = |given: Option<&'static str>, fitting: &[Format], remedy: &str| match given {
-            Some(name) if !fitting.contains(&format) => {
+            Some(name) if !formats.iter().any(|format| fitting.contains(format)) => {
                 let with = fitting.iter().map(|f| format!("{{format={}}}", f.name()));
                 Err(Error::only_with(name, with).with_remedy(remedy))
             }
             _ => Ok(()),
         };
-        self.check_table_options(format)?;
+        self.check_table_options(formats)?;
         let another = &format!("the input was read as {}", format.name());
         fits(self.transpose.then_some("transpose"), &[Format::MatrixMarket], another)?;
         let first_id = self.first_id.is_some().then_some("first_id");
         fits(first_id, &[Format::SvmLight, Format::LdaC], another)?;
-        fits(self.records.glob.is_some().then_some("glob"), &[Format::Folder], another)?;
-        fits(self.records.folder_labels.then_some("label_from"), &[Format::Folder], another)?;
-        let labelled = [Format::Csv, Format::JsonLines, Format::Mallet, Format::VowpalWabbit];
+        let folders = [Format::Folder, Format::Zip];
+        fits(self.records.glob.is_some().then_some("glob"), &folders, another)?;
+        fits(self.records.folder_labels.then_some("label_from"), &folders, another)?;
+        let labelled = [
+            Format::Csv,
+            Format::JsonLines,
+            Format::Json,
+            Format::Mallet,
+            Format::VowpalWabbit,
+            Format::Parquet,
+        ];
         fits(self.records.label_separator.is_some().then_some("label_separator"), &labelled, another)?;
-        fits(self.records.table_option(), &[Format::Csv], another)?;
-        fits(self.records.json_option(), &[Format::JsonLines], another)?;
+        let tables = [Format::Csv, Format::Parquet];
+        let tables = if formats.len() > 1 { &tables[..] } else { &tables[..1] };
+        fits(self.records.table_option(), tables, another)?;
+        fits(self.records.json_option(), &[Format::JsonLines, Format::Json], another)?;
         let words = self.words.given().filter(|_| !self.words_if_text);
-        if let Some(name) = words.or(self.records.strict.then_some("strict")).filter(|_| !format.is_raw()) {
+        let strict = self.records.strict.then_some("strict");
+        let encoding = self.records.encoding.is_some().then_some("encoding");
+        if let Some(name) = words.or(strict).or(encoding).filter(|_| !format.is_raw()) {
             return Err(Error::only_with(name, ["text"])
                 .with_remedy(format!("{} input already consists of words", format.name())));
         }

@@ -21,13 +21,13 @@ pub struct RecordOptions {
     pub header: Option<bool>,
     /// CSV: whether quotes are ordinary characters.
     pub no_quotes: bool,
-    /// JSON Lines: the fields with text. A dot in a path leads into an object.
+    /// JSON: the fields with text. A dot in a path leads into an object.
     pub text_fields: Vec<String>,
-    /// JSON Lines: the field with the document names.
+    /// JSON: the field with the document names.
     pub id_field: Option<String>,
-    /// JSON Lines: the fields with the document labels. A list is several labels.
+    /// JSON: the fields with the document labels. A list is several labels.
     pub label_fields: Vec<String>,
-    /// JSON Lines: the field with the document dates.
+    /// JSON: the field with the document dates.
     pub date_field: Option<String>,
     /// Text between the labels of a document in one column or field; `None` if a value is one
     /// label.
@@ -36,7 +36,10 @@ pub struct RecordOptions {
     pub folder_labels: bool,
     /// Folders: a glob pattern that the name of a file, or its path in the folder, must match.
     pub glob: Option<String>,
-    /// Whether bytes that are not UTF-8 are an error instead of being replaced.
+    /// Name of the encoding of the text, such as `latin1`; detected by default.
+    pub encoding: Option<String>,
+    /// Whether everything that would be guessed, replaced or skipped is an error: bytes that are
+    /// not UTF-8, rows with another number of columns, files that cannot be read.
     pub strict: bool,
 }
 
@@ -73,9 +76,14 @@ fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
 /// Options for turning text into words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextPipeline {
-    /// Tokenization and normalization. The import determines stop words and phrases, unless `stop`
-    /// is [`StopWords::Given`].
+    /// Tokenization and normalization. The import determines languages, stop words and phrases,
+    /// unless `stop` is [`StopWords::Given`].
     pub pipeline: Pipeline,
+    /// Languages of the text, by code or English name; detected by default.
+    pub languages: Option<Vec<String>>,
+    /// Whether the segmentation of the pipeline is used as it is. Otherwise text that was already
+    /// segmented by spaces is recognized.
+    pub fixed_segmentation: bool,
     /// Stop words to remove.
     pub stop: StopWords,
     /// Which words are kept in the vocabulary.
@@ -96,6 +104,9 @@ impl TextPipeline {
             ("min_length", given.min_length != plain.min_length),
             ("max_length", given.max_length != plain.max_length),
             ("numbers", given.keep_numbers),
+            ("noise", given.drop_noise != plain.drop_noise),
+            ("language", self.languages.is_some()),
+            ("segmentation", self.fixed_segmentation || given.segmentation != plain.segmentation),
             ("stem", given.stem.is_some()),
             ("min_docs", selection.min_docs.is_some()),
             ("max_docs", selection.max_docs.is_some()),
@@ -123,8 +134,72 @@ pub struct TableColumns {
     pub count: Option<String>,
 }
 
+/// Names of columns and fields that usually contain the text, the most specific ones first. They
+/// are in lower case and without blanks, hyphens, underscores and dots.
+const TEXT_NAMES: [&str; 48] = [
+    "text",
+    "fulltext",
+    "rawtext",
+    "body",
+    "bodytext",
+    "selftext",
+    "content",
+    "contents",
+    "article",
+    "abstract",
+    "document",
+    "message",
+    "review",
+    "comment",
+    "comments",
+    "post",
+    "tweet",
+    "speech",
+    "transcript",
+    "transcription",
+    "transcripttext",
+    "lyrics",
+    "story",
+    "essay",
+    "passage",
+    "paragraph",
+    "sentence",
+    "utterance",
+    "description",
+    "summary",
+    "feedback",
+    "answer",
+    "response",
+    "reply",
+    "note",
+    "notes",
+    "remarks",
+    "plot",
+    "synopsis",
+    "texte",
+    "texto",
+    "testo",
+    "tekst",
+    "inhalt",
+    "contenu",
+    "contenido",
+    "metin",
+    "текст",
+];
+
+/// Returns how specific the name of a column or field is for one with the text, smaller for more
+/// specific names; `None` if such a column usually contains something else.
+pub(super) fn text_name_rank(name: &str) -> Option<usize> {
+    let name = name.trim().trim_matches('"').to_lowercase();
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, '_' | '-' | '.');
+    let plain: String = name.chars().filter(|&c| !is_separator(c)).collect();
+    let listed = TEXT_NAMES.iter().position(|&known| known == plain);
+    // Names such as `review_text` and `Tweet text`.
+    let composed = name.rsplit(is_separator).next() == Some("text");
+    listed.or(composed.then_some(1))
+}
+
 /// Returns whether a column of this name usually contains the text.
 pub(super) fn is_text_name(name: &str) -> bool {
-    const NAMES: [&str; 7] = ["text", "body", "content", "abstract", "document", "message", "description"];
-    NAMES.contains(&name.trim_matches('"').to_lowercase().as_str())
+    text_name_rank(name).is_some()
 }

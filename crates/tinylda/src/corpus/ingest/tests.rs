@@ -245,7 +245,8 @@ fn pairs_refuse() {
 #[cfg(feature = "text")]
 #[test]
 fn text() {
-    let words = TextPipeline { stop: words::StopWords::None, ..TextPipeline::default() };
+    let pipeline = words::Pipeline::plain();
+    let words = TextPipeline { pipeline, stop: words::StopWords::None, ..TextPipeline::default() };
     let all = TestImport::new(Import { words, ..Import::default() });
     let (imported, got) =
         all.run("The cat's cat, the DOG 42!\n\nÉcole école 3D — naïve\n".as_bytes()).unwrap();

@@ -2,6 +2,7 @@
 //! of rows and can be rewound.
 
 use super::{PageMemory, ParquetColumn, ParquetFile, ParquetValue, TextColumns};
+use crate::corpus::ingest::notes::TableNotes;
 use crate::corpus::ingest::raw::records::{RecordFields, RecordFormat};
 use crate::corpus::ingest::raw::source::{MAX_RECORD_BYTES, SpanKind, TextBatch, TextSource, TextSpan};
 use crate::error::{Error, Position, Result};
@@ -36,6 +37,18 @@ impl ParquetTexts {
             multiple_labels: true,
             dates: self.date.is_some(),
         })
+    }
+
+    /// Returns the names of the columns.
+    pub(in super::super) fn notes(&self) -> TableNotes {
+        TableNotes {
+            text: self.text.iter().map(|column| column.name.clone()).collect(),
+            id: self.id.as_ref().map(|column| column.name.clone()),
+            labels: self.labels.iter().map(|column| column.name.clone()).collect(),
+            date: self.date.as_ref().map(|column| column.name.clone()),
+            delimiter: None,
+            header: true,
+        }
     }
 
     /// Appends the next row to a batch; returns false at the end of the file.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::memory::{BatchExtent, ImportMemory, MAX_COLLECTED_IDS, reading_cost};
 use super::parallel::{ItemSource, NextItem};
 use super::passes::BufferedBatches;
+use super::readers::RecordReaders;
 use super::records::RecordReader;
 use super::source::{MIN_BATCH_BYTES, TextBatch, TextSource};
 use crate::error::{Error, Result};
@@ -28,7 +29,7 @@ pub(super) enum TextPass<'a> {
 /// Batches of a text source.
 pub(super) struct TextItems<'a> {
     pub(super) source: &'a mut dyn TextSource,
-    pub(super) reader: &'a RecordReader,
+    pub(super) readers: &'a RecordReaders,
     pub(super) memory: &'a ImportMemory,
     /// Whether long texts are tokenized in chunks.
     pub(super) chunked: bool,
@@ -64,6 +65,20 @@ fn encoded_bytes(bytes: u64, extent: BatchExtent, words: u64) -> u64 {
 }
 
 impl TextItems<'_> {
+    /// Returns the reader of a batch, whose records all come from one source.
+    fn reader(&self, batch: &TextBatch) -> Option<&RecordReader> {
+        self.readers.of(batch.spans.first()?.source)
+    }
+
+    /// Returns the bytes that it takes to read the records of a batch of this extent.
+    fn reading_cost(&self, batch: &TextBatch, extent: BatchExtent) -> u64 {
+        self.reader(batch).map_or(0, |reader| reading_cost(batch, extent, reader, self.chunked))
+    }
+
+    fn extent(&self, batch: &TextBatch) -> BatchExtent {
+        self.reader(batch).map_or(BatchExtent::default(), |reader| BatchExtent::of(batch, reader))
+    }
+
     fn pass_cost(&self, batch: &TextBatch, extent: BatchExtent) -> u64 {
         let bytes = batch.bytes.len() as u64;
         match self.pass {
@@ -77,7 +92,7 @@ impl TextItems<'_> {
 
     /// Returns the error for a record of `length` bytes that costs `cost` bytes in this pass.
     fn refuse_record(&self, position: &TextBatch, length: u64, cost: u64) -> Error {
-        self.memory.refuse_document(self.reader, position, length, &|memory| match self.pass {
+        self.memory.refuse_document(self.reader(position), position, length, &|memory| match self.pass {
             TextPass::Counting { .. } => memory.counting_bytes(true) >= cost,
             TextPass::Writing { memory: left, .. } => {
                 memory.writing_bytes(0, 0) >= self.memory.writing_bytes(0, 0).saturating_sub(left) + cost
@@ -106,9 +121,9 @@ impl ItemSource for TextItems<'_> {
     fn next(&mut self, batch: &mut TextBatch, memory: u64) -> Result<NextItem> {
         let next = self.fill(batch, memory)?;
         if next == NextItem::Ready {
-            let extent = BatchExtent::of(batch, self.reader);
+            let extent = self.extent(batch);
             if extent.longest > self.longest.bytes {
-                let cost = reading_cost(batch, extent, self.reader, self.chunked);
+                let cost = self.reading_cost(batch, extent);
                 *self.longest = LongestRecord { bytes: extent.longest, cost: cost.max(self.longest.cost) };
             }
         }
@@ -116,8 +131,8 @@ impl ItemSource for TextItems<'_> {
     }
 
     fn cost(&self, batch: &TextBatch) -> u64 {
-        let extent = BatchExtent::of(batch, self.reader);
-        let cost = reading_cost(batch, extent, self.reader, self.chunked) + self.pass_cost(batch, extent);
+        let extent = self.extent(batch);
+        let cost = self.reading_cost(batch, extent) + self.pass_cost(batch, extent);
         // A batch of short records is never refused, since it is as small as the memory requires.
         if extent.longest <= self.memory.batch_bytes() as u64 / 4 { cost.min(self.memory()) } else { cost }
     }
@@ -151,7 +166,7 @@ impl ItemSource for TextItems<'_> {
 
     fn refuse(&mut self, item: Option<(&TextBatch, u64)>) -> Error {
         if let Some((batch, cost)) = item {
-            let length = BatchExtent::of(batch, self.reader).longest;
+            let length = self.extent(batch).longest;
             return self.refuse_record(batch, length, cost);
         }
         match self.source.measure_record() {
@@ -160,7 +175,7 @@ impl ItemSource for TextItems<'_> {
                 // The beginning of the record tells what the rest of it will cost.
                 let sample = start.bytes.len() as u64;
                 let extent = BatchExtent { documents: 1, longest: sample };
-                let copies = reading_cost(&start, extent, self.reader, self.chunked).saturating_sub(sample);
+                let copies = self.reading_cost(&start, extent).saturating_sub(sample);
                 let copies = copies as f64 / sample.max(1) as f64 * length as f64;
                 let read = length + length / 8 + MIN_BATCH_BYTES as u64;
                 let cost = read + copies as u64 + self.pass_cost(&start, extent);

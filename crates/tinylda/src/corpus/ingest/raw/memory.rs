@@ -180,21 +180,21 @@ impl ImportMemory {
     /// whether another division suffices.
     pub(super) fn refuse_document(
         &self,
-        reader: &RecordReader,
+        reader: Option<&RecordReader>,
         batch: &TextBatch,
         bytes: u64,
         fits: &dyn Fn(&ImportMemory) -> bool,
     ) -> Error {
         let need = self.smallest_limit(fits);
         let first = batch.spans.first();
-        let position = match (&reader.format, first) {
-            (RecordFormat::Rows(_), Some(row)) => Position::Row(row.line),
-            (RecordFormat::Files { .. }, _) | (_, None) => Position::Whole,
+        let position = match (reader.map(|reader| &reader.format), first) {
+            (Some(RecordFormat::Rows(_)), Some(row)) => Position::Row(row.line),
+            (Some(RecordFormat::Files { .. }), _) | (_, None) => Position::Whole,
             (_, Some(span)) => Position::Line(span.line),
         };
-        let mut path = reader.path.clone();
-        if let (Some(SpanKind::Text { name: Some(name), .. }), RecordFormat::Files { .. }) =
-            (first.map(|span| &span.kind), &reader.format)
+        let mut path = reader.map_or_else(Default::default, |reader| reader.path.clone());
+        if let (Some(SpanKind::Text { name: Some(name), .. }), Some(RecordFormat::Files { .. })) =
+            (first.map(|span| &span.kind), reader.map(|reader| &reader.format))
         {
             path.push(name);
         }

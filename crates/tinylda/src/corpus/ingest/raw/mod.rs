@@ -8,53 +8,90 @@
 //! order in which they were read, and counts are sums, so the result does not depend on the number
 //! of threads.
 //!
-//! Start with [`TextImport::run`]. Records are read by `source` and `records`, the threads run
-//! `passes` through `parallel`, and text is turned into words by [`words`](super::words).
+//! Start with [`TextImport::run`]. `import` prepares it: it decides how an input is read. Records
+//! come from `source` (files of records) and `files` (one document per file), and are parsed by
+//! `records`, with the help of `table` and `json`. The threads run `passes` through `parallel`, and
+//! text is turned into words by [`words`](super::words).
 
-mod import;
+pub(crate) mod files;
+pub(super) mod import;
 mod items;
+pub(crate) mod json;
 mod memory;
 mod parallel;
 mod passes;
+mod readers;
 pub(crate) mod records;
 pub(crate) mod source;
+mod table;
+mod tally;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use self::items::{LongestRecord, TextItems, TextPass};
-use self::memory::{BYTES_PER_WORD, ImportMemory, chunks, vocabulary_cost};
+use self::memory::{BYTES_PER_WORD, ImportMemory, vocabulary_cost};
 use self::parallel::{ItemSource, NextItem, parallel_map_ordered};
 use self::passes::{
     BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, NumberedBatch, WordCounter,
 };
-use self::records::{CsvLayout, JsonFields, NamedColumn, RecordFields, RecordFormat, RecordReader};
-use self::source::{TextBatch, TextSource};
+use self::readers::RecordReaders;
+use self::records::{RecordFields, RecordReader};
+use self::source::{TextBatch, TextDecoding, TextSource};
+use super::encoding::TextEncoding;
 use super::lines::LineReader;
-use super::options::{RecordOptions, TextPipeline, is_text_name};
+use super::options::TextPipeline;
 use super::words::{
-    CountRuns, DroppedTokens, Pipeline, StopWords, TokenRule, Tokenizer, WordIndex, WordSelector,
-    detect_language,
+    CountRuns, DroppedTokens, LanguageSample, Pipeline, Segmentation, StopWords, TextLanguages, TokenRule,
+    Tokenizer, WordIndex, WordSelector, list_of_language, most_frequent,
 };
 use super::{Format, ImportedDates};
-use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Vocabulary};
-use crate::error::{Error, Position, Result, Template};
+use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Source, Vocabulary};
+use crate::error::{Error, Position, Result};
 use crate::files::folder_of;
 use crate::format::grouped;
 use crate::progress::{ProgressCallback, Step};
 
-/// Import of raw text: source of the records, options for words, and output.
+/// Input of an import, as it is stored in the corpus.
+pub(crate) struct TextPart {
+    format: Format,
+    /// Path of the input, if it can be opened again.
+    origin: Option<String>,
+    decoding: Option<TextDecoding>,
+    /// Member of a zip archive.
+    member: Option<String>,
+    /// Encoding that the user gave.
+    encoding: Option<String>,
+}
+
+impl TextPart {
+    /// Describes the input, so that its texts can be read again later.
+    fn source(&self, reader: &RecordReader) -> Source {
+        // The texts of a stream cannot be read again.
+        let Some(path) = &self.origin else { return Source { format: "stream".into(), ..Source::default() } };
+        let mut source = reader.format.source(path, self.format);
+        source.member.clone_from(&self.member);
+        source.encoding.clone_from(&self.encoding);
+        if let Some(decoding) = &self.decoding {
+            let found = decoding.finding.encoding();
+            source.encoding = (found != TextEncoding::Utf8).then(|| found.name().to_owned());
+            source.carriage_returns = decoding.carriage_returns;
+        }
+        source
+    }
+}
+
+/// Import of raw text: readers of the records, options for words, and output.
 pub(crate) struct TextImport<'a> {
-    pub(crate) reader: RecordReader,
-    pub(crate) format: Format,
+    pub(crate) readers: RecordReaders,
+    pub(crate) parts: Vec<TextPart>,
     pub(crate) words: &'a TextPipeline,
     pub(crate) names: Option<&'a Path>,
     pub(crate) output: &'a Path,
-    /// Path of the input, if it can be opened again.
-    pub(crate) origin: Option<String>,
     memory: ImportMemory,
 }
 
@@ -88,29 +125,48 @@ impl TextImport<'_> {
         longest: &'a mut LongestRecord,
     ) -> TextItems<'a> {
         let chunked = tokenizer.cuts_at_whitespace();
-        TextItems { source, reader: &self.reader, memory: &self.memory, chunked, pass, longest }
+        TextItems { source, readers: &self.readers, memory: &self.memory, chunked, pass, longest }
     }
 
-    /// Completes the pipeline with the stop words.
-    fn resolve_pipeline(&self, source: &mut dyn TextSource) -> Result<Pipeline> {
+    /// Completes the pipeline with the languages, the segmentation and the stop words.
+    fn resolve_pipeline(&self, source: &mut dyn TextSource) -> Result<(Pipeline, TextLanguages)> {
         let mut pipeline = self.words.pipeline.clone();
         if self.words.stop == StopWords::Given {
-            return Ok(pipeline);
+            return Ok((pipeline, TextLanguages::default()));
         }
-        if self.format == Format::VowpalWabbit && pipeline.tokens == TokenRule::Unicode {
+        let is_vowpal = self.parts.iter().all(|part| part.format == Format::VowpalWabbit);
+        if is_vowpal && pipeline.tokens == TokenRule::Unicode {
             pipeline.tokens = TokenRule::Whitespace;
         }
-        let (codes, mut words) = match &self.words.stop {
-            StopWords::Auto => match self.sample_language(source)? {
-                Some(code) => StopWords::Lists(vec![code.into()]).resolve()?,
-                None => (Vec::new(), Vec::new()),
-            },
+        let sample = self.sample_languages(source)?;
+        let mut languages = match &self.words.languages {
+            None => sample.detect(),
+            Some(given) => TextLanguages::given(given)?,
+        };
+        let (unspaced, presegmented) = sample.unspaced_text();
+        if pipeline.tokens == TokenRule::Unicode {
+            if !self.words.fixed_segmentation && presegmented {
+                pipeline.segmentation = Segmentation::Spaces;
+                languages.presegmented = true;
+            }
+            languages.cut_into_characters =
+                unspaced && pipeline.segmentation == Segmentation::None && !self.words.fixed_segmentation;
+        } else {
+            (pipeline.drop_noise, pipeline.drop_clitics) = (false, false);
+            pipeline.segmentation = Segmentation::None;
+        }
+        pipeline.languages = languages.languages.iter().map(|(code, _)| code.clone()).collect();
+        let (names, mut words) = match &self.words.stop {
+            StopWords::Auto => {
+                let known = pipeline.languages.iter().filter(|code| list_of_language(code).is_some());
+                StopWords::Lists(known.cloned().collect()).resolve()?
+            }
             other => other.resolve()?,
         };
         words.sort_unstable();
         words.dedup();
-        (pipeline.stop_languages, pipeline.stop_words) = (codes, words);
-        Ok(pipeline)
+        (pipeline.stop_languages, pipeline.stop_words) = (names, words);
+        Ok((pipeline, languages))
     }
 
     /// Reads the first batch, for which there is as much memory as while words are counted. Returns
@@ -131,17 +187,15 @@ impl TextImport<'_> {
         }
     }
 
-    /// Detects the language of the first texts.
-    fn sample_language(&self, source: &mut dyn TextSource) -> Result<Option<&'static str>> {
+    /// Inspects the first texts.
+    fn sample_languages(&self, source: &mut dyn TextSource) -> Result<LanguageSample> {
         let mut batch = TextBatch::default();
-        let mut sample = String::new();
+        let mut sample = LanguageSample::default();
         if self.first_batch(source, &mut batch)? {
             for span in &batch.spans {
-                self.reader.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, _| {
-                    for chunk in chunks(&record.text, true) {
-                        if sample.len() < source::MIN_BATCH_BYTES {
-                            sample.push_str(chunk);
-                        }
+                self.readers.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, _| {
+                    if !sample.is_full() {
+                        sample.add(&record.text);
                     }
                     sample.push('\n');
                     Ok(())
@@ -149,7 +203,7 @@ impl TextImport<'_> {
             }
         }
         source.put_back(batch)?;
-        Ok(detect_language(&sample))
+        Ok(sample)
     }
 
     /// Reads the source and writes the corpus.
@@ -158,12 +212,12 @@ impl TextImport<'_> {
         source: &mut dyn TextSource,
         progress: ProgressCallback<'_>,
     ) -> Result<WrittenTexts> {
-        let mut pipeline = self.resolve_pipeline(source)?;
-        let mut dropped = DroppedTokens::default();
+        let (mut pipeline, languages) = self.resolve_pipeline(source)?;
+        let mut dropped = DroppedTokens { languages, ..DroppedTokens::default() };
         let passes = match (&self.words.vocabulary, self.words.selection.phrases) {
             (Some(_), _) => 1,
             (None, None) => 2,
-            (None, Some(_)) => 3,
+            (None, Some(_)) => 1 + u64::from(pipeline.phrase_words),
         };
         let mut pass = 0;
         // All passes together make up one progress bar, however often the input is read.
@@ -177,18 +231,26 @@ impl TextImport<'_> {
             given
         } else {
             if let Some(score) = self.words.selection.phrases {
-                let tokenizer = Tokenizer::new(&pipeline)?;
-                let mut counted =
-                    self.count_words(source, &tokenizer, true, &mut DroppedTokens::default(), &mut |at| {
-                        report(at, pass)
-                    })?;
-                let phrases = counted.selector.select_phrases(&mut counted.runs, score);
-                pipeline.phrases =
-                    phrases.map_err(|error| self.explain_memory(error, counted.longest, ""))?;
+                // The first pass finds pairs of words, the next one pairs of a phrase and a word.
+                for _ in 1..pipeline.phrase_words {
+                    let tokenizer = Tokenizer::new(&pipeline)?;
+                    let mut counted = self.count_words(
+                        source,
+                        &tokenizer,
+                        true,
+                        &mut DroppedTokens::default(),
+                        &mut |at| report(at, pass),
+                    )?;
+                    let longest = counted.longest;
+                    counted
+                        .selector
+                        .select_phrases(&mut counted.runs, score, &mut pipeline.phrases)
+                        .map_err(|error| self.explain_memory(error, longest, ""))?;
+                    source.rewind()?;
+                    pass += 1;
+                }
                 dropped.phrases = pipeline.phrases.len() as u64;
                 self.memory = self.memory.with_phrases(pipeline.phrases.len())?;
-                source.rewind()?;
-                pass += 1;
             }
             let tokenizer = Tokenizer::new(&pipeline)?;
             let mut counted =
@@ -215,6 +277,11 @@ impl TextImport<'_> {
         Ok(WrittenTexts { dropped, ..written })
     }
 
+    /// Returns the path of the first input for errors.
+    fn path(&self) -> std::path::PathBuf {
+        self.readers.all().first().map(|reader| reader.path.clone()).unwrap_or_default()
+    }
+
     fn no_words_error(&self, documents: u64, dropped: &DroppedTokens) -> Error {
         let (found, remedy) = if documents == 0 {
             ("no documents".to_string(), "check that this is the right file or folder, and its {format}")
@@ -227,7 +294,7 @@ impl TextImport<'_> {
             )
         };
         Error::Input {
-            path: self.reader.path.clone(),
+            path: self.path(),
             position: Position::Whole,
             found,
             expected: "at least one document with a word".into(),
@@ -245,6 +312,7 @@ impl TextImport<'_> {
         dropped: &mut DroppedTokens,
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
     ) -> Result<CountedWords> {
+        self.readers.reset_tallies();
         let limit = self.memory.buffered_bytes();
         let buffering = AtomicBool::new(!pairs);
         let buffered = RefCell::new(BufferedBatches::default());
@@ -254,7 +322,7 @@ impl TextImport<'_> {
         let counters = threads.map(|worker| WordCounter::new(worker, pairs, table_bytes)).collect();
         let mut longest = LongestRecord::default();
         let context = CountingContext {
-            reader: &self.reader,
+            readers: &self.readers,
             tokenizer,
             chunked: tokenizer.cuts_at_whitespace(),
             runs: &runs,
@@ -271,10 +339,13 @@ impl TextImport<'_> {
             Ok(())
         })?;
         let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut stop_words = BTreeMap::new();
         let buffering = buffering.into_inner();
         for counter in &mut counters {
+            counter.add_stop_words(&mut stop_words);
             counter.finish(&mut runs, dropped, buffering)?;
         }
+        dropped.stop_words = most_frequent(stop_words);
         let documents = counters.iter().map(|counter| counter.documents).sum();
         let selector = WordSelector {
             selection: self.words.selection,
@@ -342,6 +413,7 @@ impl TextImport<'_> {
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
         write: &mut dyn FnMut(EncodedBatch) -> Result<()>,
     ) -> Result<()> {
+        self.readers.reset_tallies();
         let index = WordIndex::new(vocabulary);
         let words = vocabulary.len() as u64;
         let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, 0);
@@ -350,7 +422,7 @@ impl TextImport<'_> {
         let encoders = (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
         let chunked = tokenizer.cuts_at_whitespace();
         let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
-            encoder.encode_batch(batch, &self.reader, tokenizer, &index, chunked)
+            encoder.encode_batch(batch, &self.readers, tokenizer, &index, chunked)
         };
         let mut longest = LongestRecord::default();
         let items = self.items(source, tokenizer, TextPass::Writing { words, memory }, &mut longest);
@@ -360,9 +432,10 @@ impl TextImport<'_> {
 
     /// Starts the corpus file with the fields of the records and the metadata of the import.
     fn create_writer(&self, pipeline: Pipeline) -> Result<CorpusWriter> {
-        let RecordFields { names, label_columns, multiple_labels, dates } = self.reader.fields();
-        let places = self.origin.is_some();
-        let sources = self.origin.iter().map(|path| self.reader.format.source(path, self.format));
+        let RecordFields { names, label_columns, multiple_labels, dates } = self.readers.fields().clone();
+        let places = self.parts.iter().any(|part| part.origin.is_some());
+        let sources = self.parts.iter().zip(self.readers.all()).map(|(part, reader)| part.source(reader));
+        let sources = sources.filter(|_| places);
         let about = About { pipeline: Some(pipeline), sources: sources.collect(), ..About::default() };
         let fields = DocumentFields {
             names: names || self.names.is_some(),
@@ -428,7 +501,7 @@ impl TextImport<'_> {
         }
         if documents == 0 || (fixed && empty == documents) {
             return Err(Error::Input {
-                path: self.reader.path.clone(),
+                path: self.path(),
                 position: Position::Whole,
                 found: format!("{documents} documents without any word of the vocabulary"),
                 expected: "at least one document with a word".into(),
@@ -439,7 +512,7 @@ impl TextImport<'_> {
             shape: writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(),
             empty_documents: empty,
             dropped: DroppedTokens::default(),
-            dates: self.reader.fields().dates.then_some(found_dates),
+            dates: self.readers.fields().dates.then_some(found_dates),
         })
     }
 }
@@ -450,105 +523,6 @@ fn names_error(lines: &LineReader<'_>, documents: u64) -> Error {
         "a name for every document".into(),
         "give one name per line, in the order of the documents",
     )
-}
-
-/// Returns how records are read in a format, given the first bytes of the input.
-pub(crate) fn record_format(
-    format: Format,
-    options: &RecordOptions,
-    start: &[u8],
-    path: &Path,
-) -> Result<RecordFormat> {
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    Ok(match format {
-        Format::Csv => RecordFormat::Table(csv_layout(options, start, path)?),
-        Format::JsonLines => {
-            let text = if options.text_fields.is_empty() {
-                vec![records::DEFAULT_FIELD.into()]
-            } else {
-                options.text_fields.clone()
-            };
-            RecordFormat::Json(JsonFields {
-                text,
-                id: options.id_field.clone(),
-                labels: options.label_fields.clone(),
-                date: options.date_field.clone(),
-            })
-        }
-        Format::Mallet => RecordFormat::Mallet,
-        Format::VowpalWabbit => RecordFormat::Vowpal,
-        _ => RecordFormat::Lines,
-    })
-}
-
-/// Determines the layout of a table from its first row and the options.
-fn csv_layout(options: &RecordOptions, start: &[u8], path: &Path) -> Result<CsvLayout> {
-    let delimiter = options.delimiter.unwrap_or_else(|| records::delimiter(start));
-    let quotes = !options.no_quotes;
-    let first = records::first_row(start, delimiter, quotes);
-    let wanted = || {
-        let others = options.label_columns.iter().chain(&options.date_column);
-        options.text_columns.iter().chain(&options.id_column).chain(others)
-    };
-    let number = |name: &str| name.parse::<usize>().ok().filter(|&n| n > 0);
-    let same = |a: &str, b: &str| a == b || a.eq_ignore_ascii_case(b);
-    let named = |name: &str| first.iter().position(|column| same(column, name));
-    let header = options.header.unwrap_or_else(|| {
-        wanted().any(|name| number(name).is_none())
-            || first.iter().any(|name| is_text_name(name))
-            || first.len() > 1 && first.iter().all(|name| is_like_column_name(name))
-    });
-    let missing = |option: &'static str, name: &str| {
-        let expected = if header {
-            let columns: Vec<String> = first.iter().take(40).map(|c| format!("{c:?}")).collect();
-            Template::from("one of ").text(columns.join(", "))
-        } else {
-            format!("a number from 1 to {}", first.len()).into()
-        };
-        let expected = expected.text(format!(" (the columns of {})", path.display()));
-        Error::out_of_range(option, format!("{name:?}"), expected)
-            .with_remedy("if the columns are split at the wrong character, set {delimiter}")
-    };
-    let find = |option: &'static str, name: &str| {
-        let by_name = if header { named(name) } else { None };
-        let by_number = || number(name).map(|n| n - 1).filter(|&n| n < first.len());
-        by_name.or_else(by_number).ok_or_else(|| missing(option, name))
-    };
-    let text = if options.text_columns.is_empty() {
-        let usual = first.iter().position(|name| header && is_text_name(name));
-        // In a table of one column, this column is the text.
-        let column = usual.or((first.len() == 1).then_some(0)).ok_or_else(|| {
-            let columns = first.iter().zip(1..).take(40).map(|(c, n)| {
-                let short: String = c.chars().take(30).collect();
-                format!("{n} ({short:?})")
-            });
-            let columns = columns.collect::<Vec<_>>().join(", ");
-            Error::missing("text_column", Template::from("the name or number of a column: ").text(columns))
-                .with_remedy("if this is not a table, use {format=text} to read one document per line")
-        })?;
-        vec![column]
-    } else {
-        options.text_columns.iter().map(|name| find("text_column", name)).collect::<Result<_>>()?
-    };
-    let id = options.id_column.as_deref().map(|name| find("id_column", name)).transpose()?;
-    let label = |name: &String| {
-        let at = find("label_column", name)?;
-        let column = first.get(at).filter(|column| header && !column.is_empty());
-        Ok(NamedColumn { name: column.unwrap_or(name).clone(), at })
-    };
-    let labels = options.label_columns.iter().map(label).collect::<Result<_>>()?;
-    let date = options.date_column.as_deref().map(|name| find("date_column", name)).transpose()?;
-    Ok(CsvLayout { delimiter, quotes, header, columns: Some(first.len()), text, id, labels, date })
-}
-
-/// Returns whether a string looks like a column name: short, made of letters, and not a sentence.
-fn is_like_column_name(name: &str) -> bool {
-    let name = name.trim_matches('"');
-    !name.is_empty()
-        && name.len() <= 30
-        && name.starts_with(char::is_alphabetic)
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ' ' || c == '-')
-        && !name.chars().any(|c| c.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@
 //! Start with [`WordCounter`] for the first pass and [`DocumentEncoder`] for the second. Files and
 //! the order of batches are handled by the parent module.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::memory::{MAX_COLLECTED_IDS, chunks};
 use super::parallel::{HeldResult, ItemSource, NextItem};
-use super::records::{Record, RecordDate, RecordReader};
+use super::readers::RecordReaders;
+use super::records::{Record, RecordDate};
 use super::source::TextBatch;
 use crate::corpus::ingest::ImportedDates;
 use crate::corpus::ingest::words::{
@@ -27,6 +28,7 @@ struct TokenEntry {
     /// Number of the word that the token maps to, or one of the special values below.
     target: u32,
     tokens: u32,
+    /// Number of documents of a word, or number of tokens of a dropped token.
     documents: u32,
     /// Last document in which the string was seen.
     last: u32,
@@ -48,8 +50,8 @@ struct TokenNumbering {
     key: Vec<u8>,
     /// Number of tokens, including dropped ones.
     tokens: u64,
-    /// Previous word, which may still become part of a phrase.
-    before: Option<u32>,
+    /// Previous word, which may still become part of a phrase, and whether it is a phrase.
+    before: Option<(u32, bool)>,
 }
 
 impl TokenNumbering {
@@ -67,13 +69,14 @@ impl TokenNumbering {
     /// `kept`. Frees the table if it has more than `limit` bytes.
     fn clear_table(&mut self, kept: Option<u32>, limit: usize) -> Option<u32> {
         let TokenNumbering { table, before, .. } = self;
-        let [kept, last] = [kept, *before].map(|word| word.map(|number| table.string(number).to_vec()));
+        let string = |number| table.string(number).to_vec();
+        let (kept, last) = (kept.map(string), before.map(|(number, joined)| (string(number), joined)));
         if table.bytes() > limit {
             *table = StringTable::new();
         } else {
             table.clear();
         }
-        *before = last.map(|word| table.intern(&word, new_entry));
+        *before = last.map(|(word, joined)| (table.intern(&word, new_entry), joined));
         kept.map(|word| table.intern(&word, new_entry))
     }
 
@@ -91,7 +94,7 @@ impl TokenNumbering {
     /// Calls `each` with the last word of a text, if it was kept back as the first word of a
     /// phrase.
     fn finish_text(&mut self, each: &mut impl FnMut(&mut StringTable<TokenEntry>, Result<u32, usize>)) {
-        if let Some(first) = self.before.take() {
+        if let Some((first, _)) = self.before.take() {
             each(&mut self.table, Ok(first));
         }
         self.cut.free_long_text();
@@ -117,24 +120,39 @@ impl TokenNumbering {
                 return each(table, word);
             }
             match (before.take(), word) {
-                (Some(first), Ok(second))
+                (Some((first, joined)), Ok(second))
                     if tokenizer.is_phrase(table.string(first), table.string(second), key) =>
                 {
                     join_phrase(key);
                     let number = table.intern(key, new_entry);
-                    each(table, Ok(number));
+                    if joined || tokenizer.max_phrase_words() < 3 {
+                        each(table, Ok(number));
+                    } else {
+                        *before = Some((number, true));
+                    }
                 }
                 (first, word) => {
-                    if let Some(first) = first {
+                    if let Some((first, _)) = first {
                         each(table, Ok(first));
                     }
                     match word {
-                        Ok(word) => *before = Some(word),
+                        Ok(word) => *before = Some((word, false)),
                         reason => each(table, reason),
                     }
                 }
             }
         });
+    }
+
+    /// Adds the numbers of tokens of every stop word in the table to `counts`.
+    fn add_stop_words(&self, counts: &mut BTreeMap<String, u64>) {
+        for number in 0..self.table.len() as u32 {
+            let entry = self.table.value(number);
+            if entry.target == FIRST_DROPPED - DropReason::Stop as u32 && entry.documents > 0 {
+                let word = String::from_utf8_lossy(self.table.string(number)).into_owned();
+                *counts.entry(word).or_default() += u64::from(entry.documents);
+            }
+        }
     }
 }
 
@@ -159,6 +177,8 @@ fn resolve_word(
         table.value_mut(number).target = target;
     }
     if target > FIRST_DROPPED - DropReason::COUNT as u32 {
+        // A dropped token has no documents: the field counts its tokens instead.
+        table.value_mut(number).documents += 1;
         Err((FIRST_DROPPED - target) as usize)
     } else {
         Ok(target)
@@ -259,7 +279,7 @@ impl HeldResult for NumberedBatch {
 
 /// What the threads share while they count words.
 pub(super) struct CountingContext<'a> {
-    pub(super) reader: &'a RecordReader,
+    pub(super) readers: &'a RecordReaders,
     pub(super) tokenizer: &'a Tokenizer,
     /// Whether long texts are tokenized in chunks.
     pub(super) chunked: bool,
@@ -289,6 +309,8 @@ pub(super) struct WordCounter {
     /// emptied in time.
     emptied: u64,
     dropped: [u64; DropReason::COUNT],
+    /// Numbers of tokens of the stop words, except those that are still in the table.
+    stop_words: BTreeMap<String, u64>,
     replaced: u64,
     pub(super) documents: u64,
 }
@@ -304,6 +326,7 @@ impl WordCounter {
             document_in_table: 0,
             emptied: 0,
             dropped: [0; DropReason::COUNT],
+            stop_words: BTreeMap::new(),
             replaced: 0,
             documents: 0,
         }
@@ -320,7 +343,7 @@ impl WordCounter {
         // The numbers may take as many bytes as the text; shorter words are rare.
         let max_words = batch.bytes.len().max(1 << 16) / size_of::<u32>();
         for span in &batch.spans {
-            context.reader.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, replaced| {
+            context.readers.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, replaced| {
                 self.replaced += u64::from(replaced);
                 let words = &mut numbered.words;
                 self.count_document(&record.text, context, &mut |word| {
@@ -436,6 +459,7 @@ impl WordCounter {
             runs.add_table(table, false, term_count)?;
         }
         drop(runs);
+        self.numbering.add_stop_words(&mut self.stop_words);
         document.before = self.numbering.clear_table(document.before, self.limit);
         self.emptied = self.numbering.tokens;
         self.document_in_table = u32::from(document.started);
@@ -460,6 +484,14 @@ impl WordCounter {
         Ok(())
     }
 
+    /// Adds the numbers of tokens of every stop word to `counts`.
+    pub(super) fn add_stop_words(&self, counts: &mut BTreeMap<String, u64>) {
+        for (word, count) in &self.stop_words {
+            *counts.entry(word.clone()).or_default() += count;
+        }
+        self.numbering.add_stop_words(counts);
+    }
+
     /// Returns the word id of every number.
     fn ids(self, index: &WordIndex<'_>) -> Vec<u32> {
         let table = &self.numbering.table;
@@ -478,6 +510,7 @@ fn add_reasons(reasons: &[u64; DropReason::COUNT], dropped: &mut DroppedTokens) 
     dropped.long += reasons[DropReason::Long as usize];
     dropped.numbers += reasons[DropReason::Number as usize];
     dropped.stop += reasons[DropReason::Stop as usize];
+    dropped.noise += reasons[DropReason::Noise as usize];
 }
 
 /// All documents as numbered by the first pass, as long as they fit in memory. They save reading
@@ -729,7 +762,7 @@ impl DocumentEncoder {
     pub(super) fn encode_batch(
         &mut self,
         batch: &TextBatch,
-        reader: &RecordReader,
+        reader: &RecordReaders,
         tokenizer: &Tokenizer,
         index: &WordIndex<'_>,
         chunked: bool,

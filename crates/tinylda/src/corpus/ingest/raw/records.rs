@@ -5,11 +5,14 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::json::{JsonEnvelope, find_envelope, is_json_array, is_json_object, is_one_object, next_record};
 use super::source::{SpanKind, TextSpan};
+use super::table::{CsvLayout, QuoteProblem, detect_table, parse_row};
+use super::tally::RecordTally;
 use crate::corpus::ingest::Format;
 use crate::corpus::ingest::lines::quoted;
-use crate::corpus::ingest::options::is_text_name;
 use crate::corpus::{DEFAULT_LABEL_COLUMN, Source, TextPlace, parse_date};
 use crate::error::{Error, Position, Remedy, Result, Template};
 
@@ -52,19 +55,22 @@ pub(crate) struct RecordFields {
 pub(crate) const FOLDER_LABEL_COLUMN: &str = "folder";
 
 /// Rule for the end of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RecordEnds {
     /// A record ends with its line.
     Lines,
     /// A record ends with a line end outside of quotes.
     Quoted { delimiter: u8 },
+    /// A record is a JSON value.
+    Json(JsonEnvelope),
 }
 
 impl RecordEnds {
     /// Returns the position after the last complete record.
-    pub(crate) fn find_last(self, bytes: &[u8]) -> Option<usize> {
-        match self {
-            RecordEnds::Lines => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
+    pub(crate) fn find_last(&self, bytes: &[u8]) -> Option<usize> {
+        match *self {
+            // JSON values are found by their own splitter.
+            RecordEnds::Lines | RecordEnds::Json(_) => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
             RecordEnds::Quoted { delimiter } => {
                 // Without any quote, the last line end is the end of a record.
                 memchr::memchr(b'"', bytes).map_or(RecordEnds::Lines.find_last(bytes), |_| {
@@ -83,9 +89,10 @@ impl RecordEnds {
     }
 
     /// Returns the remedy for a record without an end.
-    pub(crate) fn remedy(self) -> &'static str {
+    pub(crate) fn remedy(&self) -> &'static str {
         match self {
             RecordEnds::Lines => "check that the file has one document per line",
+            RecordEnds::Json(_) => "check that the file is complete, and that quotes and brackets are closed",
             RecordEnds::Quoted { .. } => {
                 "close the quote, or use {quotes=no} if quotes have no meaning in this file"
             }
@@ -93,131 +100,14 @@ impl RecordEnds {
     }
 }
 
-/// Extent of a row of a table.
-struct CsvRow {
-    bytes: usize,
-    /// Whether the row ends with a line end.
-    complete: bool,
-    /// Whether a quote is not closed.
-    open: bool,
-    lines: u64,
-}
-
-/// Parses a row and calls `each` with the bytes of every field and whether it is quoted. Returns
-/// `None` if there are no bytes. A quote has a meaning only at the beginning of a field, and two
-/// quotes in a quoted field stand for one.
-fn parse_row<'a>(
-    bytes: &'a [u8],
-    delimiter: u8,
-    quotes: bool,
-    each: &mut dyn FnMut(&'a [u8], bool),
-) -> Option<CsvRow> {
-    if bytes.is_empty() {
-        return None;
-    }
-    let (mut at, mut lines) = (0, 0);
-    loop {
-        let mut start = at;
-        let mut quoted = None;
-        if quotes && bytes.get(at) == Some(&b'"') {
-            let mut from = at + 1;
-            loop {
-                match memchr::memchr(b'"', &bytes[from..]) {
-                    None => return Some(CsvRow { bytes: bytes.len(), complete: false, open: true, lines }),
-                    Some(found) if bytes.get(from + found + 1) == Some(&b'"') => from += found + 2,
-                    Some(found) => {
-                        at = from + found + 1;
-                        quoted = Some(start + 1..from + found);
-                        break;
-                    }
-                }
-            }
-            lines += memchr::memchr_iter(b'\n', &bytes[start..at]).count() as u64;
-        }
-        let end = memchr::memchr2(delimiter, b'\n', &bytes[at..]).map(|found| at + found);
-        let stop = end.unwrap_or(bytes.len());
-        let line_end = end.is_none_or(|end| bytes[end] == b'\n');
-        let mut field_end = stop;
-        if line_end && field_end > at && bytes[field_end - 1] == b'\r' {
-            field_end -= 1;
-        }
-        match quoted {
-            // Text after the closing quote means that the field is not a quoted field after all.
-            Some(inside) if bytes[at..field_end].trim_ascii().is_empty() => each(&bytes[inside], true),
-            _ => {
-                start = start.min(field_end);
-                each(&bytes[start..field_end], false);
-            }
-        }
-        if line_end {
-            lines += u64::from(end.is_some());
-            return Some(CsvRow {
-                bytes: end.map_or(stop, |end| end + 1),
-                complete: end.is_some(),
-                open: false,
-                lines,
-            });
-        }
-        at = stop + 1;
-    }
-}
-
-/// Layout of a table: its syntax and the columns to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CsvLayout {
-    pub(crate) delimiter: u8,
-    pub(crate) quotes: bool,
-    pub(crate) header: bool,
-    /// Number of columns that every row must have, if known.
-    pub(crate) columns: Option<usize>,
-    pub(crate) text: Vec<usize>,
-    pub(crate) id: Option<usize>,
-    pub(crate) labels: Vec<NamedColumn>,
-    pub(crate) date: Option<usize>,
-}
-
-/// Column of a table with its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedColumn {
-    pub(crate) name: String,
-    pub(crate) at: usize,
-}
-
-/// Returns the fields of the first row.
-pub(crate) fn first_row(start: &[u8], delimiter: u8, quotes: bool) -> Vec<String> {
-    let mut fields = Vec::new();
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    parse_row(start, delimiter, quotes, &mut |field, _| {
-        fields.push(String::from_utf8_lossy(field).trim().to_string());
-    });
-    fields
-}
-
-/// Returns the numbers of fields of the first complete rows.
-pub(crate) fn row_widths(start: &[u8], delimiter: u8, most: usize) -> Vec<usize> {
-    let (mut at, mut all) = (0, Vec::new());
-    while all.len() < most {
-        let mut fields = 0;
-        match parse_row(&start[at..], delimiter, true, &mut |_, _| fields += 1) {
-            Some(row) if row.complete => {
-                // Blank lines are not rows.
-                if !start[at..at + row.bytes].trim_ascii().is_empty() {
-                    all.push(fields);
-                }
-                at += row.bytes;
-            }
-            _ => break,
-        }
-    }
-    all
-}
-
-/// Default field of JSON Lines that contains the text.
+/// Field of JSON Lines with the text that need not be stored.
 pub(crate) const DEFAULT_FIELD: &str = "text";
 
-/// Fields of JSON Lines, as paths with dots.
+/// Fields of JSON records, as paths with dots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct JsonFields {
+    /// Where the records are; `None` if every line is one.
+    pub(crate) envelope: Option<JsonEnvelope>,
     pub(crate) text: Vec<String>,
     pub(crate) id: Option<String>,
     pub(crate) labels: Vec<String>,
@@ -248,6 +138,9 @@ impl RecordFormat {
     pub(crate) fn ends(&self) -> RecordEnds {
         match self {
             RecordFormat::Table(table) if table.quotes => RecordEnds::Quoted { delimiter: table.delimiter },
+            RecordFormat::Json(JsonFields { envelope: Some(envelope), .. }) => {
+                RecordEnds::Json(envelope.clone())
+            }
             _ => RecordEnds::Lines,
         }
     }
@@ -273,13 +166,16 @@ impl RecordFormat {
         let name = source.format.as_str();
         Some(match Format::ALL.into_iter().find(|format| format.name() == name)? {
             Format::Text => RecordFormat::Lines,
-            Format::Folder => RecordFormat::Files { folder_labels: false },
+            Format::Folder | Format::Zip | Format::Html | Format::Xml | Format::Docx => {
+                RecordFormat::Files { folder_labels: false }
+            }
             Format::Mallet => RecordFormat::Mallet,
             Format::VowpalWabbit => RecordFormat::Vowpal,
-            Format::JsonLines => {
+            format @ (Format::JsonLines | Format::Json) => {
                 let text =
                     if source.text.is_empty() { vec![DEFAULT_FIELD.into()] } else { source.text.clone() };
-                RecordFormat::Json(JsonFields { text, ..JsonFields::default() })
+                let envelope = (format == Format::Json).then_some(JsonEnvelope::Values);
+                RecordFormat::Json(JsonFields { envelope, text, ..JsonFields::default() })
             }
             Format::Csv => {
                 let number = |column: &String| column.parse::<usize>().ok()?.checked_sub(1);
@@ -321,16 +217,19 @@ pub(crate) struct RecordReader {
     /// Path of the source for errors.
     pub(crate) path: PathBuf,
     pub(crate) format: RecordFormat,
-    /// Whether bytes that are not UTF-8 are refused instead of being replaced.
+    /// Whether bytes that are not UTF-8 are refused instead of being replaced, and incomplete
+    /// records instead of being skipped.
     pub(crate) strict: bool,
     /// Text between the labels of a value.
     pub(crate) label_separator: Option<String>,
+    /// Counts of records that are skipped or changed. Clones of the reader share them.
+    pub(crate) tally: Arc<RecordTally>,
 }
 
 impl RecordReader {
     /// Creates a reader that finds texts again: it replaces invalid bytes and needs no labels.
     pub(crate) fn for_texts(path: PathBuf, format: RecordFormat) -> RecordReader {
-        RecordReader { path, format, strict: false, label_separator: None }
+        RecordReader { path, format, strict: false, label_separator: None, tally: Arc::default() }
     }
 
     /// Returns the fields of the records.
@@ -412,7 +311,7 @@ impl RecordReader {
     /// Converts bytes to text; refuses zero bytes. Sets `replaced` if invalid bytes were replaced.
     fn text<'a>(&self, bytes: &'a [u8], line: u64, replaced: &mut bool) -> Result<Cow<'a, str>> {
         if memchr::memchr(0, bytes).is_some() {
-            let remedy = "this seems to be a binary file or text in UTF-16: convert it to UTF-8 text";
+            let remedy = "this seems to be a binary file; if it is text, name its encoding with {encoding}";
             return Err(self.line_error(line, "a zero byte".into(), "text", remedy));
         }
         self.utf8(bytes, line, replaced)
@@ -427,7 +326,7 @@ impl RecordReader {
                 line,
                 format!("bytes that are not UTF-8: {}", quoted(&bytes[e.valid_up_to()..])),
                 "UTF-8 text",
-                "convert the file to UTF-8, for instance with iconv, or omit {strict} to replace invalid bytes",
+                "name the encoding of the file with {encoding}, or omit {strict} to detect it and to replace invalid bytes",
             )),
             Err(_) => {
                 *replaced = true;
@@ -489,8 +388,12 @@ impl RecordReader {
         if matches!(span.kind, SpanKind::Text { .. }) {
             return self.read_text_span(bytes, span, each);
         }
-        if let RecordFormat::Table(table) = &self.format {
-            return self.for_each_row(table, bytes, span, each);
+        match &self.format {
+            RecordFormat::Table(table) => return self.for_each_row(table, bytes, span, each),
+            RecordFormat::Json(json) if json.envelope.is_some() => {
+                return self.for_each_value(json, bytes, span, each);
+            }
+            _ => {}
         }
         let (mut at, mut line) = (0, span.line);
         while at < bytes.len() {
@@ -518,7 +421,7 @@ impl RecordReader {
                 }),
                 _ if whole.trim_ascii().is_empty() => None,
                 RecordFormat::Json(json) => {
-                    Some(self.parse_json(json, whole, line, place(whole), &mut replaced)?)
+                    self.parse_json(json, whole, line, place(whole), &mut replaced)?
                 }
                 RecordFormat::Mallet => {
                     let (name, rest) = split_field(whole);
@@ -574,6 +477,62 @@ impl RecordReader {
         }
     }
 
+    fn for_each_value(
+        &self,
+        json: &JsonFields,
+        bytes: &[u8],
+        span: &TextSpan,
+        each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
+    ) -> Result<()> {
+        let (mut at, mut line) = (0, span.line);
+        while let Some(record) = next_record(bytes, at) {
+            line += memchr::memchr_iter(b'\n', &bytes[at..record.start]).count() as u64;
+            let value = &bytes[record.clone()];
+            let place = TextPlace {
+                source: span.source,
+                offset: span.offset + record.start as u64,
+                length: value.len() as u32,
+            };
+            let mut replaced = false;
+            if let Some(record) = self.parse_json(json, value, line, place, &mut replaced)? {
+                each(record, replaced)?;
+            }
+            line += memchr::memchr_iter(b'\n', value).count() as u64;
+            at = record.end;
+        }
+        Ok(())
+    }
+
+    fn quote_error(&self, problem: QuoteProblem, line: u64) -> Error {
+        let found = match problem {
+            QuoteProblem::Open => "a quote that is opened and never closed",
+            QuoteProblem::Misplaced => {
+                "a quote that is opened here and closed on a later line, inside of a field"
+            }
+        };
+        let remedy = "close the quote, or use {quotes=no} if quotes have no meaning in this file";
+        self.line_error(line, found.into(), "a closing quote at the end of the field", remedy)
+    }
+
+    /// Returns whether a row with this number of columns is imported, and counts it if it differs
+    /// from the first row. Rows with too few columns are imported if they have the text. Rows with
+    /// too many are not, since the delimiter in one of their fields may have moved the text.
+    fn accepts_width(&self, table: &CsvLayout, width: usize, line: u64) -> Result<bool> {
+        let Some(columns) = table.columns.filter(|&columns| columns != width) else { return Ok(true) };
+        if self.strict {
+            return Err(self.line_error(
+                line,
+                format!("{width} {}", if width == 1 { "column" } else { "columns" }),
+                format!("{columns}, the number of columns of the first row"),
+                "correct the row: quote texts that contain the delimiter, or set another {delimiter}",
+            ));
+        }
+        let has_text = width < columns && table.text.iter().all(|&column| column < width);
+        let tally = if has_text { &self.tally.short_rows } else { &self.tally.skipped_rows };
+        tally.add(1, line);
+        Ok(has_text)
+    }
+
     fn for_each_row(
         &self,
         table: &CsvLayout,
@@ -590,14 +549,8 @@ impl RecordReader {
                 fields.push((field, quoted));
             });
             let Some(found) = found else { return Ok(()) };
-            if found.open {
-                let remedy = RecordEnds::Quoted { delimiter: table.delimiter }.remedy();
-                return Err(self.line_error(
-                    line,
-                    "a quote that is opened and never closed".into(),
-                    "a closing quote",
-                    remedy,
-                ));
+            if let Some((problem, lines)) = found.quote_problem {
+                return Err(self.quote_error(problem, line + lines));
             }
             let start = at;
             at += found.bytes;
@@ -609,13 +562,8 @@ impl RecordReader {
             if fields.len() == 1 && fields[0].0.trim_ascii().is_empty() && table.columns != Some(1) {
                 continue;
             }
-            if let Some(columns) = table.columns.filter(|&columns| columns != fields.len()) {
-                return Err(self.line_error(
-                    first,
-                    format!("{} columns", fields.len()),
-                    format!("{columns}, the number of columns of the first row"),
-                    "correct the row: quote texts that contain the delimiter, or set another {delimiter}",
-                ));
+            if !self.accepts_width(table, fields.len(), first)? {
+                continue;
             }
             let mut replaced = false;
             let mut cell = |column: usize| {
@@ -648,18 +596,24 @@ impl RecordReader {
         }
     }
 
+    /// Parses a JSON record. Returns `None` for a record without text, which is counted.
     fn parse_json<'a>(
         &self,
         json: &JsonFields,
-        line_bytes: &'a [u8],
+        bytes: &'a [u8],
         line: u64,
         place: TextPlace,
         replaced: &mut bool,
-    ) -> Result<Record<'a>> {
-        let text = self.text(line_bytes, line, replaced)?;
+    ) -> Result<Option<Record<'a>>> {
+        let text = self.text(bytes, line, replaced)?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| {
-            let remedy = "give one complete object per line; jq can write such lines";
-            self.line_error(line, format!("{} ({e})", quoted(line_bytes)), "a JSON object", remedy)
+            let remedy = match json.envelope {
+                None => {
+                    "give one complete object per line, or use {format=json} if objects span several lines"
+                }
+                Some(_) => "correct the file; jq shows where it is damaged",
+            };
+            self.line_error(line, format!("{} ({e})", quoted(bytes)), "a JSON object", remedy)
         })?;
         let find = |path: &str| {
             path.split('.').try_fold(&value, |at, key| match at {
@@ -667,33 +621,10 @@ impl RecordReader {
                 other => other.get(key),
             })
         };
-        let mut all = String::new();
-        for path in &json.text {
-            let found = find(path).ok_or_else(|| {
-                let fields = match &value {
-                    serde_json::Value::Object(map) => {
-                        let names = map.keys().take(40).map(String::as_str).collect::<Vec<_>>();
-                        format!("the fields {}", names.join(", "))
-                    }
-                    _ => "a value that is not an object".into(),
-                };
-                let remedy = "name the field with {text_field}; a dot leads into an object";
-                let expected = Template::default().text(format!("the field {path:?}"));
-                self.line_error(line, fields, expected, remedy)
-            })?;
-            if !all.is_empty() {
-                all.push(' ');
-            }
-            if !push_text(found, &mut all) {
-                return Err(self.line_error(
-                    line,
-                    format!("an object in the field {path:?}"),
-                    "text, or a list of texts",
-                    Remedy::from("continue into the object with a dot: ")
-                        .parameter("text_field", Some(&format!("{path}.NAME"))),
-                ));
-            }
-        }
+        let Some(all) = self.json_text(json, &value, &find, line)? else {
+            self.tally.records_without_text.add(1, line);
+            return Ok(None);
+        };
         let short = |path: &str| {
             let mut out = String::new();
             if let Some(found) = find(path) {
@@ -714,14 +645,76 @@ impl RecordReader {
             }
             labels
         };
-        Ok(Record {
+        Ok(Some(Record {
             name: json.id.as_deref().map(|path| short(path).into()),
             labels: json.labels.iter().map(labels).collect(),
             date: json.date.as_deref().map(|path| self.date(&short(path), line)).transpose()?,
             text: all.into(),
             place,
-            checksum: crc32fast::hash(line_bytes),
-        })
+            checksum: crc32fast::hash(bytes),
+        }))
+    }
+
+    /// Returns the text of a JSON record: the record itself if it is a string, else its text
+    /// fields. Returns `None` if it has none of them.
+    fn json_text<'v>(
+        &self,
+        json: &JsonFields,
+        value: &'v serde_json::Value,
+        find: &dyn Fn(&str) -> Option<&'v serde_json::Value>,
+        line: u64,
+    ) -> Result<Option<String>> {
+        if let serde_json::Value::String(text) = value {
+            return Ok(Some(text.clone()));
+        }
+        let (mut all, mut any) = (String::new(), false);
+        for path in &json.text {
+            let Some(found) = find(path) else { continue };
+            any = true;
+            if !all.is_empty() {
+                all.push(' ');
+            }
+            if !push_text(found, &mut all) {
+                return Err(self.line_error(
+                    line,
+                    format!("an object in the field {path:?}"),
+                    "text, or a list of texts",
+                    Remedy::from("continue into the object with a dot: ")
+                        .parameter("text_field", Some(&format!("{path}.NAME"))),
+                ));
+            }
+        }
+        if !any && self.strict {
+            let found = match value {
+                serde_json::Value::Object(map) => {
+                    let names = map.keys().take(40).map(String::as_str).collect::<Vec<_>>();
+                    format!("the fields {}", names.join(", "))
+                }
+                _ => "a value that is not an object".into(),
+            };
+            let expected = Template::default().text(format!("the field {:?}", json.text.join("\" or \"")));
+            let remedy = "name the field with {text_field}, or omit {strict} to skip such records";
+            return Err(self.line_error(line, found, expected, remedy));
+        }
+        Ok(any.then_some(all))
+    }
+
+    /// Counts the weight of a namespace of Vowpal Wabbit, such as `words:0.5`, which is ignored.
+    fn note_weight(&self, namespace: &str, line: u64) -> Result<()> {
+        let weight = namespace.rsplit_once(':').and_then(|(_, weight)| weight.parse::<f64>().ok());
+        if weight.is_none_or(|weight| weight == 1.0) {
+            return Ok(());
+        }
+        if self.strict {
+            return Err(self.line_error(
+                line,
+                format!("the namespace weight {namespace:?}"),
+                "a namespace without a weight",
+                "remove the weight, or omit {strict} to ignore it",
+            ));
+        }
+        self.tally.namespace_weights.add(1, line);
+        Ok(())
     }
 
     fn parse_vowpal<'a>(
@@ -753,11 +746,12 @@ impl RecordReader {
         let mut all = String::with_capacity(text.len());
         for space in text[bar + 1..].split('|') {
             // A word directly after the bar is the namespace.
-            let words = if space.starts_with(|c: char| c.is_ascii_whitespace()) {
-                space
+            let (namespace, words) = if space.starts_with(|c: char| c.is_ascii_whitespace()) {
+                ("", space)
             } else {
-                space.split_once(|c: char| c.is_ascii_whitespace()).map_or("", |(_, words)| words)
+                space.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((space, ""))
             };
+            self.note_weight(namespace, line)?;
             for feature in words.split_ascii_whitespace() {
                 let (word, count) = match feature.rsplit_once(':') {
                     Some((word, value)) => (word, value.parse::<f64>().ok()),
@@ -772,6 +766,9 @@ impl RecordReader {
                         "give counts instead of weights",
                     ));
                 };
+                if count == 0.0 {
+                    self.tally.zero_features.add(1, line);
+                }
                 for _ in 0..count as u32 {
                     all.push_str(word);
                     all.push(' ');
@@ -832,28 +829,33 @@ fn split_field(line: &[u8]) -> (&[u8], &[u8]) {
     (&line[..end], line[end..].trim_ascii_start())
 }
 
-/// Detects the format of records, and the delimiter of a table.
-pub(crate) fn detect_records(start: &[u8]) -> (Format, Option<u8>) {
+/// Detects the format of records, and the delimiter of a table. `whole` is set if the input ends
+/// with these bytes.
+pub(crate) fn detect_records(start: &[u8], whole: bool) -> (Format, Option<u8>) {
+    const MAX_JUDGED_LINES: usize = 20;
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    let lines: Vec<&[u8]> = start
+    let mut lines: Vec<&[u8]> = start
         .split_inclusive(|&b| b == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
-        .take(20)
+        .take(MAX_JUDGED_LINES)
         .collect();
     // The last line may be incomplete.
-    let lines = if lines.len() > 1
-        && lines.len() < 20
-        && !lines[lines.len() - 1].ends_with(b"\n")
-        && start.len() > 1 << 16
-    {
-        &lines[..lines.len() - 1]
-    } else {
-        &lines[..]
-    };
+    if !whole && lines.len() > 1 {
+        lines.pop_if(|last| !last.ends_with(b"\n"));
+    }
     let all =
         |test: &dyn Fn(&[u8]) -> bool| !lines.is_empty() && lines.iter().all(|line| test(line.trim_ascii()));
-    if all(&|line| line.starts_with(b"{") && line.ends_with(b"}")) {
-        return (Format::JsonLines, None);
+    if is_json_array(start) {
+        return (Format::Json, None);
+    }
+    if is_json_object(start) {
+        let is_object = |line: &&[u8]| is_one_object(line.trim_ascii());
+        let objects = lines.iter().filter(|line| is_object(line)).count();
+        // Most lines decide, so that a damaged line is reported by its number.
+        let is_lines = lines.first().is_some_and(is_object)
+            && 2 * objects >= lines.len()
+            && (lines.len() > 1 || !is_envelope(start));
+        return (if is_lines { Format::JsonLines } else { Format::Json }, None);
     }
     let vowpal = |line: &[u8]| {
         memchr::memchr(b'|', line).is_some_and(|bar| {
@@ -867,28 +869,13 @@ pub(crate) fn detect_records(start: &[u8]) -> (Format, Option<u8>) {
     if all(&vowpal) {
         return (Format::VowpalWabbit, None);
     }
-    let has_equal_rows = |delimiter: u8| {
-        let widths = row_widths(start, delimiter, 20);
-        widths.len() > 1 && widths[0] > 1 && widths.iter().all(|&width| width == widths[0])
-    };
-    if has_equal_rows(b'\t') {
-        return (Format::Csv, Some(b'\t'));
-    }
-    // Any text has commas: only a header with a known text column makes it a table.
-    let named = |delimiter| first_row(start, delimiter, true).iter().any(|name| is_text_name(name));
-    match [b',', b';'].into_iter().find(|&delimiter| named(delimiter) && has_equal_rows(delimiter)) {
+    match detect_table(start, whole) {
         Some(delimiter) => (Format::Csv, Some(delimiter)),
         None => (Format::Text, None),
     }
 }
 
-/// Detects the delimiter of the first line: a tab if there is one, otherwise the more frequent of
-/// comma and semicolon.
-pub(crate) fn delimiter(start: &[u8]) -> u8 {
-    let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
-    if line.contains(&b'\t') {
-        return b'\t';
-    }
-    let count = |d: u8| memchr::memchr_iter(d, line).count();
-    if count(b';') > count(b',') { b';' } else { b',' }
+/// Returns whether a text is one object with an array of records.
+fn is_envelope(start: &[u8]) -> bool {
+    matches!(find_envelope(start, &[]), JsonEnvelope::Member(_))
 }

@@ -1,17 +1,27 @@
-//! Sources of text: batches of complete records, about a megabyte each, from a file or a folder. A
+//! Sources of text: batches of complete records, about a megabyte each, from one or more inputs. A
 //! source can be rewound.
 //!
-//! Start with [`TextSource`]. The content of the records is parsed by `records`.
+//! Start with [`TextSource`]. The content of the records is parsed by `records`, and the files of
+//! folders and archives are read by `files`.
 
 use std::fs::File;
 use std::io::Cursor;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::json::JsonSplitter;
 use super::records::RecordEnds;
+use crate::corpus::Source;
+use crate::corpus::ingest::archive::FileArchive;
+use crate::corpus::ingest::detect::{START_BYTES, has_carriage_returns};
+use crate::corpus::ingest::encoding::{
+    DecodingReader, EncodingFinding, EncodingRule, TextEncoding, parse_encoding,
+};
 use crate::corpus::ingest::input::{Compression, Input};
-use crate::error::{Error, Position, Result, Template};
+use crate::corpus::ingest::notes::SkippedFiles;
+use crate::corpus::ingest::shared_file::SharedFile;
+use crate::error::{Error, Position, Result};
 
 /// Usual minimum size of a batch in bytes, except for the last one.
 pub(crate) const MIN_BATCH_BYTES: usize = 1 << 20;
@@ -136,6 +146,106 @@ pub(crate) trait TextSource {
     fn compression(&self) -> Compression {
         Compression::None
     }
+    /// Returns the files that were skipped since the beginning.
+    fn skipped_files(&self) -> SkippedFiles {
+        SkippedFiles::default()
+    }
+    /// Returns the encodings other than UTF-8 of the source, with the number of files in each.
+    fn encodings(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+    /// Returns whether bytes that are not valid in their encoding were replaced. Those of UTF-8 are
+    /// left to the reader of records.
+    fn has_replaced(&self) -> bool {
+        false
+    }
+}
+
+/// Encoding and line ends of an input.
+#[derive(Debug, Clone)]
+pub(crate) struct TextDecoding {
+    rule: EncodingRule,
+    pub(crate) finding: EncodingFinding,
+    pub(crate) carriage_returns: bool,
+}
+
+impl TextDecoding {
+    /// Decodes an input to UTF-8 with line feeds as line ends.
+    pub(crate) fn detect(input: Input, rule: EncodingRule) -> Result<(Input, TextDecoding)> {
+        let mut decoding =
+            TextDecoding { rule, finding: EncodingFinding::default(), carriage_returns: false };
+        let mut input = decoding.apply(input);
+        decoding.carriage_returns = has_carriage_returns(input.peek(START_BYTES)?);
+        let input = if decoding.carriage_returns { input.with_line_feeds() } else { input };
+        Ok((input, decoding))
+    }
+
+    /// Returns the decoding of a source that was read before; `None` if its encoding is unknown.
+    fn of_source(source: &Source) -> Option<TextDecoding> {
+        let encoding = source.encoding.as_deref().map_or(Ok(TextEncoding::Utf8), parse_encoding).ok()?;
+        let (rule, finding) = (EncodingRule::Given(encoding), EncodingFinding::default());
+        Some(TextDecoding { rule, finding, carriage_returns: source.carriage_returns })
+    }
+
+    fn apply(&self, input: Input) -> Input {
+        let (rule, finding) = (self.rule, self.finding.clone());
+        let input = input.map_reader(|source| Box::new(DecodingReader::new(source, rule, finding)));
+        if self.carriage_returns { input.with_line_feeds() } else { input }
+    }
+}
+
+/// Opens a member of a zip archive in a regular file.
+pub(crate) fn open_member(path: &std::path::Path, name: &str) -> Result<Input> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    let file = SharedFile::new(file).map_err(Error::io("read", path))?;
+    let mut archive = FileArchive::open(path, file)?;
+    let mut input = member_input(&mut archive, name, path)?;
+    input.reopenable = true;
+    Ok(input)
+}
+
+/// Opens a member of an archive as an input. It can be opened again if the caller says so.
+pub(crate) fn member_input(archive: &mut FileArchive, name: &str, path: &std::path::Path) -> Result<Input> {
+    let missing = || Error::io("open", &path.join(name))(std::io::ErrorKind::NotFound.into());
+    let member = archive.find(name).cloned().ok_or_else(missing)?;
+    let mut input = Input::new(archive.open_member(&member)?, path, None)?;
+    if input.compression == Compression::None {
+        input.compression = Compression::Zip;
+    }
+    input.member = Some(member.name);
+    Ok(input)
+}
+
+/// Input that is opened again for every pass.
+pub(crate) struct TextOrigin {
+    path: PathBuf,
+    member: Option<String>,
+    /// Copy of the decoded bytes, if the input is a stream.
+    spool: Option<File>,
+    decoding: TextDecoding,
+}
+
+impl TextOrigin {
+    /// Returns the origin of an input that was decoded.
+    pub(crate) fn new(input: &Input, decoding: TextDecoding, spool: Option<File>) -> TextOrigin {
+        TextOrigin { path: input.path.clone(), member: input.member.clone(), spool, decoding }
+    }
+
+    /// Returns the origin of a source of texts at `path`; `None` if its encoding is unknown.
+    pub(crate) fn of_source(source: &Source, path: PathBuf) -> Option<TextOrigin> {
+        let decoding = TextDecoding::of_source(source)?;
+        Some(TextOrigin { path, member: source.member.clone(), spool: None, decoding })
+    }
+
+    /// Opens the input from its beginning.
+    pub(crate) fn open(&self) -> Result<Input> {
+        let input = match (&self.spool, &self.member) {
+            (Some(file), _) => return Input::spooled(file, &self.path),
+            (None, Some(member)) => open_member(&self.path, member)?,
+            (None, None) => Input::open(&self.path)?,
+        };
+        Ok(self.decoding.apply(input))
+    }
 }
 
 /// Number of bytes that are read at a time in search of the end of a long record.
@@ -153,10 +263,9 @@ impl AsRef<[u8]> for SharedBytes {
 
 /// File of records.
 pub(crate) struct FileSource {
-    path: PathBuf,
-    /// Copy of the bytes, if the input is a stream.
-    spool: Option<File>,
+    origin: TextOrigin,
     ends: RecordEnds,
+    splitter: Option<JsonSplitter>,
     input: Input,
     compression: Compression,
     /// Decompressed bytes so far, while they are few: decompressing them again would take longer
@@ -176,11 +285,11 @@ pub(crate) struct FileSource {
 }
 
 impl FileSource {
-    /// Creates a source from an input that is at its beginning and can be opened again.
-    pub(crate) fn new(input: Input, ends: RecordEnds) -> FileSource {
+    /// Creates a source from a decoded input that is at its beginning.
+    pub(crate) fn new(input: Input, origin: TextOrigin, ends: RecordEnds) -> FileSource {
         FileSource {
-            path: input.path.clone(),
-            spool: None,
+            origin,
+            splitter: new_splitter(&ends),
             ends,
             compression: input.compression,
             cached: (input.compression != Compression::None).then(Vec::new),
@@ -193,12 +302,6 @@ impl FileSource {
             line: 1,
             at_end: false,
         }
-    }
-
-    /// Creates a source from the copy of a stream. Errors refer to it by `path`.
-    pub(crate) fn spooled(file: File, path: &Path, ends: RecordEnds) -> Result<FileSource> {
-        let input = Input::spooled(&file, path)?;
-        Ok(FileSource { spool: Some(file), ..FileSource::new(input, ends) })
     }
 
     /// Reads up to `count` more bytes into a batch, and caches them if they are decompressed.
@@ -215,6 +318,9 @@ impl FileSource {
 
     /// Shortens a batch of very short records. `end` is the end of its last complete record.
     fn limit_records(&self, batch: &TextBatch, end: usize) -> usize {
+        if self.splitter.is_some() {
+            return end;
+        }
         let most = batch.enough_records();
         memchr::memchr_iter(b'\n', &batch.bytes[..end])
             .nth(most)
@@ -224,7 +330,7 @@ impl FileSource {
 
     fn too_long(&self) -> Error {
         Error::Input {
-            path: self.path.clone(),
+            path: self.origin.path.clone(),
             position: Position::Line(self.line),
             found: "a document longer than 64 MiB".into(),
             expected: "documents of at most 64 MiB".into(),
@@ -237,12 +343,41 @@ impl FileSource {
         TextSpan { bytes, source: 0, offset, line: self.line, kind: SpanKind::Records }
     }
 
-    /// Opens the file, or the copy of the stream, again.
-    fn reopen(&self) -> Result<Input> {
-        match &self.spool {
-            Some(file) => Input::spooled(file, &self.path),
-            None => Input::open(&self.path),
+    /// Returns the range of the complete records in `bytes`, from the first one to the last one,
+    /// and the number of bytes that are used up. Returns `None` if there is no complete record yet.
+    fn find_records(&mut self, bytes: &[u8]) -> Result<Option<(std::ops::Range<usize>, usize)>> {
+        let mark = if self.offset == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let Some(splitter) = &self.splitter else {
+            let end = if self.at_end { Some(bytes.len()) } else { self.ends.find_last(bytes) };
+            return Ok(end.map(|end| (mark.min(end)..end, end)));
+        };
+        let (mut splitter, mut records) = (splitter.clone(), Vec::new());
+        let used = splitter.split(&bytes[mark..], self.at_end, &mut records).map_err(|error| {
+            let before = &bytes[..mark + error.at];
+            Error::Input {
+                path: self.origin.path.clone(),
+                position: Position::Line(self.line + memchr::memchr_iter(b'\n', before).count() as u64),
+                found: error.found,
+                expected: error.expected.into(),
+                remedy: self.ends.remedy().into(),
+            }
+        })?;
+        if records.is_empty() && !self.at_end {
+            return Ok(None);
         }
+        self.splitter = Some(splitter);
+        let range = match (records.first(), records.last()) {
+            (Some(first), Some(last)) => mark + first.start..mark + last.end,
+            _ => 0..0,
+        };
+        Ok(Some((range, mark + used)))
+    }
+}
+
+fn new_splitter(ends: &RecordEnds) -> Option<JsonSplitter> {
+    match ends {
+        RecordEnds::Json(envelope) => Some(JsonSplitter::new(envelope.clone())),
+        RecordEnds::Lines | RecordEnds::Quoted { .. } => None,
     }
 }
 
@@ -253,13 +388,14 @@ impl TextSource for FileSource {
         }
         if let Some(whole) = &self.whole {
             let total = whole.0.len() as u64;
-            self.input = Input::plain(Box::new(Cursor::new(whole.clone())), &self.path, total);
+            self.input = Input::plain(Box::new(Cursor::new(whole.clone())), &self.origin.path, total);
         } else {
-            self.input = self.reopen()?;
+            self.input = self.origin.open()?;
             self.cached = (self.compression != Compression::None).then(Vec::new);
         }
         self.first = None;
         self.rest.clear();
+        self.splitter = new_splitter(&self.ends);
         (self.offset, self.line, self.at_end) = (0, 1, false);
         Ok(())
     }
@@ -279,15 +415,12 @@ impl TextSource for FileSource {
         std::mem::swap(&mut batch.bytes, &mut self.rest);
         self.rest.clear();
         let mut want = batch.enough_bytes;
-        let end = loop {
+        let (range, end) = loop {
             while !self.at_end && batch.bytes.len() < want {
                 self.read_into(batch, want - batch.bytes.len())?;
             }
-            if self.at_end {
-                break batch.bytes.len();
-            }
-            if let Some(end) = self.ends.find_last(&batch.bytes) {
-                break end;
+            if let Some(found) = self.find_records(&batch.bytes)? {
+                break found;
             }
             let length = batch.bytes.len();
             if length >= MAX_RECORD_BYTES {
@@ -301,17 +434,24 @@ impl TextSource for FileSource {
                 return Ok(true);
             }
         };
-        if end == 0 {
+        if range.is_empty() {
             return Ok(false);
         }
         let end = self.limit_records(batch, end);
+        let range = range.start..range.end.min(end);
         self.rest.extend_from_slice(&batch.bytes[end..]);
         batch.bytes.truncate(end);
         if batch.bytes.len() > 2 * MIN_BATCH_BYTES {
             batch.bytes.shrink_to_fit();
         }
-        let mark = self.offset == 0 && batch.bytes.starts_with(b"\xef\xbb\xbf");
-        batch.spans.push(self.span(if mark { 3 } else { 0 }..end));
+        let lines_before = memchr::memchr_iter(b'\n', &batch.bytes[..range.start]).count() as u64;
+        batch.spans.push(TextSpan {
+            source: 0,
+            offset: self.offset + range.start as u64,
+            line: self.line + lines_before,
+            bytes: range,
+            kind: SpanKind::Records,
+        });
         self.offset += end as u64;
         self.line += memchr::memchr_iter(b'\n', &batch.bytes).count() as u64;
         Ok(true)
@@ -324,6 +464,9 @@ impl TextSource for FileSource {
         std::mem::swap(&mut part.bytes, &mut self.rest);
         start.bytes.extend_from_slice(&part.bytes[..part.bytes.len().min(READ_STEP_BYTES)]);
         start.spans.push(self.span(0..start.bytes.len()));
+        if self.splitter.is_some() {
+            return Ok((MAX_RECORD_BYTES as u64, start));
+        }
         let (mut length, mut in_quotes) = (0, false);
         loop {
             for at in memchr::memchr2_iter(b'\n', b'"', &part.bytes) {
@@ -354,145 +497,79 @@ impl TextSource for FileSource {
     }
 
     fn reopenable(&self) -> bool {
-        self.spool.is_none()
+        self.origin.spool.is_none()
     }
 
     fn compression(&self) -> Compression {
         self.compression
     }
-}
 
-/// Files of a folder, one document each, in the order of their names. Only the names of the entries
-/// of the current folder and its parents are held in memory.
-pub(crate) struct FolderSource {
-    root: PathBuf,
-    glob: Option<globset::GlobMatcher>,
-    /// Whether the path of a file's folder is its label.
-    folder_labels: bool,
-    /// Folders (true) and files (false) that are still to be visited, the next one last.
-    waiting: Vec<(PathBuf, bool)>,
-    read: u64,
-}
-
-impl FolderSource {
-    /// Creates a source of the files of a folder that match `glob`. With `folder_labels`, the path
-    /// of a file's folder is its label.
-    pub(crate) fn new(root: &Path, glob: Option<&str>, folder_labels: bool) -> Result<FolderSource> {
-        let glob = glob
-            .map(|pattern| {
-                globset::GlobBuilder::new(pattern)
-                    .literal_separator(false)
-                    .build()
-                    .map(|g| g.compile_matcher())
-            })
-            .transpose()
-            .map_err(|e| {
-                let expected = Template::from("a pattern such as *.txt (").text(format!("{})", e.kind()));
-                Error::parse("glob", e.glob().unwrap_or_default(), expected)
-            })?;
-        let mut source =
-            FolderSource { root: root.to_path_buf(), glob, folder_labels, waiting: Vec::new(), read: 0 };
-        source.rewind()?;
-        Ok(source)
+    fn encodings(&self) -> Vec<(String, u64)> {
+        let found = self.origin.decoding.finding.encoding();
+        if found == TextEncoding::Utf8 { Vec::new() } else { vec![(found.name().into(), 1)] }
     }
 
-    /// Returns the document name of a file: its path in the folder, with slashes.
-    fn name(&self, path: &Path) -> String {
-        let inside = path.strip_prefix(&self.root).unwrap_or(path);
-        let parts: Vec<_> = inside.components().map(|c| c.as_os_str().to_string_lossy()).collect();
-        parts.join("/")
-    }
-
-    /// Adds the content of a folder to the list of what is to be visited.
-    fn list_folder(&mut self, folder: &Path) -> Result<()> {
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
-            let path = entry.map_err(Error::io("read", folder))?.path();
-            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            let link = path.is_symlink();
-            // Links to folders are not followed, since they could form a cycle.
-            let is_folder = path.is_dir();
-            if !hidden && (is_folder && !link || path.is_file()) {
-                found.push((path, is_folder));
-            }
-        }
-        found.sort_unstable_by(|a, b| b.cmp(a));
-        self.waiting.extend(found);
-        Ok(())
+    fn has_replaced(&self) -> bool {
+        self.origin.decoding.finding.has_replaced()
     }
 }
 
-fn long_file_error(path: &Path) -> Error {
-    Error::Input {
-        path: path.to_path_buf(),
-        position: Position::Whole,
-        found: "a document longer than 64 MiB".into(),
-        expected: "text files of at most 64 MiB, one document each".into(),
-        remedy: "split it into documents, or exclude it with {glob}".into(),
+/// Several sources one after the other. The spans of a batch have the number of their source.
+pub(crate) struct SourceList {
+    sources: Vec<Box<dyn TextSource>>,
+    /// Index of the source that is being read.
+    current: usize,
+}
+
+impl SourceList {
+    pub(crate) fn new(sources: Vec<Box<dyn TextSource>>) -> SourceList {
+        SourceList { sources, current: 0 }
+    }
+
+    pub(crate) fn sources(&self) -> &[Box<dyn TextSource>] {
+        &self.sources
     }
 }
 
-/// Appends a file to a batch; returns false if it is too long for the batch.
-fn read_file(path: &Path, batch: &mut TextBatch) -> Result<bool> {
-    let mut input = Input::open(path)?;
-    let start = batch.bytes.len();
-    loop {
-        let length = batch.bytes.len() - start;
-        if length > MAX_RECORD_BYTES {
-            return Err(long_file_error(path));
-        }
-        let count = if length < READ_STEP_BYTES { 1 << 16 } else { READ_STEP_BYTES };
-        if batch.bytes.len() + count > batch.max_bytes {
-            return Ok(false);
-        }
-        if batch.read_from(&mut input, count)? == 0 {
-            return Ok(true);
-        }
+impl TextSource for SourceList {
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        let Some(source) = self.sources.get_mut(self.current) else { return Ok((0, TextBatch::default())) };
+        let (length, mut start) = source.measure_record()?;
+        start.spans.iter_mut().for_each(|span| span.source = self.current as u32);
+        Ok((length, start))
     }
-}
 
-impl TextSource for FolderSource {
+    fn held_share(&self) -> Option<u64> {
+        self.sources.iter().filter_map(|source| source.held_share()).min()
+    }
+
+    fn limit_cache(&mut self, bytes: usize) {
+        let each = bytes / self.sources.len().max(1);
+        self.sources.iter_mut().for_each(|source| source.limit_cache(each));
+    }
+
     fn rewind(&mut self) -> Result<()> {
-        self.waiting = vec![(self.root.clone(), true)];
-        self.read = 0;
-        Ok(())
+        self.current = 0;
+        self.sources.iter_mut().try_for_each(|source| source.rewind())
+    }
+
+    fn put_back(&mut self, first: TextBatch) -> Result<()> {
+        match self.sources.get_mut(self.current) {
+            Some(source) => source.put_back(first),
+            None => self.rewind(),
+        }
     }
 
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
-        batch.clear();
-        while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < batch.enough_records() {
-            let Some((path, is_folder)) = self.waiting.pop() else { break };
-            if is_folder {
-                self.list_folder(&path)?;
-                continue;
-            }
-            let name = self.name(&path);
-            let file_name = path.file_name().unwrap_or_default();
-            if self.glob.as_ref().is_some_and(|glob| !glob.is_match(&name) && !glob.is_match(file_name)) {
-                continue;
-            }
-            let start = batch.bytes.len();
-            if !read_file(&path, batch)? {
-                // The file is read again, with more memory or as the first of a batch.
-                batch.bytes.truncate(start);
-                batch.needs_memory = batch.spans.is_empty();
-                self.waiting.push((path, false));
+        while let Some(source) = self.sources.get_mut(self.current) {
+            if source.next(batch)? {
+                batch.spans.iter_mut().for_each(|span| span.source = self.current as u32);
                 return Ok(true);
             }
-            // The label of a file in the folder itself is empty, which means that it has none.
-            let folder = || name.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-            let labels = if self.folder_labels { vec![vec![folder()]] } else { Vec::new() };
-            let mark = if batch.bytes[start..].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-            self.read += (batch.bytes.len() - start) as u64;
-            batch.spans.push(TextSpan {
-                bytes: start + mark..batch.bytes.len(),
-                source: 0,
-                offset: mark as u64,
-                line: 1,
-                kind: SpanKind::Text { name: Some(name), labels, date: None },
-            });
+            self.current += 1;
         }
-        Ok(!batch.spans.is_empty())
+        batch.clear();
+        Ok(false)
     }
 
     fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
@@ -521,7 +598,14 @@ impl TextSource for FolderSource {
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
-        (self.read, None)
+        let all = self.sources.iter().map(|source| source.progress());
+        all.fold((0, Some(0)), |(bytes, total), (more, all)| {
+            (bytes + more, total.zip(all).map(|(a, b)| a + b))
+        })
+    }
+
+    fn reopenable(&self) -> bool {
+        self.sources.iter().any(|source| source.reopenable())
     }
 }
 
@@ -535,7 +619,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         std::fs::write(&path, &text).unwrap();
-        let mut source = FileSource::new(Input::open(&path).unwrap(), RecordEnds::Lines);
+        let input = Input::open(&path).unwrap();
+        let (input, decoding) = TextDecoding::detect(input, EncodingRule::Detect).unwrap();
+        let origin = TextOrigin::new(&input, decoding, None);
+        let mut source = FileSource::new(input, origin, RecordEnds::Lines);
         // Later batches do not depend on the path: the file is not opened again.
         std::fs::remove_file(&path).unwrap();
         let mut batch = TextBatch::default();

@@ -12,7 +12,8 @@ use crate::error::Result;
 
 /// Returns an import that keeps all words.
 fn every_word() -> Import {
-    let words = TextPipeline { stop: StopWords::None, ..TextPipeline::default() };
+    let words =
+        TextPipeline { pipeline: Pipeline::plain(), stop: StopWords::None, ..TextPipeline::default() };
     Import { words, threads: 2, ..Import::default() }
 }
 
@@ -40,7 +41,9 @@ fn documents(path: &Path) -> Documents {
                 }
                 let bytes = std::fs::read(file).unwrap();
                 let from = place.offset as usize;
-                String::from_utf8_lossy(&bytes[from..from + place.length as usize]).into_owned()
+                // Positions refer to the decoded text.
+                let text = bytes.get(from..from + place.length as usize).unwrap_or_default();
+                String::from_utf8_lossy(text).into_owned()
             });
             all.push((text(&names), labels.row(d).concat().join(" "), words.collect(), shown));
         }
@@ -119,7 +122,15 @@ fn tables() {
         &["text_column", "\"body\"", "\"id\", \"text\""],
     );
     refuses(&table(&["3"], None, None), b"1,a\n", &["text_column", "a number from 1 to 2"]);
-    refuses(&table(&["text"], None, None), b"id,text\n1,a\n2,b,c\n", &["line 3", "3 columns", "expected 2"]);
+    let ragged = b"id,text,x\n1,a,x\n2,b\n3\n4,c,x,y\n5,d,x\n";
+    let (imported, all) = run(&table(&["text"], None, None), ragged).unwrap();
+    assert_eq!(all.iter().map(|d| d.2.concat()).collect::<Vec<_>>(), ["a", "b", "d"]);
+    let notes = imported.inputs[0].records;
+    assert_eq!((notes.short_rows.count, notes.short_rows.first_line), (1, 3));
+    assert_eq!((notes.skipped_rows.count, notes.skipped_rows.first_line), (2, 4));
+    let mut strict = table(&["text"], None, None);
+    strict.records.strict = true;
+    refuses(&strict, b"id,text\n1,a\n2,b,c\n", &["line 3", "3 columns", "expected 2"]);
     refuses(
         &table(&["text"], None, None),
         b"id,text\n1,a\n2,\"b\n3,c\n",
@@ -147,11 +158,21 @@ fn json_lines() {
     assert!(all[0].3.starts_with("{\"id\":7"));
     assert!(all[1].2.is_empty());
     assert_eq!(run(&every_word(), b"{\"text\":\"a b\"}\n").unwrap().0.format, Format::JsonLines);
-    refuses(
-        &every_word(),
-        b"{\"body\":\"a b\"}\n",
-        &["line 1", "expected the field \"text\"", "body", "text_field"],
+    let (imported, all) = run(&every_word(), b"{\"id\":1,\"body\":\"a b\"}\n{\"id\":2}\n").unwrap();
+    let notes = &imported.inputs[0];
+    assert_eq!((all.len(), &notes.fields.as_ref().unwrap().text[..]), (1, &["body".to_string()][..]));
+    assert_eq!(
+        (notes.records.records_without_text.count, notes.records.records_without_text.first_line),
+        (1, 2)
     );
+    let mut strict = every_word();
+    strict.records.strict = true;
+    refuses(
+        &strict,
+        b"{\"body\":\"a b\"}\n{\"id\":2}\n",
+        &["line 2", "expected the field \"body\"", "id", "text_field"],
+    );
+    refuses(&every_word(), b"{\"x\":\"a\",\"y\":1}\n", &["text_field", "missing", "\"x\", \"y\""]);
     refuses(&import, b"{\"a\":{\"b\":\"x\"}}\n{\"a\":\n", &["line 2", "JSON"]);
     refuses(&import, b"{\"a\":{\"b\":{\"c\":1}}}\n", &["text_field=a.b.NAME"]);
 }
@@ -202,21 +223,33 @@ fn folders() {
     assert!(go(&only("*.pdf")).unwrap_err().to_string().contains("no documents"));
     assert!(go(&only("[")).unwrap_err().to_string().contains("glob"));
     std::fs::write(root.join("picture"), b"\x89P\0G").unwrap();
-    let text = go(&every_word()).unwrap_err().to_string();
-    assert!(text.contains("picture") && text.contains("zero byte"), "{text}");
+    let skipped = &go(&every_word()).unwrap().inputs[0].skipped_files;
+    assert_eq!((skipped.count, &skipped.examples[0].name[..]), (1, "picture"));
+    assert_eq!(documents(&output), expected);
+    let mut strict = every_word();
+    strict.records.strict = true;
+    let text = go(&strict).unwrap_err().to_string();
+    assert!(text.contains("picture") && text.contains("binary"), "{text}");
 }
 
 #[test]
 fn bad_bytes() {
     let (imported, all) = run(&every_word(), b"caf\xe9 noir\nplain\n").unwrap();
-    assert_eq!(imported.dropped.unwrap().replaced, 1);
-    assert_eq!(all[0].2, ["caf", "noir"]);
+    assert_eq!(imported.dropped.unwrap().replaced, 0);
+    assert_eq!(imported.inputs[0].encodings, [("windows-1252".to_string(), 1)]);
+    assert_eq!(all[0].2, ["café", "noir"]);
+    // Text that is mostly valid UTF-8 is damaged UTF-8.
+    let (imported, all) = run(&every_word(), b"caf\xc3\xa9 no\xc3\xafr\ncaf\xe9 noir\n").unwrap();
+    assert_eq!((imported.dropped.unwrap().replaced, imported.inputs[0].encodings.len()), (1, 0));
+    assert_eq!(all[1].2, ["caf", "noir"]);
     let strict =
         Import { records: RecordOptions { strict: true, ..RecordOptions::default() }, ..every_word() };
-    refuses(&strict, b"plain\ncaf\xe9 noir\n", &["line 2", "UTF-8", "iconv"]);
+    refuses(&strict, b"plain\ncaf\xe9 noir\n", &["line 2", "UTF-8", "encoding"]);
     refuses(&every_word(), b"a\nb\0c\n", &["binary"]);
     refuses(&Import { format: Some(Format::Text), ..every_word() }, b"a\nb\0c\n", &["line 2", "zero byte"]);
-    refuses(&every_word(), b"\xff\xfea\0b\0", &["UTF-16"]);
+    let (imported, all) = run(&every_word(), b"\xff\xfea\0 \0b\0\n\0").unwrap();
+    assert_eq!(imported.inputs[0].encodings, [("UTF-16LE".to_string(), 1)]);
+    assert_eq!(all[0].2, ["a", "b"]);
     refuses(&every_word(), b" \n", &["an empty file"]);
 }
 
@@ -274,7 +307,7 @@ fn little_memory_gives_the_same_corpus() {
         for (threads, memory, spills) in [(2, None, false), (1, Some(1), true), (2, Some(1), true)] {
             let words = TextPipeline {
                 stop: StopWords::None,
-                pipeline: Pipeline { stem: stem.clone(), ..Pipeline::default() },
+                pipeline: Pipeline { stem: stem.clone(), phrase_words: 3, ..Pipeline::plain() },
                 selection: WordSelection { min_docs: Some(2), phrases, ..WordSelection::default() },
                 ..TextPipeline::default()
             };
@@ -323,7 +356,10 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop_oneof![Just(b'"'), Just(b'\n'), Just(b','), Just(b'|'), Just(b'{'), any::<u8>()], 0..120)) {
-        for format in [Format::Text, Format::Csv, Format::JsonLines, Format::Mallet, Format::VowpalWabbit] {
+        for format in [
+            Format::Text, Format::Csv, Format::JsonLines, Format::Json, Format::Mallet, Format::VowpalWabbit,
+            Format::Html, Format::Xml,
+        ] {
             let _ = run(&Import { format: Some(format), ..every_word() }, &bytes);
             let _ = run(&Import { format: Some(Format::Csv), ..table(&["1"], Some("2"), None) }, &bytes);
         }

@@ -3,7 +3,10 @@
 //! | task | module |
 //! |---|---|
 //! | describes the processing of text as data that a model can store | [`Pipeline`], here |
-//! | splits text into tokens | `segment`, `tokens` |
+//! | splits text into tokens | `segment`, `tokens`; characters: `scripts` |
+//! | recognizes tokens that are not words | `noise` |
+//! | removes `'s`, `l'` and the like | `clitics` |
+//! | names and detects languages | `language` |
 //! | removes stop words | [`StopWords`] in `options`, lists in `stop` |
 //! | stems words | `stem` |
 //! | counts strings without an allocation for each | `table` |
@@ -13,9 +16,17 @@
 //! All but the data types require the feature `text`. Input formats are handled by other modules;
 //! start with `Tokenizer`.
 
+#[cfg(feature = "text")]
+mod clitics;
+#[cfg(feature = "text")]
+mod language;
+#[cfg(feature = "text")]
+mod noise;
 mod options;
 #[cfg(feature = "text")]
 mod runs;
+#[cfg(feature = "text")]
+mod scripts;
 #[cfg(feature = "text")]
 mod segment;
 #[cfg(feature = "text")]
@@ -31,16 +42,22 @@ mod tokens;
 
 use serde::{Deserialize, Serialize};
 
-pub use options::{DocumentLimit, DroppedTokens, StopWords, WordSelection};
 #[cfg(feature = "text")]
-pub use stop::languages;
+pub use language::language_name;
+pub use options::{
+    DocumentLimit, DroppedTokens, LanguageSource, StopWords, TextLanguages, WordOccurrences, WordSelection,
+};
+#[cfg(feature = "text")]
+pub use stop::{StopWordList, languages, stop_word_list, stop_word_lists};
 
+#[cfg(feature = "text")]
+pub(crate) use language::LanguageSample;
 #[cfg(feature = "text")]
 pub(crate) use runs::{CountRuns, TermCount};
 #[cfg(feature = "text")]
-pub(crate) use select::WordSelector;
+pub(crate) use select::{WordSelector, most_frequent};
 #[cfg(feature = "text")]
-pub(crate) use stop::detect_language;
+pub(crate) use stop::list_of_language;
 #[cfg(feature = "text")]
 pub(crate) use table::{StringTable, WordIndex};
 #[cfg(feature = "text")]
@@ -60,10 +77,27 @@ pub enum TokenRule {
     Pattern(String),
 }
 
+/// Way to split text of scripts that are written without spaces between words: Chinese, Japanese,
+/// Thai, Lao, Burmese, Khmer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Segmentation {
+    /// Characters are words, as in UAX 29.
+    #[default]
+    None,
+    /// Words are separated by spaces, because the text was segmented before.
+    Spaces,
+    /// Words of dictionaries. Requires the feature `segmentation`.
+    Dictionary,
+}
+
 /// Processing steps that turn a text into a list of words. They are stored in the corpus and in the
 /// model, so that new text is processed in the same way.
+///
+/// The default is what new imports use. Keys that are missing in a file have the values of
+/// [`Pipeline::plain`], which are those of the files that did not have these keys yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default = "Pipeline::plain")]
 pub struct Pipeline {
     /// Rule that splits text into tokens.
     pub tokens: TokenRule,
@@ -77,7 +111,21 @@ pub struct Pipeline {
     pub max_length: u32,
     /// Whether tokens without a letter are kept.
     pub keep_numbers: bool,
-    /// Languages whose stop words are removed, for information only.
+    /// Languages of the text, the most frequent one first. They determine the lower case of `I` and
+    /// the clitics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<String>,
+    /// Whether tokens that are not words are dropped: addresses, encoded data, identifiers, single
+    /// letters. Applies to [`TokenRule::Unicode`] only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drop_noise: bool,
+    /// Whether clitics of the languages are dropped: `god's` becomes `god`, `l'eau` becomes `eau`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drop_clitics: bool,
+    /// How text without spaces between words is split. Applies to [`TokenRule::Unicode`] only.
+    #[serde(skip_serializing_if = "is_default")]
+    pub segmentation: Segmentation,
+    /// Names of the lists of stop words, for information only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_languages: Vec<String>,
     /// Stop words, sorted. They are compared before stemming.
@@ -86,13 +134,28 @@ pub struct Pipeline {
     /// Language of the stemmer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stem: Option<String>,
-    /// Pairs of words that are joined by `_` into one word, sorted.
+    /// Maximum number of words of a phrase, 2 or 3.
+    #[serde(skip_serializing_if = "is_two")]
+    pub phrase_words: u32,
+    /// Pairs of words that are joined by `_` into one word, sorted. If phrases may have three
+    /// words, the first one of a pair can be a phrase.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phrases: Vec<(String, String)>,
 }
 
-impl Default for Pipeline {
-    fn default() -> Self {
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_two(value: &u32) -> bool {
+    *value == 2
+}
+
+impl Pipeline {
+    /// Returns a pipeline without rules that depend on the language or on the content: words of UAX
+    /// 29 in lower case.
+    pub fn plain() -> Self {
         Pipeline {
             tokens: TokenRule::Unicode,
             keep_case: false,
@@ -100,10 +163,23 @@ impl Default for Pipeline {
             min_length: 1,
             max_length: 100,
             keep_numbers: false,
+            languages: Vec::new(),
+            drop_noise: false,
+            drop_clitics: false,
+            segmentation: Segmentation::None,
             stop_languages: Vec::new(),
             stop_words: Vec::new(),
             stem: None,
+            phrase_words: 2,
             phrases: Vec::new(),
         }
+    }
+}
+
+impl Default for Pipeline {
+    fn default() -> Self {
+        let segmentation =
+            if cfg!(feature = "segmentation") { Segmentation::Dictionary } else { Segmentation::None };
+        Pipeline { drop_noise: true, drop_clitics: true, segmentation, phrase_words: 3, ..Pipeline::plain() }
     }
 }

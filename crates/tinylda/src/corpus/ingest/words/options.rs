@@ -33,8 +33,8 @@ pub struct WordSelection {
     pub max_docs: Option<DocumentLimit>,
     /// Maximum number of words: those in the most documents are kept.
     pub max_words: Option<u32>,
-    /// Minimum score of adjacent words that are joined into phrases: normalised pointwise mutual
-    /// information, from -1 to 1. `None` disables phrases.
+    /// Minimum score of adjacent words that are joined into phrases of two or three words:
+    /// normalised pointwise mutual information, from -1 to 1. `None` disables phrases.
     pub phrases: Option<f64>,
 }
 
@@ -58,10 +58,48 @@ impl WordSelection {
     }
 }
 
-/// Numbers of dropped tokens and words by reason.
+/// How the languages of a text are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LanguageSource {
+    /// The languages were given, possibly as those of a model.
+    #[default]
+    Given,
+    /// The languages were detected.
+    Detected,
+    /// No known language was detected.
+    Unknown,
+}
+
+/// Languages of a text and what follows from them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextLanguages {
+    /// Codes of the languages and their percentages of the inspected documents, the most frequent
+    /// one first.
+    pub languages: Vec<(String, u32)>,
+    /// How the languages are known.
+    pub source: LanguageSource,
+    /// Whether words without spaces between them were cut into characters, because this build has
+    /// no dictionaries.
+    pub cut_into_characters: bool,
+    /// Whether the text was already segmented by spaces.
+    pub presegmented: bool,
+}
+
+/// Word and how often it occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WordOccurrences {
+    /// The word.
+    pub word: String,
+    /// Number of tokens or documents.
+    pub count: u64,
+}
+
+/// Numbers of dropped tokens and words by reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedTokens {
+    /// Languages of the text, which determine the stop words.
+    pub languages: TextLanguages,
     /// Number of tokens in the text, including dropped ones.
     pub tokens: u64,
     /// Number of tokens that were too short.
@@ -72,6 +110,13 @@ pub struct DroppedTokens {
     pub numbers: u64,
     /// Number of tokens that were stop words.
     pub stop: u64,
+    /// Number of tokens that were no words: addresses, encoded data, identifiers.
+    pub noise: u64,
+    /// Most frequent stop words with the numbers of their tokens, the most frequent one first.
+    pub stop_words: Vec<WordOccurrences>,
+    /// Most frequent words of the vocabulary with the numbers of their documents, if they are in
+    /// more than a quarter of all documents.
+    pub common_words: Vec<WordOccurrences>,
     /// Number of words in too few documents, and number of their tokens.
     pub rare: (u64, u64),
     /// Number of words in too many documents, and number of their tokens.

@@ -5,11 +5,18 @@
 //! tables. UAX 29 has a boundary at whitespace, except before a combining mark that stands alone
 //! after it; here the whitespace is never part of a word.
 //!
-//! Start with [`split_unicode`]. Normalization and filtering are done by `tokens`.
+//! Start with [`split_unicode`], which follows UAX 29 to the letter, and with [`WordSplitter`],
+//! which also handles addresses, encoded data, and scripts without spaces between words.
+//! Normalization and filtering are done by `tokens`.
 
 use std::sync::OnceLock;
 
 use unicode_segmentation::UnicodeSegmentation;
+
+use super::Segmentation;
+use super::noise::{find_address, is_abbreviation, is_encoded, is_header_name, is_host_name, is_symbol};
+use super::scripts::is_unspaced;
+use crate::error::Result;
 
 /// Class of an ASCII character in the rules of UAX 29.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,6 +126,287 @@ fn split_ascii<'a>(part: &'a [u8], each: &mut impl FnMut(&'a [u8])) {
             each(&part[start..at]);
         }
     }
+}
+
+/// Marks of bytes for [`WordSplitter`]. A letter has none.
+mod mark {
+    pub(super) const DIGIT: u8 = 1;
+    pub(super) const PUNCTUATION: u8 = 2;
+    /// `@` and `/`, which occur in addresses.
+    pub(super) const ADDRESS: u8 = 4;
+    /// Symbols that are rare inside words.
+    pub(super) const SYMBOL: u8 = 8;
+    /// Part of a character that is not ASCII.
+    pub(super) const WIDE: u8 = 16;
+    pub(super) const BLANK: u8 = 32;
+}
+
+const MARKS: [u8; 256] = {
+    let mut marks = [mark::WIDE; 256];
+    let mut b = 0;
+    while b < 128 {
+        marks[b] = match CLASSES[b] {
+            CharClass::Letter => 0,
+            CharClass::Digit => mark::DIGIT,
+            CharClass::Blank => mark::BLANK,
+            _ => match b as u8 {
+                b'@' => mark::ADDRESS | mark::SYMBOL,
+                b'/' => mark::ADDRESS | mark::PUNCTUATION,
+                b'-' | b'\'' | b'.' | b',' | b':' | b'_' => mark::PUNCTUATION,
+                b'!'..=b'~' => mark::SYMBOL,
+                _ => mark::PUNCTUATION,
+            },
+        };
+        b += 1;
+    }
+    marks
+};
+
+/// Splitter for scripts that are written without spaces between words.
+enum UnspacedSplitter {
+    /// Every character is a word, as in UAX 29.
+    Characters,
+    /// Spaces separate the words.
+    Spaces,
+    #[cfg(feature = "segmentation")]
+    Dictionary(icu_segmenter::WordSegmenterBorrowed<'static>),
+}
+
+/// Token that stands for removed data: an address, or a part of encoded data.
+const REMOVED: &[u8] = b"";
+
+/// Splitter of text into words by the rules of UAX 29 with changes for words in practice:
+///
+/// - Addresses, host names and encoded data are removed. An empty token stands for each of them.
+/// - `:` separates words, and `.` does except in numbers and abbreviations.
+/// - `_` at the start and at the end of a word is removed.
+/// - `-` joins letters and a number of up to three digits: `covid-19`.
+/// - Scripts without spaces between words are split as [`Segmentation`] says.
+pub(super) struct WordSplitter {
+    unspaced: UnspacedSplitter,
+    clean: bool,
+}
+
+impl WordSplitter {
+    /// Creates a splitter. Without `clean`, only scripts without spaces are treated differently
+    /// from UAX 29.
+    pub(super) fn new(segmentation: Segmentation, clean: bool) -> Result<WordSplitter> {
+        let unspaced = match segmentation {
+            Segmentation::None => UnspacedSplitter::Characters,
+            Segmentation::Spaces => UnspacedSplitter::Spaces,
+            #[cfg(feature = "segmentation")]
+            Segmentation::Dictionary => {
+                UnspacedSplitter::Dictionary(icu_segmenter::WordSegmenter::new_dictionary(
+                    icu_segmenter::options::WordBreakInvariantOptions::default(),
+                ))
+            }
+            #[cfg(not(feature = "segmentation"))]
+            Segmentation::Dictionary => {
+                let reason = "this build has no dictionaries (feature \"segmentation\")";
+                return Err(crate::error::Error::unsupported_value("segmentation", "dictionary", reason)
+                    .with_remedy("use a build with the feature, or {segmentation=none}"));
+            }
+        };
+        Ok(WordSplitter { unspaced, clean })
+    }
+
+    /// Calls `each` with every word of a text.
+    pub(super) fn split<'a>(&self, text: &'a str, each: &mut impl FnMut(&'a [u8])) {
+        let bytes = text.as_bytes();
+        let mut encoded = EncodedState::default();
+        let mut at = 0;
+        while at < bytes.len() {
+            let (start, mut marks) = (at, 0u8);
+            while at < bytes.len() {
+                let mark = MARKS[usize::from(bytes[at])];
+                if mark == mark::BLANK {
+                    break;
+                }
+                marks |= mark;
+                at += 1;
+            }
+            let chunk = &text[start..at];
+            if marks == 0 {
+                // Letters only, or nothing.
+                if !chunk.is_empty() && !(self.clean && encoded.includes(chunk.as_bytes(), marks)) {
+                    each(chunk.as_bytes());
+                }
+            } else if !self.clean {
+                self.split_chunk(chunk, marks, each);
+            } else if chunk.ends_with(':') && is_header_name(chunk, start == 0 || bytes[start - 1] == b'\n') {
+                each(REMOVED);
+                at = end_of_header(bytes, at);
+            } else if marks & mark::ADDRESS != 0
+                && let Some(address) = find_address(chunk.as_bytes())
+            {
+                self.split_around(chunk, address, each);
+            } else if marks & mark::WIDE == 0 && encoded.includes(chunk.as_bytes(), marks) {
+                each(REMOVED);
+            } else {
+                self.split_chunk(chunk, marks, each);
+            }
+            at += 1;
+        }
+    }
+
+    /// Splits the characters before and after an address, which is removed.
+    fn split_around<'a>(
+        &self,
+        chunk: &'a str,
+        address: std::ops::Range<usize>,
+        each: &mut impl FnMut(&'a [u8]),
+    ) {
+        let (Some(before), Some(after)) = (chunk.get(..address.start), chunk.get(address.end..)) else {
+            return self.split_chunk(chunk, u8::MAX, each);
+        };
+        let marks = |part: &str| part.bytes().fold(0, |marks, b| marks | MARKS[usize::from(b)]);
+        self.split_chunk(before, marks(before), each);
+        each(REMOVED);
+        // What follows may contain further addresses.
+        match find_address(after.as_bytes()) {
+            Some(next) if next.end > next.start => self.split_around(after, next, each),
+            _ => self.split_chunk(after, marks(after), each),
+        }
+    }
+
+    /// Splits characters without blanks.
+    fn split_chunk<'a>(&self, chunk: &'a str, marks: u8, each: &mut impl FnMut(&'a [u8])) {
+        if marks & mark::WIDE == 0 {
+            if !self.clean {
+                return split_ascii(chunk.as_bytes(), each);
+            }
+            return split_ascii_clean(chunk, each);
+        }
+        let mut each_word =
+            |word: &'a str| if self.clean { emit_clean(word, each) } else { each(word.as_bytes()) };
+        if matches!(self.unspaced, UnspacedSplitter::Characters) || !chunk.chars().any(is_unspaced) {
+            return chunk.unicode_words().for_each(each_word);
+        }
+        match &self.unspaced {
+            UnspacedSplitter::Characters => {}
+            UnspacedSplitter::Spaces => chunk
+                .split(|c: char| {
+                    !(is_unspaced(c) || c.is_alphanumeric() || c == '_') || is_unspaced_punctuation(c)
+                })
+                .filter(|word| !word.is_empty())
+                .for_each(each_word),
+            #[cfg(feature = "segmentation")]
+            UnspacedSplitter::Dictionary(segmenter) => {
+                let mut start = 0;
+                for end in segmenter.segment_str(chunk) {
+                    let word = chunk.get(start..end).unwrap_or_default();
+                    if word.chars().any(char::is_alphanumeric) {
+                        each_word(word);
+                    }
+                    start = end;
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a character of a script without spaces is punctuation.
+fn is_unspaced_punctuation(c: char) -> bool {
+    matches!(c, '\u{30fb}' | '\u{0e2f}' | '\u{0e4f}' | '\u{0e5a}' | '\u{0e5b}'
+        | '\u{104a}'..='\u{104f}' | '\u{17d4}'..='\u{17da}')
+}
+
+/// Maximum length of the value of a header in bytes. Text without line breaks has no longer ones.
+const MAX_HEADER_BYTES: usize = 300;
+
+/// Returns the end of the line, or `at` if the line is too long for a header.
+fn end_of_header(bytes: &[u8], at: usize) -> usize {
+    let line = &bytes[at..bytes.len().min(at + MAX_HEADER_BYTES)];
+    memchr::memchr(b'\n', line).map_or(at, |end| at + end)
+}
+
+/// Recognizes encoded data with blanks in it by the preceding fragments.
+#[derive(Debug, Default)]
+struct EncodedState {
+    /// Number of fragments in a row that consist mostly of symbols; 2 or more in encoded data.
+    fragments: u8,
+}
+
+impl EncodedState {
+    /// Returns whether ASCII characters without blanks are encoded data: by themselves, or because
+    /// they are no word and follow encoded data.
+    fn includes(&mut self, chunk: &[u8], marks: u8) -> bool {
+        if marks == 0 && self.fragments == 0 {
+            return false;
+        }
+        let (mut letters, mut others, mut run, mut longest) = (0, 0, 0, 0);
+        for &b in chunk {
+            let letter = b.is_ascii_alphabetic();
+            run = if letter { run + 1 } else { 0 };
+            longest = longest.max(run);
+            letters += usize::from(letter || b.is_ascii_digit());
+            others += usize::from(is_symbol(b) || b == b'_');
+        }
+        if marks & (mark::SYMBOL | mark::DIGIT) != 0 && is_encoded(chunk) {
+            self.fragments = 3;
+            return true;
+        }
+        if letters > 0 && others >= letters {
+            self.fragments = (self.fragments + 1).min(3);
+        } else if longest >= 3 && marks & mark::DIGIT == 0 && others <= 2 {
+            self.fragments = 0;
+        }
+        self.fragments >= 2
+    }
+}
+
+/// Calls `each` with the words of a token that may contain separators.
+fn emit_clean<'a>(token: &'a str, each: &mut impl FnMut(&'a [u8])) {
+    let token = token.trim_matches('_');
+    if token.is_empty() {
+        return;
+    }
+    let has_separator = token.bytes().any(|b| matches!(b, b'.' | b':'));
+    if !has_separator || token.bytes().any(|b| b.is_ascii_digit()) {
+        return each(token.as_bytes());
+    }
+    for part in token.split(':').filter(|part| !part.is_empty()) {
+        if !part.contains('.') || is_abbreviation(part) {
+            each(part.as_bytes());
+        } else if is_host_name(part) {
+            each(REMOVED);
+        } else {
+            part.split('.').filter(|word| !word.is_empty()).for_each(|word| each(word.as_bytes()));
+        }
+    }
+}
+
+/// Calls `each` with every word of ASCII text without blanks.
+fn split_ascii_clean<'a>(chunk: &'a str, each: &mut impl FnMut(&'a [u8])) {
+    let bytes = chunk.as_bytes();
+    // End of a word that was extended by a number, as in covid-19.
+    let mut done = 0;
+    split_ascii(bytes, &mut |word: &'a [u8]| {
+        let start = word.as_ptr() as usize - bytes.as_ptr() as usize;
+        let mut end = start + word.len();
+        if start < done {
+            return;
+        }
+        if word.iter().all(u8::is_ascii_alphabetic) {
+            if let Some(number) = joined_number(&bytes[end..]) {
+                end += number;
+                done = end;
+            }
+            return each(&bytes[start..end]);
+        }
+        emit_clean(&chunk[start..end], each);
+    });
+}
+
+/// Returns the length of a hyphen and a number of up to three digits at the start of `rest`, which
+/// belong to the letters before them.
+fn joined_number(rest: &[u8]) -> Option<usize> {
+    let digits = rest.strip_prefix(b"-")?.iter().take_while(|b| b.is_ascii_digit()).count();
+    let after = rest.get(1 + digits..).unwrap_or_default();
+    let continues = after.first().is_some_and(|&b| b.is_ascii_alphanumeric() || b == b'_')
+        || after.first().is_some_and(|&b| b == b'-' || b == b'.' || b == b'/')
+            && after.get(1).is_some_and(u8::is_ascii_digit);
+    ((1..=3).contains(&digits) && !continues).then_some(1 + digits)
 }
 
 /// Set of characters as bits: those that Python's `\w` matches (letters, numbers and `_`).

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 use super::runs::{CountRuns, TermCount};
 use super::table::StringTable;
-use super::{DroppedTokens, WordSelection};
+use super::{DroppedTokens, WordOccurrences, WordSelection};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
 use crate::format::grouped;
@@ -18,6 +18,20 @@ const MIN_PHRASE_TOKENS: u64 = 10;
 const BYTES_PER_CANDIDATE: usize = 80;
 /// Maximum number of phrases.
 const MAX_PHRASES: usize = 100_000;
+
+/// Number of words of a list of most frequent words.
+const LISTED_WORDS: usize = 8;
+/// Minimum number of documents of a collection whose most frequent words are listed.
+const MIN_COMMON_DOCUMENTS: u64 = 20;
+
+/// Returns the words with the highest counts, the highest one first.
+pub(crate) fn most_frequent(counts: std::collections::BTreeMap<String, u64>) -> Vec<WordOccurrences> {
+    let mut all: Vec<WordOccurrences> =
+        counts.into_iter().map(|(word, count)| WordOccurrences { word, count }).collect();
+    all.sort_by_key(|word| Reverse(word.count));
+    all.truncate(LISTED_WORDS);
+    all
+}
 
 /// Selects the vocabulary and the phrases from counts.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +95,13 @@ impl WordSelector {
             true
         };
         let mut kept = Vocabulary::new();
+        let quarter = self.documents / 4;
+        let mut common = std::collections::BTreeMap::new();
+        let mut note_common = |key: &[u8], documents: u64| {
+            if documents > quarter && self.documents >= MIN_COMMON_DOCUMENTS {
+                common.insert(String::from_utf8_lossy(key).into_owned(), documents);
+            }
+        };
         if let Some(limit) = self.selection.max_words {
             // The top of the heap is the worst of the best words: in the fewest documents, and of
             // those the last by its bytes.
@@ -108,6 +129,8 @@ impl WordSelector {
                 Ok(())
             })?;
             held.check(self)?;
+            best.iter().for_each(|(documents, key, _)| note_common(key, documents.0));
+            dropped.common_words = most_frequent(common);
             let mut words: Vec<Vec<u8>> = best.into_iter().map(|(_, key, _)| key).collect();
             words.sort_unstable();
             for word in words {
@@ -121,6 +144,7 @@ impl WordSelector {
                 // Words that do not fit are only counted.
                 if held.add(key.len(), self) {
                     kept.push(std::str::from_utf8(key).unwrap_or_default());
+                    note_common(key, documents);
                 } else {
                     kept = Vocabulary::new();
                 }
@@ -128,12 +152,21 @@ impl WordSelector {
             Ok(())
         })?;
         held.check(self)?;
+        dropped.common_words = most_frequent(common);
         Ok(kept)
     }
 
-    /// Selects the pairs of words that occur together more often than by chance, sorted. The runs
-    /// contain words and pairs.
-    pub(crate) fn select_phrases(&self, runs: &mut CountRuns, score: f64) -> Result<Vec<(String, String)>> {
+    /// Selects the pairs of words that occur together more often than by chance, and adds them to
+    /// the sorted list of phrases. The runs contain words and pairs. If there are phrases already,
+    /// the first word of a new pair is one of them.
+    pub(crate) fn select_phrases(
+        &self,
+        runs: &mut CountRuns,
+        score: f64,
+        phrases: &mut Vec<(String, String)>,
+    ) -> Result<()> {
+        let joined: std::collections::HashSet<Vec<u8>> =
+            phrases.iter().map(|(a, b)| format!("{a}_{b}").into_bytes()).collect();
         let mut words: StringTable<u64> = StringTable::new();
         let (mut all, mut held) = (0u64, KeptWords::default());
         runs.for_each(|key, count| {
@@ -156,6 +189,9 @@ impl WordSelector {
             let Some(at) = memchr::memchr(0xff, key).filter(|_| count.tokens >= MIN_PHRASE_TOKENS) else {
                 return Ok(());
             };
+            if !joined.is_empty() && (!joined.contains(&key[..at]) || joined.contains(&key[at + 1..])) {
+                return Ok(());
+            }
             let mut tokens = |part: &[u8]| {
                 let number = words.intern(part, || 0);
                 *words.value(number)
@@ -174,16 +210,13 @@ impl WordSelector {
             }
             Ok(())
         })?;
-        let mut pairs: Vec<(String, String)> = best
-            .into_iter()
-            .filter_map(|Reverse((_, Reverse(key)))| {
-                let at = memchr::memchr(0xff, &key)?;
-                let text = |part: &[u8]| std::str::from_utf8(part).ok().map(String::from);
-                Some((text(&key[..at])?, text(&key[at + 1..])?))
-            })
-            .collect();
-        pairs.sort_unstable();
-        Ok(pairs)
+        phrases.extend(best.into_iter().filter_map(|Reverse((_, Reverse(key)))| {
+            let at = memchr::memchr(0xff, &key)?;
+            let text = |part: &[u8]| std::str::from_utf8(part).ok().map(String::from);
+            Some((text(&key[..at])?, text(&key[at + 1..])?))
+        }));
+        phrases.sort_unstable();
+        Ok(())
     }
 }
 
@@ -267,9 +300,20 @@ mod tests {
             memory: 1 << 20,
             bytes_per_word: 44,
         };
-        assert_eq!(
-            selector.select_phrases(&mut runs, 0.5).unwrap(),
-            [("new".to_string(), "york".to_string())]
-        );
+        let mut phrases = Vec::new();
+        selector.select_phrases(&mut runs, 0.5, &mut phrases).unwrap();
+        assert_eq!(phrases, [("new".to_string(), "york".to_string())]);
+        let (_folder, mut runs) = counted(&[
+            ("new_york", 60, 1),
+            ("times", 80, 1),
+            ("car", 500, 1),
+            ("of", 5000, 1),
+            ("red", 20, 1),
+            ("new_york times", 50, 1),
+            ("red car", 19, 1),
+        ]);
+        selector.select_phrases(&mut runs, 0.5, &mut phrases).unwrap();
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(phrases, [pair("new", "york"), pair("new_york", "times")]);
     }
 }

@@ -10,8 +10,11 @@ use regex::Regex;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
+use super::clitics::Clitics;
+use super::scripts::{is_arabic_mark, is_syllable};
+use super::segment::WordSplitter;
 use super::stem::stemmer;
-use super::{Pipeline, TokenRule, segment};
+use super::{Pipeline, Segmentation, TokenRule, noise, segment};
 use crate::error::{Error, Result, Template};
 
 /// Reason why a token is dropped.
@@ -21,15 +24,19 @@ pub(crate) enum DropReason {
     Long,
     Number,
     Stop,
+    Noise,
 }
 
 impl DropReason {
     /// Number of reasons.
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 5;
 }
 
 enum Splitter {
+    /// Words of UAX 29.
     Unicode,
+    /// Words of UAX 29 with changes.
+    Words(WordSplitter),
     Whitespace,
     /// Runs of at least this many word characters.
     WordRuns(usize),
@@ -45,6 +52,11 @@ pub(crate) struct Tokenizer {
     splitter: Splitter,
     stop: ByteStringSet,
     stemmer: Option<rust_stemmers::Stemmer>,
+    clitics: Clitics,
+    /// Whether the lower case of `I` is `ı`, as in Turkish.
+    turkic: bool,
+    /// Whether optional vowel signs are removed, as in Arabic.
+    fold_arabic: bool,
     phrases: ByteStringSet,
 }
 
@@ -70,7 +82,12 @@ impl Tokenizer {
             return Err(Error::out_of_range("min_length", pipeline.min_length, expected));
         }
         let splitter = match &pipeline.tokens {
-            TokenRule::Unicode => Splitter::Unicode,
+            TokenRule::Unicode if !pipeline.drop_noise && pipeline.segmentation == Segmentation::None => {
+                Splitter::Unicode
+            }
+            TokenRule::Unicode => {
+                Splitter::Words(WordSplitter::new(pipeline.segmentation, pipeline.drop_noise)?)
+            }
             TokenRule::Whitespace => Splitter::Whitespace,
             TokenRule::Pattern(pattern) => match segment::word_run_pattern(pattern) {
                 Some(min_chars) => Splitter::WordRuns(min_chars),
@@ -87,6 +104,9 @@ impl Tokenizer {
             splitter,
             stop: ByteStringSet::default(),
             stemmer,
+            clitics: Clitics::new(if pipeline.drop_clitics { &pipeline.languages } else { &[] }),
+            turkic: pipeline.languages.first().is_some_and(|code| matches!(code.as_str(), "tr" | "az")),
+            fold_arabic: pipeline.languages.iter().any(|code| matches!(code.as_str(), "ar" | "fa" | "ur")),
             phrases: ByteStringSet::default(),
         };
         // The lists may use another normal form (é as two characters) and are not folded, so they
@@ -112,12 +132,22 @@ impl Tokenizer {
     /// Returns whether no token contains whitespace or depends on the text beyond it, so that a
     /// long text can be processed in parts.
     pub(crate) fn cuts_at_whitespace(&self) -> bool {
-        !matches!(self.splitter, Splitter::Pattern(_))
+        match self.splitter {
+            Splitter::Unicode | Splitter::Whitespace | Splitter::WordRuns(_) => true,
+            // Rules against noise look at several parts of a line.
+            Splitter::Words(_) => !self.pipeline.drop_noise,
+            Splitter::Pattern(_) => false,
+        }
     }
 
     /// Returns whether there are phrases to join.
     pub(crate) fn has_phrases(&self) -> bool {
         !self.phrases.is_empty()
+    }
+
+    /// Returns the maximum number of words of a phrase.
+    pub(crate) fn max_phrase_words(&self) -> u32 {
+        self.pipeline.phrase_words
     }
 
     /// Returns whether two adjacent words form a phrase. `key` is scratch space.
@@ -128,7 +158,7 @@ impl Tokenizer {
 
     /// Normalizes a text as the pipeline requires: NFC, lower case, without accents.
     fn normalize<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.is_ascii() {
+        if text.is_ascii() && !self.has_dotless_i(text) {
             return if self.pipeline.keep_case { text.into() } else { text.to_ascii_lowercase().into() };
         }
         let mut text: Cow<'_, str> = match is_nfc_quick(text.chars()) {
@@ -136,7 +166,13 @@ impl Tokenizer {
             _ => text.nfc().collect::<String>().into(),
         };
         if !self.pipeline.keep_case {
+            if self.turkic {
+                text = text.replace('I', "ı").replace('İ', "i").into();
+            }
             text = text.to_lowercase().into();
+        }
+        if self.fold_arabic && text.contains(is_arabic_mark) {
+            text = text.replace(is_arabic_mark, "").into();
         }
         if self.pipeline.fold_accents {
             text = text.nfd().filter(|&c| !is_combining_mark(c)).nfc().collect::<String>().into();
@@ -145,14 +181,20 @@ impl Tokenizer {
         if text.contains('\u{2019}') { text.replace('\u{2019}', "'").into() } else { text }
     }
 
-    /// Calls `each` with every normalized token of a text.
+    /// Returns whether the lower case of a text contains `ı`.
+    fn has_dotless_i(&self, text: &str) -> bool {
+        self.turkic && !self.pipeline.keep_case && text.contains('I')
+    }
+
+    /// Calls `each` with every normalized token of a text. An empty token stands for removed data,
+    /// such as an address.
     pub(crate) fn for_each_token(
         &self,
         text: &str,
         buffer: &mut TokenizerBuffer,
         each: &mut impl FnMut(&[u8]),
     ) {
-        if text.is_ascii() {
+        if text.is_ascii() && !self.has_dotless_i(text) {
             if self.pipeline.keep_case {
                 return self.split(text, each);
             }
@@ -173,28 +215,33 @@ impl Tokenizer {
         buffer: &mut TokenizerBuffer,
         each: &mut impl FnMut(&[u8]),
     ) {
-        let (mut before, mut key): (Option<Vec<u8>>, _) = (None, Vec::new());
+        // Previous word, which may still become part of a phrase, and whether it is a phrase.
+        let (mut before, mut key): (Option<(Vec<u8>, bool)>, _) = (None, Vec::new());
         self.for_each_token(text, buffer, &mut |token| match self.to_word(token) {
             Ok(word) if !self.has_phrases() => each(&word),
             Ok(word) => match before.take() {
-                Some(first) if self.is_phrase(&first, &word, &mut key) => {
+                Some((first, joined)) if self.is_phrase(&first, &word, &mut key) => {
                     join_phrase(&mut key);
-                    each(&key);
+                    if joined || self.max_phrase_words() < 3 {
+                        each(&key);
+                    } else {
+                        before = Some((key.clone(), true));
+                    }
                 }
                 first => {
-                    if let Some(first) = first {
+                    if let Some((first, _)) = first {
                         each(&first);
                     }
-                    before = Some(word.into_owned());
+                    before = Some((word.into_owned(), false));
                 }
             },
             Err(_) => {
-                if let Some(first) = before.take() {
+                if let Some((first, _)) = before.take() {
                     each(&first);
                 }
             }
         });
-        if let Some(first) = before {
+        if let Some((first, _)) = before {
             each(&first);
         }
     }
@@ -202,6 +249,7 @@ impl Tokenizer {
     fn split(&self, text: &str, each: &mut impl FnMut(&[u8])) {
         match &self.splitter {
             Splitter::Unicode => segment::split_unicode(text, each),
+            Splitter::Words(splitter) => splitter.split(text, each),
             Splitter::Whitespace => segment::split_whitespace(text, each),
             Splitter::WordRuns(min_chars) => segment::split_word_runs(text, *min_chars, each),
             Splitter::Pattern(pattern) if pattern.captures_len() > 1 => {
@@ -215,12 +263,47 @@ impl Tokenizer {
         }
     }
 
+    /// Returns whether tokens that are not words are dropped.
+    fn drops_noise(&self) -> bool {
+        self.pipeline.drop_noise && matches!(self.splitter, Splitter::Words(_))
+    }
+
     /// Returns the word that a token maps to, or the reason why it is dropped.
     pub(crate) fn to_word<'a>(&self, token: &'a [u8]) -> Result<Cow<'a, [u8]>, DropReason> {
-        let p = &self.pipeline;
         let Ok(text) = std::str::from_utf8(token) else { return Err(DropReason::Short) };
-        let length = if token.is_ascii() { token.len() } else { text.chars().count() };
-        if token.is_empty() || length < p.min_length as usize {
+        let clean = self.drops_noise();
+        if clean && text.is_empty() {
+            return Err(DropReason::Noise);
+        }
+        self.check_word(text)?;
+        let word = self.clitics.strip(text);
+        if word.len() < text.len() {
+            self.check_word(word)?;
+        }
+        // One letter is no word, except where a character is a syllable.
+        let mut characters = word.chars();
+        if clean
+            && characters.next().is_some_and(|c| c.is_alphabetic() && !is_syllable(c))
+            && characters.next().is_none()
+        {
+            return Err(DropReason::Short);
+        }
+        if clean && noise::is_noise(word) {
+            return Err(DropReason::Noise);
+        }
+        let Some(stemmer) = &self.stemmer else { return Ok(word.as_bytes().into()) };
+        match stemmer.stem(word) {
+            stem if stem.is_empty() => Err(DropReason::Short),
+            Cow::Borrowed(stem) => Ok(Cow::Borrowed(stem.as_bytes())),
+            Cow::Owned(stem) => Ok(Cow::Owned(stem.into_bytes())),
+        }
+    }
+
+    /// Checks the length of a word, that it contains a letter, and that it is no stop word.
+    fn check_word(&self, text: &str) -> Result<(), DropReason> {
+        let p = &self.pipeline;
+        let length = if text.is_ascii() { text.len() } else { text.chars().count() };
+        if length == 0 || length < p.min_length as usize {
             return Err(DropReason::Short);
         }
         if length > p.max_length as usize {
@@ -229,15 +312,7 @@ impl Tokenizer {
         if !p.keep_numbers && !text.chars().any(char::is_alphabetic) {
             return Err(DropReason::Number);
         }
-        if self.stop.contains(token) {
-            return Err(DropReason::Stop);
-        }
-        let Some(stemmer) = &self.stemmer else { return Ok(token.into()) };
-        match stemmer.stem(text) {
-            stem if stem.is_empty() => Err(DropReason::Short),
-            Cow::Borrowed(stem) => Ok(Cow::Borrowed(stem.as_bytes())),
-            Cow::Owned(stem) => Ok(Cow::Owned(stem.into_bytes())),
-        }
+        if self.stop.contains(text.as_bytes()) { Err(DropReason::Stop) } else { Ok(()) }
     }
 }
 
@@ -274,24 +349,24 @@ mod tests {
 
     #[test]
     fn the_pipeline_does_what_it_says() {
-        let p = Pipeline::default();
+        let p = Pipeline::plain();
         assert_eq!(words(&p, "The cat's 3.14 CATS, e.g. Müller"), ["the", "cat's", "cats", "e.g", "müller"]);
         // A decomposed character gives the same word as a composed one.
         assert_eq!(words(&p, "Mu\u{308}ller don\u{2019}t"), ["müller", "don't"]);
-        let p = Pipeline { keep_case: true, keep_numbers: true, ..Pipeline::default() };
+        let p = Pipeline { keep_case: true, keep_numbers: true, ..Pipeline::plain() };
         assert_eq!(words(&p, "The 3.14"), ["The", "3.14"]);
-        let p = Pipeline { fold_accents: true, min_length: 3, max_length: 6, ..Pipeline::default() };
+        let p = Pipeline { fold_accents: true, min_length: 3, max_length: 6, ..Pipeline::plain() };
         assert_eq!(words(&p, "Élan of the Großväter ça"), ["elan", "the"]);
-        let p = Pipeline { stop_words: vec!["the".into(), "e\u{301}t".into()], ..Pipeline::default() };
+        let p = Pipeline { stop_words: vec!["the".into(), "e\u{301}t".into()], ..Pipeline::plain() };
         assert_eq!(words(&p, "The cat ét"), ["cat"]);
-        let p = Pipeline { stem: Some("english".into()), ..Pipeline::default() };
+        let p = Pipeline { stem: Some("english".into()), ..Pipeline::plain() };
         assert_eq!(words(&p, "Running runs"), ["run", "run"]);
-        let p = Pipeline { tokens: TokenRule::Pattern(r"#(\w+)".into()), ..Pipeline::default() };
+        let p = Pipeline { tokens: TokenRule::Pattern(r"#(\w+)".into()), ..Pipeline::plain() };
         assert_eq!(words(&p, "a #Tag and #more"), ["tag", "more"]);
-        let p = Pipeline { tokens: TokenRule::Whitespace, ..Pipeline::default() };
+        let p = Pipeline { tokens: TokenRule::Whitespace, ..Pipeline::plain() };
         assert_eq!(words(&p, "c++ a.b\tC#"), ["c++", "a.b", "c#"]);
         assert!(
-            Tokenizer::new(&Pipeline { tokens: TokenRule::Pattern("(".into()), ..Pipeline::default() })
+            Tokenizer::new(&Pipeline { tokens: TokenRule::Pattern("(".into()), ..Pipeline::plain() })
                 .is_err()
         );
     }
@@ -313,7 +388,14 @@ mod tests {
         };
         let text = serde_json::to_string(&p).unwrap();
         assert_eq!(serde_json::from_str::<Pipeline>(&text).unwrap(), p);
-        assert_eq!(serde_json::from_str::<Pipeline>("{}").unwrap(), Pipeline::default());
+        assert_eq!(serde_json::from_str::<Pipeline>("{}").unwrap(), Pipeline::plain());
+        // The keys of old files say the same as ever.
+        let old = r#"{"tokens":"unicode","min_length":1,"max_length":100,"phrases":[["new","york"]]}"#;
+        let old = serde_json::from_str::<Pipeline>(old).unwrap();
+        assert_eq!(old, Pipeline { phrases: vec![("new".into(), "york".into())], ..Pipeline::plain() });
+        let new = Pipeline { languages: vec!["tr".into()], ..Pipeline::default() };
+        let text = serde_json::to_string(&new).unwrap();
+        assert_eq!(serde_json::from_str::<Pipeline>(&text).unwrap(), new);
     }
 
     #[test]
@@ -321,7 +403,7 @@ mod tests {
         let pipeline = Pipeline {
             stop_words: vec!["the".into()],
             phrases: vec![("new".into(), "york".into())],
-            ..Pipeline::default()
+            ..Pipeline::plain()
         };
         let words = |pipeline: &Pipeline, text: &str| {
             let mut all = Vec::new();
@@ -334,6 +416,109 @@ mod tests {
         let text = "The New York times: new, the York new 42 new YORK new";
         assert_eq!(words(&pipeline, text), ["new_york", "times", "new", "york", "new", "new_york", "new"]);
         let plain = "Don't PANIC: 42 x2, \u{c4}pfel\u{2014}now";
-        assert_eq!(words(&Pipeline::default(), plain), ["don't", "panic", "x2", "\u{e4}pfel", "now"]);
+        assert_eq!(words(&Pipeline::plain(), plain), ["don't", "panic", "x2", "\u{e4}pfel", "now"]);
+    }
+
+    #[test]
+    fn phrases_of_three_words() {
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        let pipeline =
+            Pipeline { phrases: vec![pair("new", "york"), pair("new_york", "times")], ..Pipeline::default() };
+        let ordered = |pipeline: &Pipeline, text: &str| {
+            let tokenizer = Tokenizer::new(pipeline).unwrap();
+            let mut all = Vec::new();
+            tokenizer.for_each_word(text, &mut TokenizerBuffer::default(), &mut |w| {
+                all.push(String::from_utf8(w.to_vec()).unwrap());
+            });
+            all
+        };
+        let text = "new york times new york post new times, new york times square";
+        let expected = ["new_york_times", "new_york", "post", "new", "times", "new_york_times", "square"];
+        assert_eq!(ordered(&pipeline, text), expected);
+        // Pipelines of old files join two words only.
+        let old = Pipeline { phrase_words: 2, ..pipeline };
+        assert_eq!(ordered(&old, "new york times"), ["new_york", "times"]);
+    }
+
+    fn in_language(language: &str) -> Pipeline {
+        let stop_words = super::super::stop_word_list(language).unwrap_or_default();
+        Pipeline {
+            languages: vec![language.into()],
+            stop_words: stop_words.into_iter().map(String::from).collect(),
+            ..Pipeline::default()
+        }
+    }
+
+    #[test]
+    fn u2_content_words_are_kept() {
+        let text = "the computer science research group at microsoft wrote a novel about the world";
+        let expected = ["computer", "science", "research", "group", "microsoft", "wrote", "novel", "world"];
+        assert_eq!(words(&in_language("en"), text), expected);
+    }
+
+    #[test]
+    fn u6_noise_is_dropped_and_names_are_kept() {
+        let p = in_language("en");
+        let text = "God's word, by god: p53, BRCA1, COVID-19 and H1N1 in mp3; _really_ snake_case";
+        let expected =
+            ["god", "word", "god", "p53", "brca1", "covid-19", "h1n1", "mp3", "really", "snake_case"];
+        assert_eq!(words(&p, text), expected);
+        let noise = "0d _o w7 x 4a9f3c deadbeef0123 jo@example.com https://example.com/a/b?c=d ftp.cs.example.edu \
+                     example.org ------=_NextPart_000_0012_01BF3C 10mg 5th v2.0 aaaaaaa \
+                     M<V5D(&EN('1H92!W;W)L9\"!I<R!A;  0D_O W7Q8 \"9F9F9F9G";
+        assert_eq!(words(&p, noise), [] as [&str; 0]);
+        assert_eq!(
+            words(&p, "The end.Next sentence: see u.s. army (Ph.D.)"),
+            ["end", "next", "sentence", "see", "u.s", "army", "ph.d"]
+        );
+        // Without the rules, everything is kept as before.
+        let plain = Pipeline { stop_words: p.stop_words.clone(), ..Pipeline::plain() };
+        assert_eq!(words(&plain, "God's 0d w7"), ["god's", "0d", "w7"]);
+        // A pattern of one's own is followed to the letter.
+        let pattern = Pipeline { tokens: TokenRule::Pattern(r"\w+".into()), ..Pipeline::default() };
+        assert_eq!(words(&pattern, "god's 0d w7 x"), ["god", "s", "0d", "w7", "x"]);
+    }
+
+    #[test]
+    fn u4_turkish_and_azerbaijani_lower_case() {
+        assert_eq!(words(&in_language("tr"), "IŞIK İstanbul'da IRAK"), ["ışık", "istanbul", "ırak"]);
+        assert_eq!(words(&in_language("az"), "BAKI İLƏ"), ["bakı"]);
+        assert_eq!(words(&in_language("de"), "IRAK"), ["irak"]);
+    }
+
+    #[test]
+    fn clitics_of_french_and_italian() {
+        assert_eq!(words(&in_language("fr"), "L\u{2019}eau qu'il d'abord aujourd'hui"), ["eau", "abord"]);
+        assert_eq!(words(&in_language("it"), "dell'arte l'acqua"), ["arte", "acqua"]);
+    }
+
+    #[test]
+    fn arabic_vowel_signs_do_not_make_words() {
+        let p = in_language("ar");
+        assert_eq!(words(&p, "الكِتَاب الكتـاب"), ["الكتاب", "الكتاب"]);
+    }
+
+    #[cfg(feature = "segmentation")]
+    #[test]
+    fn u3_text_without_spaces_is_segmented() {
+        for (language, text, expected) in [
+            (
+                "zh",
+                "医生建议病人服药,医院的护士照顾病人。",
+                &["医生", "建议", "病人", "服药", "医院", "护士", "照顾", "病人"][..],
+            ),
+            ("ja", "私は東京で日本語を勉強します。", &["東京", "日本語", "勉強"]),
+            ("th", "ฉันไปโรงเรียนทุกวัน", &["โรงเรียน", "วัน"]),
+        ] {
+            assert_eq!(words(&in_language(language), text), expected, "{language}");
+        }
+        // Text with spaces between the words is not cut again.
+        let spaces = Pipeline { segmentation: Segmentation::Spaces, ..in_language("zh") };
+        assert_eq!(
+            words(&spaces, "我们 在 北京大学 学习 , 计算机科学 。"),
+            ["北京大学", "学习", "计算机科学"]
+        );
+        let none = Pipeline { segmentation: Segmentation::None, ..Pipeline::default() };
+        assert_eq!(words(&none, "北京"), ["北", "京"]);
     }
 }

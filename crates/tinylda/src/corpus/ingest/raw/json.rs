@@ -1,0 +1,594 @@
+//! Splits JSON text into records and finds the field with the text.
+//!
+//! Start with [`JsonSplitter`]. It follows brackets and strings only, needs no more memory than a
+//! record, and leaves the content of records to the parser in `records`.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::corpus::ingest::options::text_name_rank;
+
+/// Maximum number of records that are inspected to find the fields.
+const MAX_SAMPLED_RECORDS: usize = 50;
+/// Maximum number of fields that are collected.
+const MAX_FIELDS: usize = 200;
+
+/// Part of a JSON text that contains the records.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum JsonEnvelope {
+    /// Records follow one another.
+    #[default]
+    Values,
+    /// Records are the elements of an array.
+    Array,
+    /// Records are the elements of an array, which is the member with this name of one object. The
+    /// name is as it appears in the text.
+    Member(String),
+}
+
+/// State of a [`JsonSplitter`] between two records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SplitState {
+    /// Before the first value.
+    Start,
+    /// Between the elements of the array of records.
+    InArray,
+    /// Between the members of the object around the array.
+    InObject,
+    /// After the array or the object.
+    End,
+}
+
+/// Error in the structure of a JSON text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct JsonSyntaxError {
+    /// Position in the bytes.
+    pub(crate) at: usize,
+    pub(crate) found: String,
+    pub(crate) expected: &'static str,
+}
+
+/// Splitter of a JSON text into records.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonSplitter {
+    envelope: JsonEnvelope,
+    state: SplitState,
+}
+
+impl JsonSplitter {
+    pub(crate) fn new(envelope: JsonEnvelope) -> JsonSplitter {
+        JsonSplitter { envelope, state: SplitState::Start }
+    }
+
+    /// Appends the positions of the complete records in `bytes`, which follow those of the previous
+    /// call. Returns the number of bytes that are used up; the next call begins with the others.
+    /// `last` is set if the text ends with these bytes.
+    pub(crate) fn split(
+        &mut self,
+        bytes: &[u8],
+        last: bool,
+        records: &mut Vec<Range<usize>>,
+    ) -> Result<usize, JsonSyntaxError> {
+        let mut at = 0;
+        loop {
+            let separators: &[u8] = match self.state {
+                SplitState::Start if self.envelope == JsonEnvelope::Values => b" \t\r\n,\x1e",
+                SplitState::InArray | SplitState::InObject => b" \t\r\n,",
+                SplitState::Start | SplitState::End => b" \t\r\n\x1e",
+            };
+            at += bytes[at..].iter().take_while(|b| separators.contains(b)).count();
+            let Some(&next) = bytes.get(at) else {
+                return if last { self.check_end(at).map(|()| at) } else { Ok(at) };
+            };
+            let step = match (self.state, next) {
+                (SplitState::Start, b'}' | b']') if self.envelope == JsonEnvelope::Values => {
+                    return Err(syntax_error(bytes, at, "a record"));
+                }
+                (SplitState::Start, _) if self.envelope == JsonEnvelope::Values => {
+                    self.take_record(bytes, at, last, records)?
+                }
+                // Another array may follow the first one.
+                (SplitState::Start | SplitState::End, b'[') if self.envelope == JsonEnvelope::Array => {
+                    self.state = SplitState::InArray;
+                    Some(at + 1)
+                }
+                (SplitState::Start, b'{') => {
+                    self.state = SplitState::InObject;
+                    Some(at + 1)
+                }
+                (SplitState::InArray, b']') => {
+                    self.state = match self.envelope {
+                        JsonEnvelope::Member(_) => SplitState::InObject,
+                        _ => SplitState::End,
+                    };
+                    Some(at + 1)
+                }
+                (SplitState::InArray, b'}') => return Err(syntax_error(bytes, at, "a record or ]")),
+                (SplitState::InArray, _) => self.take_record(bytes, at, last, records)?,
+                (SplitState::InObject, b'}') => {
+                    self.state = SplitState::End;
+                    Some(at + 1)
+                }
+                (SplitState::InObject, b'"') => self.take_member(bytes, at, last)?,
+                (SplitState::InObject, _) => return Err(syntax_error(bytes, at, "the name of a member")),
+                (SplitState::Start, _) => return Err(syntax_error(bytes, at, "an array or an object")),
+                (SplitState::End, _) => return Err(syntax_error(bytes, at, "the end of the file")),
+            };
+            match step {
+                Some(next) => at = next,
+                None => return Ok(at),
+            }
+        }
+    }
+
+    /// Refuses a text that ends in the middle of an array or an object.
+    fn check_end(&self, at: usize) -> Result<(), JsonSyntaxError> {
+        let expected = match self.state {
+            SplitState::InArray => "] at the end of the array",
+            SplitState::InObject => "} at the end of the object",
+            SplitState::Start | SplitState::End => return Ok(()),
+        };
+        Err(JsonSyntaxError { at, found: "the end of the file".into(), expected })
+    }
+
+    /// Adds the record at `at`. Returns its end; `None` if it is not complete yet.
+    fn take_record(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        last: bool,
+        records: &mut Vec<Range<usize>>,
+    ) -> Result<Option<usize>, JsonSyntaxError> {
+        if bytes[at] == b'[' {
+            return Err(syntax_error(bytes, at, "an object or a string instead of a list"));
+        }
+        let end = value_end(bytes, at, last);
+        if end.is_none() && last {
+            return Err(JsonSyntaxError {
+                at,
+                found: "a record without its end".into(),
+                expected: "a complete JSON value",
+            });
+        }
+        records.extend(end.map(|end| at..end));
+        Ok(end)
+    }
+
+    /// Reads the member at `at` of the object around the array of records: skips it, or enters the
+    /// array. Returns the position after it; `None` if it is not complete yet.
+    fn take_member(&mut self, bytes: &[u8], at: usize, last: bool) -> Result<Option<usize>, JsonSyntaxError> {
+        let incomplete = |expected| match last {
+            true => Err(JsonSyntaxError { at, found: "the end of the file".into(), expected }),
+            false => Ok(None),
+        };
+        let Some(end) = string_end(bytes, at) else { return incomplete("the name of a member") };
+        let name = &bytes[at + 1..end - 1];
+        let colon = skip_space(bytes, end);
+        match bytes.get(colon) {
+            None => return incomplete("a colon"),
+            Some(b':') => {}
+            Some(_) => return Err(syntax_error(bytes, colon, "a colon")),
+        }
+        let value = skip_space(bytes, colon + 1);
+        let Some(&first) = bytes.get(value) else { return incomplete("a value") };
+        if b"}],:".contains(&first) {
+            return Err(syntax_error(bytes, value, "a value"));
+        }
+        let is_wanted = matches!(&self.envelope, JsonEnvelope::Member(wanted) if wanted.as_bytes() == name);
+        if is_wanted && first == b'[' {
+            self.state = SplitState::InArray;
+            return Ok(Some(value + 1));
+        }
+        let end = value_end(bytes, value, last);
+        if end.is_some() { Ok(end) } else { incomplete("a complete JSON value") }
+    }
+}
+
+/// Returns the position of the next record from `at` on, in bytes that begin and end with a record
+/// that [`JsonSplitter`] found.
+pub(crate) fn next_record(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let is_separator = |b: &&u8| b.is_ascii_whitespace() || b",[]\x1e".contains(b);
+    let start = at + bytes.get(at..)?.iter().take_while(is_separator).count();
+    value_end(bytes, start, true).map(|end| start..end)
+}
+
+fn syntax_error(bytes: &[u8], at: usize, expected: &'static str) -> JsonSyntaxError {
+    let end = bytes.len().min(at + 20);
+    JsonSyntaxError { at, found: crate::corpus::ingest::lines::quoted(&bytes[at..end]), expected }
+}
+
+fn skip_space(bytes: &[u8], at: usize) -> usize {
+    at + bytes.get(at..).unwrap_or_default().iter().take_while(|b| b.is_ascii_whitespace()).count()
+}
+
+/// Returns the position after the string that begins with the quote at `at`.
+fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut from = at + 1;
+    loop {
+        let found = from + memchr::memchr2(b'"', b'\\', bytes.get(from..)?)?;
+        if bytes[found] == b'"' {
+            return Some(found + 1);
+        }
+        from = found + 2;
+    }
+}
+
+/// Returns the position after the value that begins at `at`; `None` if it is not complete. Brackets
+/// are counted, whatever their kind is.
+fn value_end(bytes: &[u8], at: usize, last: bool) -> Option<usize> {
+    match bytes.get(at)? {
+        b'"' => string_end(bytes, at),
+        b'{' | b'[' => {
+            let (mut depth, mut next) = (0u64, at);
+            loop {
+                match bytes.get(next)? {
+                    b'"' => {
+                        next = string_end(bytes, next)?;
+                        continue;
+                    }
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => depth -= 1,
+                    _ => {}
+                }
+                next += 1;
+                if depth == 0 {
+                    return Some(next);
+                }
+            }
+        }
+        _ => {
+            let ends = |b: &u8| b.is_ascii_whitespace() || b",]}[{\"\x1e".contains(b);
+            let length = bytes[at..].iter().position(ends);
+            // A character that cannot be part of a value is a record of its own, which the parser
+            // refuses.
+            length.map(|length| at + length.max(1)).or(last.then_some(bytes.len()))
+        }
+    }
+}
+
+/// Returns whether a text begins with a JSON array of objects or strings.
+pub(crate) fn is_json_array(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    let Some(inside) = start.strip_prefix(b"[") else { return false };
+    let inside = inside.trim_ascii_start();
+    match inside.first() {
+        Some(b'{') => matches!(inside[1..].trim_ascii_start().first(), Some(b'"' | b'}')),
+        Some(b'[') => matches!(inside[1..].trim_ascii_start().first(), Some(b'"' | b'{')),
+        Some(b'"') => match string_end(inside, 0) {
+            Some(end) => matches!(inside[end..].trim_ascii_start().first(), Some(b',' | b']')),
+            // The first string is longer than the inspected bytes.
+            None => inside.len() > 1 << 16,
+        },
+        Some(b']') => inside[1..].trim_ascii().is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns whether a text begins with a JSON object.
+pub(crate) fn is_json_object(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    let Some(inside) = start.strip_prefix(b"{") else { return false };
+    let inside = inside.trim_ascii_start();
+    match inside.first() {
+        Some(b'"') => string_end(inside, 0)
+            .is_some_and(|end| matches!(inside[end..].trim_ascii_start().first(), Some(b':'))),
+        Some(b'}') => true,
+        _ => false,
+    }
+}
+
+/// Returns whether a text consists of one JSON object.
+pub(crate) fn is_one_object(text: &[u8]) -> bool {
+    text.starts_with(b"{") && value_end(text, 0, true) == Some(text.len())
+}
+
+/// Finds the records of a JSON text that begins with `start`. `fields` are the fields with the
+/// text, if they are known.
+pub(crate) fn find_envelope(start: &[u8], fields: &[String]) -> JsonEnvelope {
+    let start = start.trim_ascii_start();
+    if start.starts_with(b"[") {
+        return JsonEnvelope::Array;
+    }
+    if !start.starts_with(b"{") {
+        return JsonEnvelope::Values;
+    }
+    if value_end(start, 0, false).is_some_and(|end| !start[end..].trim_ascii().is_empty()) {
+        return JsonEnvelope::Values;
+    }
+    let members = object_members(start);
+    let is_field = |name: &str| match fields {
+        [] => text_name_rank(name).is_some(),
+        given => given.iter().any(|path| path.split('.').next() == Some(name)),
+    };
+    // An object with the text is a record itself.
+    if members.iter().any(|(name, value)| is_field(name) && (!fields.is_empty() || value.starts_with(b"\"")))
+    {
+        return JsonEnvelope::Values;
+    }
+    let arrays = |first: u8| {
+        let is_array = move |value: &[u8]| {
+            value.strip_prefix(b"[").is_some_and(|inside| inside.trim_ascii_start().first() == Some(&first))
+        };
+        let mut found = members.iter().filter(move |(_, value)| is_array(value)).map(|(name, _)| name);
+        let only = found.next();
+        only.filter(|_| found.next().is_none())
+    };
+    let member = arrays(b'{').or_else(|| arrays(b'"'));
+    member.map_or(JsonEnvelope::Values, |name| JsonEnvelope::Member(name.clone()))
+}
+
+/// Returns the names and the values of the members of the object that `start` begins with, as far
+/// as they are there.
+fn object_members(start: &[u8]) -> Vec<(String, &[u8])> {
+    let mut members = Vec::new();
+    let mut at = 1;
+    while members.len() < MAX_FIELDS {
+        at += bytes_of(start, at).iter().take_while(|b| b.is_ascii_whitespace() || **b == b',').count();
+        if start.get(at) != Some(&b'"') {
+            break;
+        }
+        let Some(end) = string_end(start, at) else { break };
+        let name = String::from_utf8_lossy(&start[at + 1..end - 1]).into_owned();
+        let colon = skip_space(start, end);
+        let value = skip_space(start, colon + 1);
+        if start.get(colon) != Some(&b':') || value >= start.len() {
+            break;
+        }
+        members.push((name, &start[value..]));
+        match value_end(start, value, false) {
+            Some(end) if end > value => at = end,
+            _ => break,
+        }
+    }
+    members
+}
+
+fn bytes_of(bytes: &[u8], from: usize) -> &[u8] {
+    bytes.get(from..).unwrap_or_default()
+}
+
+/// Fields of the first records of a JSON text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct JsonSample {
+    /// Paths of the fields in order of appearance, and whether one of their values is text.
+    pub(crate) fields: Vec<(String, bool)>,
+    /// Number of records that are objects.
+    pub(crate) objects: usize,
+    /// Number of records that are strings.
+    pub(crate) strings: usize,
+    /// Number of records that are neither.
+    pub(crate) others: usize,
+}
+
+impl JsonSample {
+    /// Reads the first records of a text that begins with `start`. `lines` is set if every line is
+    /// a record.
+    pub(crate) fn read(start: &[u8], envelope: &JsonEnvelope, lines: bool) -> JsonSample {
+        let mut records = Vec::new();
+        if lines {
+            let mut at = 0;
+            for line in start.split_inclusive(|&b| b == b'\n').take(2 * MAX_SAMPLED_RECORDS) {
+                if !line.trim_ascii().is_empty() {
+                    records.push(at..at + line.len());
+                }
+                at += line.len();
+            }
+        } else {
+            // Errors are reported when the records are read.
+            let _ = JsonSplitter::new(envelope.clone()).split(start, false, &mut records);
+            if records.is_empty() {
+                let _ = JsonSplitter::new(envelope.clone()).split(start, true, &mut records);
+            }
+        }
+        let mut sample = JsonSample::default();
+        for record in records.into_iter().take(MAX_SAMPLED_RECORDS) {
+            match serde_json::from_slice(&start[record]) {
+                Ok(Value::Object(map)) => {
+                    sample.objects += 1;
+                    for (name, value) in &map {
+                        sample.add(name, value, 0);
+                    }
+                }
+                Ok(Value::String(_)) => sample.strings += 1,
+                Ok(_) => sample.others += 1,
+                Err(_) => {}
+            }
+        }
+        sample
+    }
+
+    /// Adds a field, and the fields of its objects down to the third level.
+    fn add(&mut self, path: &str, value: &Value, depth: usize) {
+        if let Value::Object(map) = value
+            && depth < 2
+            && !map.is_empty()
+        {
+            for (name, value) in map {
+                self.add(&format!("{path}.{name}"), value, depth + 1);
+            }
+            return;
+        }
+        let text = match value {
+            Value::String(_) => true,
+            Value::Array(list) => list.first().is_some_and(Value::is_string),
+            _ => false,
+        };
+        if let Some((_, is_text)) = self.fields.iter_mut().find(|(known, _)| known == path) {
+            *is_text |= text;
+        } else if self.fields.len() < MAX_FIELDS {
+            self.fields.push((path.into(), text));
+        }
+    }
+
+    /// Returns the field that usually contains the text, or the only field.
+    pub(crate) fn text_field(&self) -> Option<&str> {
+        let usual = self
+            .fields
+            .iter()
+            .filter(|(_, is_text)| *is_text)
+            .filter_map(|(name, _)| text_name_rank(name).map(|rank| (rank, name)))
+            .min_by_key(|(rank, _)| *rank);
+        match (&self.fields[..], usual) {
+            (_, Some((_, name))) => Some(name),
+            ([(only, true)], None) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a record has a field, or an object or list with this path.
+    pub(crate) fn has_field(&self, path: &str) -> bool {
+        // Elements of lists are addressed by their numbers and are not collected.
+        let is_in = |known: &str| {
+            known == path
+                || known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
+                || path.strip_prefix(known).is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.fields.iter().any(|(known, _)| is_in(known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(text: &str, envelope: JsonEnvelope, step: usize) -> Result<Vec<String>, JsonSyntaxError> {
+        let mut splitter = JsonSplitter::new(envelope);
+        let (mut buffer, mut all) = (Vec::new(), Vec::new());
+        let mut parts = text.as_bytes().chunks(step).peekable();
+        loop {
+            buffer.extend_from_slice(parts.next().unwrap_or_default());
+            let last = parts.peek().is_none();
+            let mut records = Vec::new();
+            let used = splitter.split(&buffer, last, &mut records)?;
+            all.extend(records.iter().map(|r| String::from_utf8_lossy(&buffer[r.clone()]).into_owned()));
+            if let (Some(first), Some(last)) = (records.first(), records.last()) {
+                let bytes = &buffer[first.start..last.end];
+                let (mut at, mut again) = (0, 0);
+                while let Some(record) = next_record(bytes, at) {
+                    at = record.end;
+                    again += 1;
+                }
+                assert_eq!(again, records.len(), "{text}");
+            }
+            buffer.drain(..used);
+            if last {
+                return Ok(all);
+            }
+        }
+    }
+
+    #[test]
+    fn every_shape_is_split() {
+        let member = || JsonEnvelope::Member("data".into());
+        for (text, envelope, records) in [
+            ("{\"a\":1}\n{\"b\":\"}\"}", JsonEnvelope::Values, vec!["{\"a\":1}", "{\"b\":\"}\"}"]),
+            (
+                "{\n \"a\": [1, {}]\n}{} \"s\" 12",
+                JsonEnvelope::Values,
+                vec!["{\n \"a\": [1, {}]\n}", "{}", "\"s\"", "12"],
+            ),
+            ("\x1e{}\n\x1e{}\n", JsonEnvelope::Values, vec!["{}", "{}"]),
+            (
+                " [ {\"a\":\"\\\"]\"} , \"x, y\",3]\n",
+                JsonEnvelope::Array,
+                vec!["{\"a\":\"\\\"]\"}", "\"x, y\"", "3"],
+            ),
+            ("[]", JsonEnvelope::Array, vec![]),
+            ("[{}]\n[{}]", JsonEnvelope::Array, vec!["{}", "{}"]),
+            ("{\"n\":2,\"data\":[{},{}],\"meta\":{\"data\":[1]}}", member(), vec!["{}", "{}"]),
+            ("{\"data\":[]}", member(), vec![]),
+            ("", JsonEnvelope::Values, vec![]),
+        ] {
+            for step in [1, 2, 5, 1000] {
+                assert_eq!(split(text, envelope.clone(), step).unwrap(), records, "{text} {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn broken_structures_are_refused() {
+        let member = || JsonEnvelope::Member("data".into());
+        for (text, envelope, at, expected) in [
+            ("[{}", JsonEnvelope::Array, 3, "] at the end"),
+            ("[{}, {\"a", JsonEnvelope::Array, 5, "a complete JSON value"),
+            ("[{}] x", JsonEnvelope::Array, 5, "the end of the file"),
+            ("{}]", JsonEnvelope::Values, 2, "a record"),
+            ("[{}, [1]]", JsonEnvelope::Array, 5, "instead of a list"),
+            ("{\"data\":[{}]", member(), 12, "} at the end"),
+            ("{\"data\" [{}]", member(), 8, "a colon"),
+            ("{\"x\":}", member(), 5, "a value"),
+        ] {
+            let error = split(text, envelope, 1000).unwrap_err();
+            assert!(error.at == at && error.expected.contains(expected), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn envelopes() {
+        let member = |name: &str| JsonEnvelope::Member(name.into());
+        for (text, envelope) in [
+            ("[{\"a\":1}]", JsonEnvelope::Array),
+            ("{\"text\":\"a\"}", JsonEnvelope::Values),
+            ("{\"a\":1}{\"a\":2}", JsonEnvelope::Values),
+            ("{\"total\":2,\"docs\":[{\"text\":\"a\"}]}", member("docs")),
+            ("{\"docs\":[{\"text\":\"a", member("docs")),
+            ("{\"texts\":[\"a\"]}", member("texts")),
+            ("{\"text\":\"a\",\"authors\":[{\"name\":\"b\"}]}", JsonEnvelope::Values),
+            ("{\"a\":[{}],\"b\":[{}]}", JsonEnvelope::Values),
+        ] {
+            assert_eq!(find_envelope(text.as_bytes(), &[]), envelope, "{text}");
+        }
+        let given = ["words".to_owned()];
+        assert_eq!(find_envelope(b"{\"words\":[\"a\",\"b\"]}", &given), JsonEnvelope::Values);
+    }
+
+    #[test]
+    fn json_is_told_from_prose() {
+        for text in ["[{\"a\":1}]", "[ \"a\", \"b\"]", "[\"a\"]", "[]", "[[\"a\"]]", " [\n{}\n]"] {
+            assert!(is_json_array(text.as_bytes()), "{text}");
+        }
+        for text in ["[1] Smith", "[Music]", "[\"Hello,\" he said]", "[", "[x", "[] and more"] {
+            assert!(!is_json_array(text.as_bytes()), "{text}");
+        }
+        for (text, is_object) in [
+            ("{\"a\": 1}", true),
+            ("{\n  \"a\"\n:", true),
+            ("{}", true),
+            ("{a}", false),
+            ("{\"a\", b}", false),
+        ] {
+            assert_eq!(is_json_object(text.as_bytes()), is_object, "{text}");
+        }
+    }
+
+    #[test]
+    fn fields_are_collected() {
+        let text = b"[{\"id\":1,\"a\":{\"body\":\"x\"}},{\"id\":2,\"Review\":\"y\"}]";
+        let sample = JsonSample::read(text, &JsonEnvelope::Array, false);
+        let names: Vec<&str> = sample.fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["id", "a.body", "Review"]);
+        assert_eq!(sample.text_field(), Some("Review"));
+        assert!(sample.has_field("a.body") && sample.has_field("a") && !sample.has_field("b"));
+        let only = JsonSample::read(b"{\"x\":\"y\"}\n", &JsonEnvelope::Values, true);
+        assert_eq!(only.text_field(), Some("x"));
+    }
+
+    proptest! {
+        /// Any text is split or refused, in the same way however it arrives.
+        #[test]
+        fn any_text_is_split_or_refused(text in "[\\[\\]{}\",: \\\\a1\n]{0,40}", step in 1usize..6) {
+            for envelope in [JsonEnvelope::Values, JsonEnvelope::Array, JsonEnvelope::Member("a".into())] {
+                let whole = split(&text, envelope.clone(), 1000);
+                let parts = split(&text, envelope.clone(), step);
+                prop_assert_eq!(whole.is_ok(), parts.is_ok());
+                if let (Ok(whole), Ok(parts)) = (whole, parts) {
+                    prop_assert_eq!(whole, parts);
+                }
+                JsonSample::read(text.as_bytes(), &envelope, false);
+            }
+            find_envelope(text.as_bytes(), &[]);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Tables in text files (CSV, TSV): parses rows, detects the delimiter and the header, and finds
+//! the columns.
+//!
+//! Start with [`csv_layout`] for the layout of a table and [`parse_row`] for its rows.
+
+use std::path::Path;
+
+use crate::corpus::ingest::notes::TableNotes;
+use crate::corpus::ingest::options::{RecordOptions, is_text_name, text_name_rank};
+use crate::error::{Error, Result, Template};
+
+/// Delimiters that are detected.
+const DELIMITERS: [u8; 4] = [b'\t', b',', b';', b'|'];
+/// Maximum number of rows that are inspected.
+const MAX_JUDGED_ROWS: usize = 20;
+/// Minimum number of rows of a table whose header has no known name.
+const MIN_JUDGED_ROWS: usize = 3;
+/// Maximum number of columns that an error lists.
+const MAX_LISTED_COLUMNS: usize = 40;
+
+/// Extent of a row of a table.
+pub(crate) struct CsvRow {
+    pub(crate) bytes: usize,
+    /// Whether the row ends with a line end.
+    pub(crate) complete: bool,
+    /// Problem with a quote, and the number of line ends of the row before it.
+    pub(crate) quote_problem: Option<(QuoteProblem, u64)>,
+    pub(crate) lines: u64,
+}
+
+/// Problem with a quote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuoteProblem {
+    /// The quote is never closed.
+    Open,
+    /// The quote is closed on a later line, in the middle of a field.
+    Misplaced,
+}
+
+/// Parses a row and calls `each` with the bytes of every field and whether it is quoted. Returns
+/// `None` if there are no bytes. A quote has a meaning only at the beginning of a field, and two
+/// quotes in a quoted field stand for one.
+pub(crate) fn parse_row<'a>(
+    bytes: &'a [u8],
+    delimiter: u8,
+    quotes: bool,
+    each: &mut dyn FnMut(&'a [u8], bool),
+) -> Option<CsvRow> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let (mut at, mut lines, mut misplaced) = (0, 0, None);
+    loop {
+        let mut start = at;
+        let (mut quoted, lines_before) = (None, lines);
+        if quotes && bytes.get(at) == Some(&b'"') {
+            let mut from = at + 1;
+            loop {
+                match memchr::memchr(b'"', &bytes[from..]) {
+                    None => {
+                        let quote_problem = misplaced.or(Some((QuoteProblem::Open, lines_before)));
+                        return Some(CsvRow { bytes: bytes.len(), complete: false, quote_problem, lines });
+                    }
+                    Some(found) if bytes.get(from + found + 1) == Some(&b'"') => from += found + 2,
+                    Some(found) => {
+                        at = from + found + 1;
+                        quoted = Some(start + 1..from + found);
+                        break;
+                    }
+                }
+            }
+            lines += memchr::memchr_iter(b'\n', &bytes[start..at]).count() as u64;
+        }
+        let end = memchr::memchr2(delimiter, b'\n', &bytes[at..]).map(|found| at + found);
+        let stop = end.unwrap_or(bytes.len());
+        let line_end = end.is_none_or(|end| bytes[end] == b'\n');
+        let mut field_end = stop;
+        if line_end && field_end > at && bytes[field_end - 1] == b'\r' {
+            field_end -= 1;
+        }
+        match quoted {
+            // Text after the closing quote means that the field is not a quoted field after all.
+            Some(inside) if bytes[at..field_end].trim_ascii().is_empty() => each(&bytes[inside], true),
+            _ => {
+                if lines > lines_before {
+                    misplaced = misplaced.or(Some((QuoteProblem::Misplaced, lines_before)));
+                }
+                start = start.min(field_end);
+                each(&bytes[start..field_end], false);
+            }
+        }
+        if line_end {
+            lines += u64::from(end.is_some());
+            return Some(CsvRow {
+                bytes: end.map_or(stop, |end| end + 1),
+                complete: end.is_some(),
+                quote_problem: misplaced,
+                lines,
+            });
+        }
+        at = stop + 1;
+    }
+}
+
+/// Layout of a table: its syntax and the columns to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CsvLayout {
+    pub(crate) delimiter: u8,
+    pub(crate) quotes: bool,
+    pub(crate) header: bool,
+    /// Number of columns that every row must have, if known.
+    pub(crate) columns: Option<usize>,
+    pub(crate) text: Vec<usize>,
+    pub(crate) id: Option<usize>,
+    pub(crate) labels: Vec<NamedColumn>,
+    pub(crate) date: Option<usize>,
+}
+
+/// Column of a table with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedColumn {
+    pub(crate) name: String,
+    pub(crate) at: usize,
+}
+
+/// Returns the fields of the first row.
+pub(crate) fn first_row(start: &[u8], delimiter: u8, quotes: bool) -> Vec<String> {
+    let mut fields = Vec::new();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    parse_row(start, delimiter, quotes, &mut |field, _| {
+        fields.push(String::from_utf8_lossy(field).trim().to_string());
+    });
+    fields
+}
+
+/// Returns the fields of the first rows that are not blank. The last row counts only if the text is
+/// `whole`, or if its line end is there.
+fn first_rows(start: &[u8], delimiter: u8, quotes: bool, whole: bool) -> Vec<Vec<&[u8]>> {
+    let (mut at, mut rows) = (0, Vec::new());
+    while rows.len() < MAX_JUDGED_ROWS {
+        let mut fields = Vec::new();
+        match parse_row(&start[at..], delimiter, quotes, &mut |field, _| fields.push(field)) {
+            Some(row) if row.complete || whole && row.quote_problem.is_none() => {
+                if !start[at..at + row.bytes].trim_ascii().is_empty() {
+                    rows.push(fields);
+                }
+                at += row.bytes;
+            }
+            _ => break,
+        }
+    }
+    rows
+}
+
+/// Detects whether a text is a table, and its delimiter. `whole` is set if the text ends with these
+/// bytes. A text is a table if all rows have the same number of columns, and the names of the
+/// columns are like names or one of them is known; prose with commas is none.
+pub(crate) fn detect_table(start: &[u8], whole: bool) -> Option<u8> {
+    DELIMITERS.into_iter().find(|&delimiter| {
+        let rows = first_rows(start, delimiter, true, whole);
+        let Some(first) = rows.first().filter(|first| first.len() > 1 && rows.len() > 1) else {
+            return false;
+        };
+        let equal = rows.iter().all(|row| row.len() == first.len());
+        let names: Vec<_> = first.iter().map(|name| String::from_utf8_lossy(name)).collect();
+        let named = || names.iter().any(|name| is_text_name(name));
+        // A blank after the delimiter is usual in prose, but not in tables.
+        let like_names = || {
+            rows.len() >= MIN_JUDGED_ROWS
+                && names.iter().all(|name| !name.starts_with(' ') && is_like_column_name(name.trim()))
+        };
+        equal && (delimiter == b'\t' || named() || like_names())
+    })
+}
+
+/// Returns the delimiter of a text that is a table: the one that divides most rows into the same
+/// number of columns.
+pub(crate) fn best_delimiter(start: &[u8], whole: bool) -> u8 {
+    let score = |delimiter: u8| {
+        let rows = first_rows(start, delimiter, true, whole);
+        let width = rows.first().map_or(0, Vec::len);
+        let equal = rows.iter().filter(|row| row.len() == width && width > 1).count();
+        (equal, width)
+    };
+    // The first one of equal scores wins.
+    let mut best = (b',', score(b','));
+    for delimiter in DELIMITERS {
+        let found = score(delimiter);
+        if found > best.1 {
+            best = (delimiter, found);
+        }
+    }
+    if best.1.0 > 0 { best.0 } else { most_frequent_delimiter(start) }
+}
+
+/// Returns the delimiter that occurs most often in the first line.
+fn most_frequent_delimiter(start: &[u8]) -> u8 {
+    let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
+    let count = |d: u8| memchr::memchr_iter(d, line).count();
+    DELIMITERS.into_iter().fold(b',', |best, d| if count(d) > count(best) { d } else { best })
+}
+
+/// Finder of columns in the first row of a table.
+struct ColumnFinder<'a> {
+    first: Vec<String>,
+    header: bool,
+    path: &'a Path,
+}
+
+/// Parses the number of a column, from 1.
+fn column_number(name: &str) -> Option<usize> {
+    name.parse::<usize>().ok().filter(|&n| n > 0)
+}
+
+impl ColumnFinder<'_> {
+    /// Returns the index of the column that an option names, by name or by number.
+    fn find(&self, option: &'static str, name: &str) -> Result<usize> {
+        let same = |column: &&String| column.as_str() == name || column.eq_ignore_ascii_case(name);
+        let by_name = self.first.iter().position(|column| self.header && same(&column));
+        let by_number = || column_number(name).map(|n| n - 1).filter(|&n| n < self.first.len());
+        by_name.or_else(by_number).ok_or_else(|| self.missing(option, name))
+    }
+
+    fn missing(&self, option: &'static str, name: &str) -> Error {
+        let expected = if self.header {
+            let columns = self.first.iter().take(MAX_LISTED_COLUMNS).map(|c| format!("{c:?}"));
+            Template::from("one of ").text(columns.collect::<Vec<_>>().join(", "))
+        } else {
+            format!("a number from 1 to {}", self.first.len()).into()
+        };
+        let expected = expected.text(format!(" (the columns of {})", self.path.display()));
+        Error::out_of_range(option, format!("{name:?}"), expected)
+            .with_remedy("if the columns are split at the wrong character, set {delimiter}")
+    }
+
+    /// Returns the columns that usually contain the text; fails with a list of all columns if there
+    /// is none.
+    fn usual_text(&self) -> Result<Vec<usize>> {
+        let named = |wanted: &str| self.first.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+        let ranked = self.first.iter().enumerate().filter(|_| self.header);
+        let ranked = ranked.filter_map(|(i, name)| text_name_rank(name).map(|rank| (rank, i)));
+        if let Some((_, column)) = ranked.min() {
+            // The title of an abstract is part of it.
+            let title = named("title").filter(|_| self.first[column].eq_ignore_ascii_case("abstract"));
+            return Ok(title.into_iter().chain([column]).collect());
+        }
+        // In a table of one column, this column is the text.
+        if self.first.len() == 1 {
+            return Ok(vec![0]);
+        }
+        let columns = self.first.iter().zip(1..).take(MAX_LISTED_COLUMNS).map(|(c, n)| {
+            let short: String = c.chars().take(30).collect();
+            format!("{n} ({short:?})")
+        });
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let expected = Template::from("the name or number of a column of ")
+            .text(format!("{}: {columns}", self.path.display()));
+        Err(Error::missing("text_column", expected)
+            .with_remedy("if this is not a table, use {format=text} to read one document per line"))
+    }
+
+    /// Returns the name of a column, or its number if it has no name.
+    fn name(&self, column: usize) -> String {
+        let name = self.first.get(column).filter(|name| self.header && !name.is_empty());
+        name.cloned().unwrap_or_else(|| (column + 1).to_string())
+    }
+}
+
+/// Detects whether the first row of a table contains the names of the columns.
+fn detect_header(options: &RecordOptions, rows: &[Vec<&[u8]>], first: &[String]) -> bool {
+    let others = options.label_columns.iter().chain(&options.date_column);
+    let mut wanted = options.text_columns.iter().chain(&options.id_column).chain(others);
+    let is_number = |field: &str| field.trim().parse::<f64>().is_ok();
+    // Numbers in a column below a text that is no number.
+    let numbers_below = || {
+        let second = rows.get(1).map_or(&[][..], Vec::as_slice);
+        let below = first.iter().zip(second);
+        !first.iter().any(|name| is_number(name) || name.is_empty())
+            && below.into_iter().any(|(_, &field)| is_number(&String::from_utf8_lossy(field)))
+    };
+    wanted.any(|name| column_number(name).is_none())
+        || first.iter().any(|name| is_text_name(name))
+        || first.len() > 1 && (first.iter().all(|name| is_like_column_name(name)) || numbers_below())
+}
+
+/// Determines the layout of a table from its first rows and the options. `whole` is set if the
+/// table ends with these bytes.
+pub(crate) fn csv_layout(
+    options: &RecordOptions,
+    start: &[u8],
+    whole: bool,
+    path: &Path,
+) -> Result<(CsvLayout, TableNotes)> {
+    let delimiter = options.delimiter.unwrap_or_else(|| best_delimiter(start, whole));
+    let quotes = !options.no_quotes;
+    let first = first_row(start, delimiter, quotes);
+    let rows = first_rows(start, delimiter, quotes, whole);
+    let header = options.header.unwrap_or_else(|| detect_header(options, &rows, &first));
+    let columns = ColumnFinder { first, header, path };
+    let text = if options.text_columns.is_empty() {
+        columns.usual_text()?
+    } else {
+        let text = options.text_columns.iter().map(|name| columns.find("text_column", name));
+        text.collect::<Result<_>>()?
+    };
+    let id = options.id_column.as_deref().map(|name| columns.find("id_column", name)).transpose()?;
+    let label = |name: &String| {
+        let at = columns.find("label_column", name)?;
+        let column = columns.first.get(at).filter(|column| header && !column.is_empty());
+        Ok(NamedColumn { name: column.unwrap_or(name).clone(), at })
+    };
+    let labels = options.label_columns.iter().map(label).collect::<Result<Vec<_>>>()?;
+    let date = options.date_column.as_deref().map(|name| columns.find("date_column", name)).transpose()?;
+    let notes = TableNotes {
+        text: text.iter().map(|&column| columns.name(column)).collect(),
+        id: id.map(|column| columns.name(column)),
+        labels: labels.iter().map(|column| column.name.clone()).collect(),
+        date: date.map(|column| columns.name(column)),
+        delimiter: Some(delimiter.into()),
+        header,
+    };
+    let columns = Some(columns.first.len());
+    Ok((CsvLayout { delimiter, quotes, header, columns, text, id, labels, date }, notes))
+}
+
+/// Returns whether a string looks like a column name: short, made of letters, and not a sentence.
+fn is_like_column_name(name: &str) -> bool {
+    let name = name.trim_matches('"');
+    !name.is_empty()
+        && name.len() <= 30
+        && name.starts_with(char::is_alphabetic)
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ' ' || c == '-')
+        && !name.chars().any(|c| c.is_ascii_digit())
+}
