@@ -712,10 +712,10 @@
     $('lambdaIs').textContent = 'λ = ' + now.lambda.toFixed(2);
   }
 
-  // Labels that look like years (1999, 1990s, 1999-05, 1999-05-17) are shown as a time line.
   // Every label column has a list of its own.
   const columnOf = l => labels.column ? labels.column[l] : 0;
   const labelColumns = labels ? [...new Set(range(labels.text.length).map(columnOf))] : [];
+  // Labels that look like years (1999, 1990s, 1999-05, 1999-05-17) are shown as a time line.
   const isTime = c => {
     const at = range(labels.text.length).filter(l => columnOf(l) === c);
     return at.length > 1 && at.every(l => /^\s*[12]\d{3}(s|([-/.]\d\d){0,2})\s*$/.test(labels.text[l]));

@@ -485,3 +485,102 @@ fn check_columns(names: &[String]) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Fields with any combination of details, and two label columns.
+    fn fields() -> impl Strategy<Value = DocumentFields> {
+        (any::<[bool; 6]>(), 0usize..3).prop_map(|(given, columns)| DocumentFields {
+            names: given[0],
+            label_columns: ["label", "other"][..columns].iter().map(|&name| name.to_owned()).collect(),
+            multiple_labels: given[1] || columns > 1,
+            dates: given[2],
+            places: given[3],
+            checksums: given[4],
+            tokens_unknown: given[5],
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn all_details_come_back(
+            fields in fields(),
+            documents in prop::collection::vec(("[a-zä]{0,3}", prop::collection::vec(prop::collection::vec("[a-c]{1,2}", 0..3), 2), 0u32..20_000, any::<(u64, u32, u32)>()), 0..40),
+        ) {
+            let mut writer = CorpusWriter::in_memory_with(fields.clone(), &About::default()).unwrap();
+            let many = fields.multiple_labels;
+            let date = |n: u32| if n < 1000 { String::new() } else { format!("{:04}", n % 9999 + 1) };
+            let labels = |all: &Vec<Vec<String>>| -> Vec<Vec<String>> {
+                let most = if many { 3 } else { 1 };
+                let columns = all.iter().take(fields.label_columns.len());
+                columns.map(|values| values.iter().take(most).cloned().collect()).collect()
+            };
+            for (name, all, n, (offset, length, number)) in &documents {
+                let (all, date) = (labels(all), date(*n));
+                let row: Vec<Vec<&str>> = all.iter().map(|v| v.iter().map(String::as_str).collect()).collect();
+                let details = Details {
+                    name: Some(name),
+                    labels: DocumentLabels::Columns(&row),
+                    date: Some(&date),
+                    place: Some(TextPlace { source: 0, offset: *offset, length: *length }),
+                    checksum: Some(*number),
+                    tokens_unknown: Some(*n),
+                };
+                writer.push_with(&[1], &[2], details).unwrap();
+            }
+            let corpus = writer.finish(3, None).unwrap();
+            let bytes = corpus.to_bytes().unwrap();
+            // The version is the lowest that supports the fields.
+            let newest = fields.dates || fields.checksums || fields.tokens_unknown
+                || (!fields.label_columns.is_empty() && many);
+            let version = match (newest, fields.places || !fields.label_columns.is_empty()) {
+                (true, _) => 3,
+                (false, true) => 2,
+                (false, false) => 1,
+            };
+            prop_assert_eq!(bytes[8], version);
+            let corpus = Corpus::from_bytes(bytes).unwrap();
+            prop_assert_eq!(corpus.label_columns(), &fields.label_columns);
+            if documents.is_empty() {
+                return Ok(());
+            }
+            let found = corpus.reader().read_details(0).unwrap();
+            for (d, (name, all, n, (offset, length, number))) in documents.iter().enumerate() {
+                let row = found.labels.row(d);
+                let details = found.document(d, &row);
+                let date = date(*n);
+                prop_assert_eq!(details.name, fields.names.then_some(name.as_str()));
+                prop_assert_eq!(details.date, fields.dates.then_some(date.as_str()));
+                let place = TextPlace { source: 0, offset: *offset, length: *length };
+                prop_assert_eq!(details.place, fields.places.then_some(place));
+                prop_assert_eq!(details.checksum, fields.checksums.then_some(*number));
+                prop_assert_eq!(details.tokens_unknown, fields.tokens_unknown.then_some(*n));
+                prop_assert_eq!(&row, &labels(all));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_corpus_cannot_store_is_refused() {
+        let create = |columns: &[&str], many| {
+            let label_columns = columns.iter().map(|&name| name.to_owned()).collect();
+            let fields =
+                DocumentFields { label_columns, multiple_labels: many, dates: many, ..Default::default() };
+            CorpusWriter::in_memory_with(fields, &About::default())
+        };
+        assert!(create(&["a", "a"], true).is_err());
+        assert!(create(&[""], true).is_err());
+        let (two, mut writer) = ([vec!["x", "y"]], create(&["label"], false).unwrap());
+        let details = Details { labels: DocumentLabels::Columns(&two), ..Details::default() };
+        let text = writer.push_with(&[0], &[1], details).unwrap_err().to_string();
+        assert!(text.contains("several for document 1"), "{text}");
+        let mut writer = create(&["label"], true).unwrap();
+        writer.push_with(&[0], &[1], details).unwrap();
+        let bad = Details { date: Some("soon"), ..Details::default() };
+        let text = writer.push_with(&[0], &[1], bad).unwrap_err().to_string();
+        assert!(text.contains("\"soon\"") && text.contains("document 2"), "{text}");
+    }
+}

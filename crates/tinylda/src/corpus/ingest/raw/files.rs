@@ -311,7 +311,7 @@ impl FileTexts {
                 Some((path, false)) => path.metadata().map_or(0, |metadata| metadata.len()),
                 _ => 0,
             },
-            FileList::Archive(archive, next) => archive.members.get(*next).map_or(0, |member| member.bytes),
+            FileList::Archive(..) => 0,
             FileList::Single { bytes, .. } => bytes.len() as u64,
         };
         usize::try_from(length).map_or(MAX_RECORD_BYTES, |length| length.min(MAX_RECORD_BYTES))
