@@ -106,7 +106,7 @@ impl TextSource for ParquetTexts {
 
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
-        let rows = batch.enough_records().min(MAX_BATCH_ROWS);
+        let rows = batch.enough_records.min(MAX_BATCH_ROWS);
         while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < rows && self.push(batch)? {}
         Ok(!batch.spans.is_empty())
     }

@@ -402,7 +402,7 @@ impl TextSource for FileTexts {
 
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
-        while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < batch.enough_records() {
+        while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < batch.enough_records {
             let length = self.next_length();
             if length > MIN_BATCH_BYTES && batch.bytes.len() + COPIES * length > batch.max_bytes {
                 batch.needs_memory = batch.spans.is_empty();

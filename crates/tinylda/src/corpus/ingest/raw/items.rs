@@ -10,7 +10,7 @@ use super::parallel::{ItemSource, NextItem};
 use super::passes::BufferedBatches;
 use super::readers::RecordReaders;
 use super::records::RecordReader;
-use super::source::{MIN_BATCH_BYTES, TextBatch, TextSource};
+use super::source::{MIN_BATCH_BYTES, MIN_BYTES_PER_RECORD, TextBatch, TextSource};
 use crate::error::{Error, Result};
 
 /// Bytes of a numbered document besides its words: its end and its metadata.
@@ -100,9 +100,34 @@ impl TextItems<'_> {
         })
     }
 
+    /// Reads the first batch, from which the language is detected. Its size does not depend on the
+    /// memory, since the language must not. Returns whether there is a batch.
+    pub(super) fn sample(&mut self, batch: &mut TextBatch) -> Result<bool> {
+        let memory = self.memory();
+        batch.max_bytes = usize::try_from(memory).unwrap_or(usize::MAX);
+        if !self.source.next(batch)? {
+            return Ok(false);
+        }
+        if batch.needs_memory {
+            return Err(self.refuse(None));
+        }
+        let cost = self.cost(batch);
+        if cost > memory { Err(self.refuse(Some((&*batch, cost)))) } else { Ok(true) }
+    }
+
+    /// Returns a sample to its source.
+    pub(super) fn put_back(&mut self, batch: TextBatch) -> Result<()> {
+        if self.extent(&batch).documents > (self.memory.batch_bytes() / MIN_BYTES_PER_RECORD) as u64 {
+            // The sample is larger than a batch may be.
+            return self.source.rewind();
+        }
+        self.source.put_back(batch)
+    }
+
     /// Fills a batch within the memory of the pass.
-    pub(super) fn fill(&mut self, batch: &mut TextBatch, memory: u64) -> Result<NextItem> {
+    fn fill(&mut self, batch: &mut TextBatch, memory: u64) -> Result<NextItem> {
         batch.enough_bytes = self.memory.batch_bytes().min(MIN_BATCH_BYTES);
+        batch.enough_records = batch.enough_bytes / MIN_BYTES_PER_RECORD;
         batch.max_bytes = usize::try_from(memory).unwrap_or(usize::MAX);
         if batch.max_bytes < 2 * batch.enough_bytes {
             return Ok(NextItem::NeedsMemory);

@@ -35,7 +35,7 @@ use std::sync::{Mutex, PoisonError};
 
 use self::items::{LongestRecord, TextItems, TextPass};
 use self::memory::{BYTES_PER_WORD, ImportMemory, vocabulary_cost};
-use self::parallel::{ItemSource, NextItem, parallel_map_ordered};
+use self::parallel::parallel_map_ordered;
 use self::passes::{
     BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, NumberedBatch, WordCounter,
 };
@@ -169,40 +169,25 @@ impl TextImport<'_> {
         Ok((pipeline, languages))
     }
 
-    /// Reads the first batch, for which there is as much memory as while words are counted. Returns
-    /// false if there is none.
-    fn first_batch(&self, source: &mut dyn TextSource, batch: &mut TextBatch) -> Result<bool> {
+    /// Inspects the first texts.
+    fn sample_languages(&self, source: &mut dyn TextSource) -> Result<LanguageSample> {
         let (buffering, buffered) = (AtomicBool::new(false), RefCell::default());
         let pass = TextPass::Counting { buffering: &buffering, buffered: &buffered };
         let (mut longest, tokenizer) = (LongestRecord::default(), Tokenizer::new(&self.words.pipeline)?);
         let mut items = self.items(source, &tokenizer, pass, &mut longest);
-        let memory = items.memory();
-        match items.next(batch, memory)? {
-            NextItem::End => Ok(false),
-            NextItem::NeedsMemory => Err(items.refuse(None)),
-            NextItem::Ready => match items.cost(batch) {
-                cost if cost > memory => Err(items.refuse(Some((batch, cost)))),
-                _ => Ok(true),
-            },
-        }
-    }
-
-    /// Inspects the first texts.
-    fn sample_languages(&self, source: &mut dyn TextSource) -> Result<LanguageSample> {
         let mut batch = TextBatch::default();
         let mut sample = LanguageSample::default();
-        if self.first_batch(source, &mut batch)? {
+        if items.sample(&mut batch)? {
             for span in &batch.spans {
                 self.readers.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, _| {
                     if !sample.is_full() {
                         sample.add(&record.text);
                     }
-                    sample.push('\n');
                     Ok(())
                 })?;
             }
         }
-        source.put_back(batch)?;
+        items.put_back(batch)?;
         Ok(sample)
     }
 

@@ -28,7 +28,7 @@ pub(crate) const MIN_BATCH_BYTES: usize = 1 << 20;
 /// Maximum size of a record in bytes: several copies of it must fit in memory.
 pub(crate) const MAX_RECORD_BYTES: usize = 64 << 20;
 /// Number of bytes of a batch for each record: a batch has fewer bytes if its records are shorter.
-const MIN_BYTES_PER_RECORD: usize = 64;
+pub(crate) const MIN_BYTES_PER_RECORD: usize = 64;
 /// Default maximum number of decompressed bytes that are cached for the next pass.
 const MAX_CACHED_BYTES: usize = 16 << 20;
 
@@ -70,6 +70,8 @@ pub(crate) struct TextBatch {
     pub(crate) spans: Vec<TextSpan>,
     /// Number of bytes from which on a source adds no more records.
     pub(crate) enough_bytes: usize,
+    /// Number of records from which on a source adds no more.
+    pub(crate) enough_records: usize,
     /// Maximum number of bytes. A source that meets a longer record sets `needs_memory`.
     pub(crate) max_bytes: usize,
     /// Set by a source, with an empty batch, if the next record is longer than `max_bytes`. The
@@ -83,6 +85,7 @@ impl Default for TextBatch {
             bytes: Vec::new(),
             spans: Vec::new(),
             enough_bytes: MIN_BATCH_BYTES,
+            enough_records: usize::MAX,
             max_bytes: usize::MAX,
             needs_memory: false,
         }
@@ -94,11 +97,6 @@ impl TextBatch {
         self.bytes.clear();
         self.spans.clear();
         self.needs_memory = false;
-    }
-
-    /// Returns the number of records from which on a source adds no more.
-    pub(crate) fn enough_records(&self) -> usize {
-        self.enough_bytes / MIN_BYTES_PER_RECORD
     }
 
     /// Reads up to `count` more bytes of an input. Returns how many were read: 0 at its end. The
@@ -321,7 +319,7 @@ impl FileSource {
         if self.splitter.is_some() {
             return end;
         }
-        let most = batch.enough_records();
+        let most = batch.enough_records;
         memchr::memchr_iter(b'\n', &batch.bytes[..end])
             .nth(most)
             .and_then(|at| self.ends.find_last(&batch.bytes[..=at]))
@@ -570,31 +568,6 @@ impl TextSource for SourceList {
         }
         batch.clear();
         Ok(false)
-    }
-
-    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
-        let mut start = TextBatch::default();
-        let Some((path, _)) = self.waiting.last() else { return Ok((0, start)) };
-        let mut input = Input::open(path)?;
-        while start.bytes.len() < READ_STEP_BYTES {
-            let missing = READ_STEP_BYTES - start.bytes.len();
-            if start.read_from(&mut input, missing)? == 0 {
-                break;
-            }
-        }
-        let kind = SpanKind::Text { name: Some(self.name(path)), labels: Vec::new(), date: None };
-        start.spans.push(TextSpan { bytes: 0..start.bytes.len(), source: 0, offset: 0, line: 1, kind });
-        let mut part = vec![0; READ_STEP_BYTES];
-        let mut length = start.bytes.len() as u64;
-        loop {
-            match input.read(&mut part)? as u64 {
-                0 => return Ok((length, start)),
-                n => length += n,
-            }
-            if length > MAX_RECORD_BYTES as u64 {
-                return Err(long_file_error(path));
-            }
-        }
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
