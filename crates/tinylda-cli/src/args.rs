@@ -197,7 +197,7 @@ pub(crate) struct ImportArgs {
     /// Number of threads for text; the result does not depend on it [default: all cores]
     #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Memory limit for text, such as 512MiB or 2GiB; counts that do not fit are written to disk
+    /// Memory limit, such as 512MiB or 2GiB; what does not fit is written to disk, or refused
     /// [default: 90% of the free memory]
     #[arg(long, value_name = "SIZE", hide_short_help = true, value_parser = parse_memory_size)]
     pub(crate) memory: Option<MemorySize>,

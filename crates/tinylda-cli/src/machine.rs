@@ -29,6 +29,18 @@ pub(crate) fn use_single_malloc_arena() {
     }
 }
 
+/// Makes the allocator return large buffers to the system as soon as they are freed. Otherwise it
+/// keeps freed buffers of up to 32 MiB for later, and the process is larger than its data.
+#[allow(unsafe_code, reason = "two calls of the C library")]
+pub(crate) fn return_large_buffers() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets numbers that the allocator reads when memory is allocated or freed.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
+    }
+}
+
 /// Whether standard output was closed when the process was started.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 

@@ -13,9 +13,9 @@ use tinylda::progress::Step;
 use tinylda::report::TextAccess;
 use tinylda::{Corpus, Model};
 
-use super::{check_output, counted, grouped, usage};
-use crate::args;
+use super::{PROGRAM_BYTES, check_output, counted, grouped, memory_limit, usage};
 use crate::progress::{Ui, Unit};
+use crate::{args, machine};
 
 mod words;
 
@@ -93,6 +93,8 @@ pub(crate) fn import(text: &args::TextArgs, model: Option<&Model>) -> anyhow::Re
         records: text.record_options(),
         words: pipeline,
         words_if_text: model.is_some(),
+        memory: memory_limit(None)?,
+        memory_in_use: PROGRAM_BYTES,
         ..Import::default()
     })
 }
@@ -116,6 +118,7 @@ pub(crate) fn run(
     output: &Path,
     ui: Ui,
 ) -> anyhow::Result<Imported> {
+    machine::return_large_buffers();
     let reading = ui.bar("reading", Unit::Bytes);
     let sorting = ui.bar("sorting", Unit::Plain);
     let done = import.run_all(inputs, output, &mut |progress| {

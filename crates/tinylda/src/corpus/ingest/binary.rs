@@ -181,6 +181,7 @@ impl Import {
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         self.check_table_options(&[input.format])?;
+        let limits = self.within_memory(limits)?;
         match input.format {
             #[cfg(feature = "parquet")]
             Format::Parquet => self.run_parquet(input, output, limits, progress),
@@ -230,11 +231,12 @@ impl Import {
         limits: SortLimits,
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
-        use super::parquet::{DocumentColumns, ParquetFile};
+        use super::parquet::{DocumentColumns, PageMemory, ParquetFile};
 
         let BinaryInput { format, file, path, .. } = input;
         let bytes = file.bytes();
-        let table = ParquetFile::open(path, file)?;
+        let pages = self.memory.map(|limit| PageMemory::new(limit, self.memory_in_use));
+        let table = ParquetFile::open(path, file)?.within(pages);
         let id = self.columns.id.clone().or_else(|| self.records.id_column.clone());
         let count_columns = match table
             .document_columns(&super::TableColumns { id, ..self.columns.clone() }, &self.records)?

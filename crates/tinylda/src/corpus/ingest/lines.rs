@@ -6,6 +6,7 @@
 use std::ops::ControlFlow;
 
 use super::input::Input;
+use super::sorter::{CountMemory, CountSizes};
 use crate::error::{Error, Position, Result};
 
 /// Callback with the number of bytes read from the input file and the total, if known. It may
@@ -28,6 +29,7 @@ pub(crate) struct LineReader<'p> {
     next: usize,
     number: u64,
     at_end: bool,
+    memory: Option<CountMemory>,
 }
 
 impl<'p> LineReader<'p> {
@@ -42,7 +44,13 @@ impl<'p> LineReader<'p> {
             next: 0,
             number: 0,
             at_end: false,
+            memory: None,
         }
+    }
+
+    /// Limits the memory that a line and its entries may take.
+    pub(crate) fn limit_memory(&mut self, memory: Option<CountMemory>) {
+        self.memory = memory;
     }
 
     pub(crate) fn with_progress(input: Input, progress: ReadProgress<'p>) -> LineReader<'p> {
@@ -128,6 +136,7 @@ impl<'p> LineReader<'p> {
                     "check that the file has line ends and the format is right",
                 ));
             }
+            self.check_line()?;
             self.buffer.resize(self.filled * 2, 0);
         }
         let n = self.input.read(&mut self.buffer[self.filled..])?;
@@ -140,6 +149,27 @@ impl<'p> LineReader<'p> {
             return Err(Error::Interrupted);
         }
         Ok(())
+    }
+
+    /// Refuses a line that is longer than the buffer if there is not enough memory for it. Its
+    /// length is then found by reading it to its end.
+    fn check_line(&mut self) -> Result<()> {
+        let Some(memory) = self.memory else { return Ok(()) };
+        let fits = |line: u64| memory.check(CountSizes { line, ..CountSizes::default() });
+        if fits(2 * self.filled as u64).is_ok() {
+            return Ok(());
+        }
+        let mut length = self.filled as u64;
+        loop {
+            let n = self.input.read(&mut self.buffer)?;
+            match memchr::memchr(b'\n', &self.buffer[..n]) {
+                Some(at) => length += at as u64,
+                None => length += n as u64,
+            }
+            if n == 0 || self.buffer[..n].contains(&b'\n') || length > MAX_LINE_BYTES as u64 {
+                return fits(length.next_power_of_two());
+            }
+        }
     }
 
     /// Advances to the next line that is not blank; returns false at the end of the input.

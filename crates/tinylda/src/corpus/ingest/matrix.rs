@@ -102,6 +102,7 @@ impl CountMatrix {
         let (documents, words) =
             if transpose { (self.columns, self.rows) } else { (self.rows, self.columns) };
         self.check_size(documents, words, transpose, options)?;
+        out.check_words(words, 0)?;
         let mut emit = |row: u64, column: u64, count: u32| {
             let (document, word) = if transpose { (column, row) } else { (row, column) };
             out.push(document, word as u32, count)

@@ -78,7 +78,7 @@ use self::binary::BinaryInput;
 use self::input::Input;
 use self::lines::LineReader;
 use self::prepare::PreparedInput;
-use self::sorter::{DocumentSorter, SortLimits};
+use self::sorter::{CountMemory, DocumentSorter, SortLimits};
 use self::words::DroppedTokens;
 use super::{Shape, Vocabulary};
 use crate::error::{Error, Position, Remedy, Result, Template};
@@ -231,8 +231,10 @@ pub struct Import {
     pub words_if_text: bool,
     /// Raw text: number of threads; 0 for all cores. The corpus does not depend on it.
     pub threads: usize,
-    /// Raw text: memory limit in bytes; one gibibyte by default.
+    /// Memory limit in bytes; one gibibyte by default.
     pub memory: Option<u64>,
+    /// Bytes that the process holds already, which count towards the limit.
+    pub memory_in_use: u64,
 }
 
 /// Result of an import.
@@ -417,9 +419,14 @@ impl Import {
         progress: ProgressCallback<'_>,
     ) -> Result<Imported> {
         let mut reading = |bytes, total| progress(Step::Reading.at(bytes, total));
+        let limits = self.within_memory(limits)?;
         let mut sorter = DocumentSorter::new(output, &input.path, self.names.as_deref(), limits)?;
+        if let Some(given) = &given {
+            sorter.check_words(given.len() as u64, vocabulary_bytes(given))?;
+        }
         let (path, compression) = (input.path.clone(), input.compression);
         let mut lines = LineReader::with_progress(input, &mut reading);
+        lines.limit_memory(limits.memory);
         let out = &mut sorter;
         let options = ReadOptions {
             skip_zeros: self.skip_zeros,
@@ -461,6 +468,17 @@ impl Import {
         let (dropped, dates) = (None, None);
         let inputs = vec![InputNotes::new(path, format, compression)];
         Ok(Imported { shape, format, compression, empty_documents, sorted, dropped, dates, inputs })
+    }
+
+    /// Returns the limits of the sort within the memory of the import.
+    fn within_memory(&self, limits: SortLimits) -> Result<SortLimits> {
+        let Some(limit) = self.memory else { return Ok(limits) };
+        let within = SortLimits::within(CountMemory { limit, in_use: self.memory_in_use })?;
+        Ok(SortLimits {
+            entries: within.entries.min(limits.entries),
+            fan_in: within.fan_in.min(limits.fan_in),
+            ..within
+        })
     }
 
     /// Refuses options that do not apply to any of the formats of the inputs, the first one first.
@@ -521,6 +539,11 @@ fn random_access(input: Input, output: &Path, progress: ProgressCallback<'_>) ->
 /// Copies an input to a temporary file in the folder of the output.
 fn spool(input: Input, output: &Path, progress: ProgressCallback<'_>) -> Result<File> {
     input.spool(&folder_of(output), &mut |bytes, total| progress(Step::Reading.at(bytes, total)))
+}
+
+/// Returns the bytes of a vocabulary that was given, and of the search for duplicates in it.
+fn vocabulary_bytes(vocabulary: &Vocabulary) -> u64 {
+    vocabulary.parts().0.len() as u64 + 32 * vocabulary.len() as u64
 }
 
 /// Creates an error about a whole file.

@@ -115,6 +115,7 @@ pub(crate) fn read(
         ));
     }
     options.check_words(lines, words, header.entries)?;
+    out.check_words(words, 0)?;
     let mut seen = 0u64;
     while next_entry(lines)? {
         seen += 1;

@@ -28,7 +28,7 @@ use parquet::schema::types::ColumnDescPtr;
 #[cfg(feature = "text")]
 pub(super) use self::texts::ParquetTexts;
 
-use self::pages::DecompressedPages;
+use self::pages::{DecompressedPages, LargePage, PageLimit};
 use super::dtype::to_count;
 use super::options::is_text_name;
 use super::shared_file::SharedFile;
@@ -39,6 +39,7 @@ use crate::corpus::Vocabulary;
 use crate::corpus::date::{date_of_days, date_of_seconds};
 use crate::error::{Error, Result, Template, catch_panic};
 use crate::files::folder_of;
+use crate::format::human_bytes;
 
 /// Maximum number of rows that are read at a time.
 const MAX_ROWS_PER_READ: usize = 1024;
@@ -53,6 +54,43 @@ pub(super) struct ParquetFile {
     path: PathBuf,
     source: Arc<SharedFile>,
     metadata: Arc<ParquetMetaData>,
+    memory: Option<PageMemory>,
+}
+
+/// Memory for the pages of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageMemory {
+    /// Limit in bytes, as the user gave it.
+    limit: u64,
+    /// Bytes that the process holds already.
+    in_use: u64,
+}
+
+impl PageMemory {
+    /// Share of all pages in the memory of the import, as a divisor.
+    pub(super) const SHARE_DIVISOR: u64 = 3;
+    /// Share of a page in the memory of the import, as a divisor: there is a page as it is in the
+    /// file, decompressed, and copied.
+    const DIVISOR: u64 = 3 * PageMemory::SHARE_DIVISOR;
+
+    pub(super) fn new(limit: u64, in_use: u64) -> PageMemory {
+        PageMemory { limit, in_use }
+    }
+
+    fn max_page(self) -> u64 {
+        self.limit.saturating_sub(self.in_use) / PageMemory::DIVISOR
+    }
+
+    /// Returns the error for a page of `bytes` bytes.
+    fn refuse(self, bytes: u64, path: &Path) -> Error {
+        let need = (self.in_use + PageMemory::DIVISOR * (bytes + 1)).next_multiple_of(1 << 20);
+        file_error(
+            path,
+            format!("a page of {}, for which {} of memory are needed", human_bytes(bytes), human_bytes(need)),
+            format!("pages that fit into {}, the limit of {{memory}}", human_bytes(self.limit)),
+            format!("use {{memory={}MiB}}, or write the file with smaller row groups", need >> 20),
+        )
+    }
 }
 
 /// Kinds of columns that the import distinguishes.
@@ -102,7 +140,32 @@ impl ParquetFile {
     /// Opens a file. Errors refer to it by `path`.
     pub(super) fn open(path: &Path, file: SharedFile) -> Result<ParquetFile> {
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(parquet_error(path))?;
-        Ok(ParquetFile { path: path.to_path_buf(), source: Arc::new(file), metadata: Arc::new(metadata) })
+        Ok(ParquetFile {
+            path: path.to_path_buf(),
+            source: Arc::new(file),
+            metadata: Arc::new(metadata),
+            memory: None,
+        })
+    }
+
+    /// Limits the size of pages, so that they fit in memory.
+    #[must_use]
+    pub(super) fn within(self, memory: Option<PageMemory>) -> ParquetFile {
+        let Some(limit) = memory else { return self };
+        let source = SharedFile::clone(&self.source).with_max_read(limit.max_page());
+        ParquetFile { source: Arc::new(source), memory, ..self }
+    }
+
+    /// Converts an error of the Parquet reader to an error about this file.
+    fn read_error(&self, error: ParquetError) -> Error {
+        let page = match &error {
+            ParquetError::External(cause) => cause.downcast_ref::<LargePage>().copied(),
+            _ => None,
+        };
+        match (page, self.memory) {
+            (Some(page), Some(memory)) => memory.refuse(page.bytes, &self.path),
+            _ => parquet_error(&self.path)(error),
+        }
     }
 
     /// Returns the leaves of the schema: index, name of the top-level column, and kind.
@@ -301,8 +364,9 @@ impl ParquetColumn {
                     None,
                 )
             })
-            .map_err(parquet_error(path))?;
-        let pages = DecompressedPages { compressed, compression };
+            .map_err(|error| self.file.read_error(error))?;
+        let memory = self.file.memory.map_or(u64::MAX, PageMemory::max_page);
+        let pages = DecompressedPages { compressed, compression, limit: PageLimit { memory, column: bytes } };
         self.reader = Some(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)));
         Ok(true)
     }
@@ -320,7 +384,6 @@ impl ParquetColumn {
         }
         let Some(reader) = &mut self.reader else { return Ok(false) };
         let step = self.step;
-        let path = &self.file.path;
         let (defined, repeated, values) = (&mut self.defined, &mut self.repeated, &mut self.values);
         let records = match reader {
             ColumnReader::ByteArrayColumnReader(r) => {
@@ -340,7 +403,7 @@ impl ParquetColumn {
             }
             _ => Ok(0),
         };
-        let records = records.map_err(parquet_error(path))?;
+        let records = records.map_err(|error| self.file.read_error(error))?;
         if records == 0 {
             self.reader = None;
             return Ok(true);

@@ -13,12 +13,25 @@ use crate::files::read_at;
 pub(crate) struct SharedFile {
     file: Arc<File>,
     bytes: u64,
+    /// Maximum number of bytes that are read into memory at a time.
+    max_read: u64,
 }
 
 impl SharedFile {
     pub(crate) fn new(file: File) -> io::Result<SharedFile> {
         let bytes = file.metadata()?.len();
-        Ok(SharedFile { file: Arc::new(file), bytes })
+        Ok(SharedFile { file: Arc::new(file), bytes, max_read: u64::MAX })
+    }
+
+    /// Limits the number of bytes that are read into memory at a time.
+    #[must_use]
+    pub(crate) fn with_max_read(self, bytes: u64) -> SharedFile {
+        SharedFile { max_read: bytes, ..self }
+    }
+
+    /// Returns the maximum number of bytes that are read into memory at a time.
+    pub(crate) fn max_read(&self) -> u64 {
+        self.max_read
     }
 
     pub(crate) fn file(&self) -> &File {

@@ -23,10 +23,14 @@ use crate::corpus::writer::CorpusWriter;
 use crate::corpus::{Block, Shape, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::folder_of;
+use crate::format::grouped;
+use crate::memory::SLACK_DIVISOR;
 
 /// Non-zero count: document (from 0), word (from 0), count.
 pub(super) type CountEntry = (u64, u32, u32);
 const ENTRY_BYTES: usize = 16;
+/// Size of the buffer from which a run is read.
+const RUN_BUFFER_BYTES: usize = 1 << 16;
 
 /// Limits of the sort. Small values make the tests cover all code paths.
 #[derive(Debug, Clone, Copy)]
@@ -35,16 +39,107 @@ pub(crate) struct SortLimits {
     pub(crate) entries: usize,
     /// Number of runs that are merged at a time.
     pub(crate) fan_in: usize,
+    /// Number of entries of a document at which duplicates are added up; the default takes 8 MiB.
+    pub(crate) merge_entries: usize,
+    /// Memory of the import, if it is limited.
+    pub(crate) memory: Option<CountMemory>,
 }
 
 impl Default for SortLimits {
     fn default() -> Self {
-        SortLimits { entries: 1 << 21, fan_in: 64 }
+        SortLimits { entries: 1 << 21, fan_in: 64, merge_entries: 1 << 20, memory: None }
     }
 }
 
-/// Number of entries of a document at which duplicates are added up; this many take 8 MiB.
-const MERGE_ENTRIES: usize = 1 << 20;
+impl SortLimits {
+    /// Returns the limits for an import within `memory`.
+    pub(crate) fn within(memory: CountMemory) -> Result<SortLimits> {
+        let most = SortLimits::default();
+        memory.check(CountSizes::default())?;
+        let work = usize::try_from(memory.work()).unwrap_or(usize::MAX);
+        Ok(SortLimits {
+            entries: (work / 4 / ENTRY_BYTES).clamp(1 << 14, most.entries),
+            fan_in: (work / 8 / RUN_BUFFER_BYTES).clamp(4, most.fan_in),
+            merge_entries: (work / 8 / size_of::<(u32, u32)>()).clamp(1 << 14, most.merge_entries),
+            memory: Some(memory),
+        })
+    }
+
+    fn check(&self, sizes: CountSizes) -> Result<()> {
+        self.memory.map_or(Ok(()), |memory| memory.check(sizes))
+    }
+}
+
+/// Sizes that the memory of an import of counts depends on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CountSizes {
+    /// Number of words.
+    pub(crate) words: u64,
+    /// Bytes of the vocabulary.
+    pub(crate) vocabulary: u64,
+    /// Number of distinct words of the longest document.
+    pub(crate) document: u64,
+    /// Length of the longest line in bytes.
+    pub(crate) line: u64,
+}
+
+/// Memory of an import of counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CountMemory {
+    /// Limit in bytes, as the user gave it.
+    pub(crate) limit: u64,
+    /// Bytes that the process holds already.
+    pub(crate) in_use: u64,
+}
+
+impl CountMemory {
+    /// Bytes of buffers of the input and of the block that is being filled.
+    const FIXED_BYTES: u64 = 5 << 20;
+    /// Minimum bytes for sorting.
+    const MIN_WORK_BYTES: u64 = 4 << 20;
+    /// Totals of a word in the corpus file.
+    const BYTES_PER_WORD: u64 = 16;
+    /// Bytes of a word of the longest document: as an entry, as part of a document, and as part of
+    /// the block in which the document is written.
+    const BYTES_PER_ENTRY: u64 = 36;
+    /// Bytes for each byte of a long line: its buffer and the entries in it.
+    const BYTES_PER_LINE_BYTE: u64 = 7;
+
+    /// Returns the bytes for words, documents and sorting.
+    fn work(self) -> u64 {
+        let overhead = self.limit / SLACK_DIVISOR + self.in_use + CountMemory::FIXED_BYTES;
+        self.limit.saturating_sub(overhead)
+    }
+
+    /// Refuses an import that needs more memory, and states how much suffices.
+    pub(crate) fn check(self, sizes: CountSizes) -> Result<()> {
+        let bytes = CountMemory::MIN_WORK_BYTES
+            + CountMemory::BYTES_PER_WORD * sizes.words
+            + sizes.vocabulary
+            + CountMemory::BYTES_PER_ENTRY * sizes.document
+            + CountMemory::BYTES_PER_LINE_BYTE * sizes.line;
+        // Half of the memory remains for sorting, unless little is needed for it.
+        let work = bytes + (bytes - CountMemory::MIN_WORK_BYTES) / 2;
+        if work <= self.work() {
+            return Ok(());
+        }
+        let need = work + self.in_use + CountMemory::FIXED_BYTES;
+        let need = (need + need / (SLACK_DIVISOR - 1) + 1).next_multiple_of(1 << 20);
+        let reason = match sizes {
+            CountSizes { line: 1.., .. } => format!("a line has {} bytes: ", grouped(sizes.line)),
+            CountSizes { document: 1.., .. } => {
+                format!("a document has {} words: ", grouped(sizes.document))
+            }
+            CountSizes { words: 1.., .. } => format!("there are {} words: ", grouped(sizes.words)),
+            _ => String::new(),
+        };
+        let remedy = format!("{reason}use {{memory={}MiB}}", need >> 20);
+        Err(Error::Memory { need, have: self.limit, remedy: remedy.into() })
+    }
+}
+
+/// Number of words for which there is always enough memory.
+const CHECKED_WORDS: u64 = 1 << 15;
 
 /// Number of consecutive documents without entries at which the input is considered out of order.
 const MAX_EMPTY_RUN: u64 = 1 << 20;
@@ -62,6 +157,7 @@ struct DocumentWriter {
     empty: u64,
     /// Number of entries of the current document at which duplicates are added up.
     merge_at: usize,
+    limits: SortLimits,
 }
 
 /// Document names, one per line, read along with the documents.
@@ -100,7 +196,12 @@ impl NamesSource {
 }
 
 impl DocumentWriter {
-    fn new(output: &Path, source: &Path, names: Option<&NamesSource>) -> Result<DocumentWriter> {
+    fn new(
+        output: &Path,
+        source: &Path,
+        names: Option<&NamesSource>,
+        limits: SortLimits,
+    ) -> Result<DocumentWriter> {
         Ok(DocumentWriter {
             writer: CorpusWriter::create(output, names.is_some())?,
             source: source.to_path_buf(),
@@ -111,7 +212,8 @@ impl DocumentWriter {
             words: Vec::new(),
             counts: Vec::new(),
             empty: 0,
-            merge_at: MERGE_ENTRIES,
+            merge_at: limits.merge_entries,
+            limits,
         })
     }
 
@@ -154,7 +256,11 @@ impl DocumentWriter {
         }
         self.entries.truncate(kept + 1);
         self.ascending = true;
-        self.merge_at = (2 * self.entries.len()).max(MERGE_ENTRIES);
+        let distinct = self.entries.len();
+        if distinct > self.limits.merge_entries / 2 {
+            self.limits.check(CountSizes { document: 2 * distinct as u64, ..CountSizes::default() })?;
+        }
+        self.merge_at = (2 * distinct).max(self.limits.merge_entries);
         Ok(())
     }
 
@@ -166,7 +272,10 @@ impl DocumentWriter {
         self.counts.clear();
         self.counts.extend(self.entries.iter().map(|&(_, count)| count));
         self.entries.clear();
-        self.merge_at = MERGE_ENTRIES;
+        if self.entries.capacity() > 2 * self.limits.merge_entries {
+            self.entries = Vec::new();
+        }
+        self.merge_at = self.limits.merge_entries;
         self.write_document()?;
         self.words.clear();
         self.counts.clear();
@@ -243,6 +352,8 @@ pub(crate) struct DocumentSorter {
     documents: u64,
     /// Largest word id so far, plus one.
     words: u64,
+    /// Number of words for which there is enough memory.
+    checked_words: u64,
     entries: u64,
 }
 
@@ -255,15 +366,24 @@ impl DocumentSorter {
     ) -> Result<DocumentSorter> {
         let names = names.map(|path| NamesSource::new(path, &folder_of(output))).transpose()?;
         Ok(DocumentSorter {
-            state: SortState::InOrder(Box::new(DocumentWriter::new(output, source, names.as_ref())?)),
+            state: SortState::InOrder(Box::new(DocumentWriter::new(output, source, names.as_ref(), limits)?)),
             output: output.to_path_buf(),
             names,
             source: source.to_path_buf(),
             limits,
             documents: 0,
             words: 0,
+            checked_words: CHECKED_WORDS,
             entries: 0,
         })
+    }
+
+    /// Refuses a number of words for which there is not enough memory. `vocabulary` is the size of
+    /// the vocabulary in bytes.
+    pub(crate) fn check_words(&mut self, words: u64, vocabulary: u64) -> Result<()> {
+        self.limits.check(CountSizes { words, vocabulary, ..CountSizes::default() })?;
+        self.checked_words = self.checked_words.max(words);
+        Ok(())
     }
 
     /// Returns the number of words: the largest id so far plus one.
@@ -286,6 +406,9 @@ impl DocumentSorter {
     pub(crate) fn push(&mut self, document: u64, word: u32, count: u32) -> Result<()> {
         self.documents = self.documents.max(document + 1);
         self.words = self.words.max(u64::from(word) + 1);
+        if self.words > self.checked_words {
+            self.check_words(self.words + self.words / 8, 0)?;
+        }
         self.entries += 1;
         if let SortState::InOrder(in_order) = &mut self.state {
             if document >= in_order.document && document - in_order.document < MAX_EMPTY_RUN {
@@ -332,7 +455,8 @@ impl DocumentSorter {
         let in_order = match self.state {
             SortState::InOrder(in_order) => *in_order,
             SortState::Sorting(sorter) => {
-                let mut in_order = DocumentWriter::new(&self.output, &self.source, self.names.as_ref())?;
+                let mut in_order =
+                    DocumentWriter::new(&self.output, &self.source, self.names.as_ref(), self.limits)?;
                 let (total, mut done) = (self.entries, 0u64);
                 sorter.finish(&mut |entry| {
                     done += 1;
@@ -492,7 +616,7 @@ fn merge_runs(
         .iter()
         .map(|run| match run {
             SortedRun::Entries(file) => {
-                SortedRunReader::Entries { reader: BufReader::with_capacity(1 << 16, file), folder }
+                SortedRunReader::Entries { reader: BufReader::with_capacity(RUN_BUFFER_BYTES, file), folder }
             }
             SortedRun::Blocks { file, entries } => SortedRunReader::Blocks {
                 reader: BlockReader::new(file.bytes(), entries, u32::MAX),

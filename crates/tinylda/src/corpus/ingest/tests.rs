@@ -371,7 +371,7 @@ proptest! {
             }
             text
         };
-        let limited = TestImport { import: Import::default(), limits: SortLimits { entries: memory, fan_in } };
+        let limited = TestImport { import: Import::default(), limits: SortLimits { entries: memory, fan_in, ..SortLimits::default() } };
         let shuffled = limited.run(&text(&entries)).unwrap();
         entries.sort_unstable();
         let sorted = import(&text(&entries));
@@ -417,4 +417,41 @@ fn a_gap_is_no_reason_to_refuse() {
 fn duplicates_do_not_pile_up() {
     let text = format!("1\n2\n2500000\n{}{}", "1 2 1\n".repeat(1_250_000), "1 1 1\n".repeat(1_250_000));
     assert_eq!(import(text.as_bytes()).1, [(0, 0, 1_250_000), (0, 1, 1_250_000)]);
+}
+
+/// The sort of an import in any order needs little memory, and the result does not depend on it. A
+/// vocabulary or a line that does not fit is refused with the memory that suffices.
+#[test]
+fn r6_counts_fit_into_the_memory_or_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tlc"));
+    let run = |mib: u64| {
+        let import = Import { memory: Some(mib << 20), memory_in_use: 10 << 20, ..Import::default() };
+        import
+            .run(&input, &output, &mut |_| ControlFlow::Continue(()))
+            .map(|_| std::fs::read(&output).unwrap())
+    };
+    let stated = |mib: u64| -> u64 {
+        let error = run(mib).unwrap_err().to_string();
+        let stated = error.split("memory=").nth(1).and_then(|rest| rest.split("MiB").next());
+        stated.unwrap_or_else(|| panic!("{error}")).parse().unwrap()
+    };
+    let mut unsorted = "2000\n3000\n60000\n".to_owned();
+    for i in 0..60_000u64 {
+        unsorted.push_str(&format!("{} {} 1\n", i * 7919 % 2000 + 1, i * 104_729 % 3000 + 1));
+    }
+    std::fs::write(&input, &unsorted).unwrap();
+    let least = stated(1);
+    assert!(least < 24, "{least}");
+    assert!(run(least).unwrap() == run(1000).unwrap());
+    // Many words.
+    std::fs::write(&input, "2\n9000000\n2\n1 1 1\n2 9000000 1\n").unwrap();
+    let least = stated(24);
+    assert!((160..400).contains(&least), "{least}");
+    run(least).unwrap();
+    // A long line.
+    let pairs: String = (1..600_000).map(|i| format!("{i}:1 ")).collect();
+    std::fs::write(&input, format!("1 1:1\n1 {pairs}\n")).unwrap();
+    let least = stated(32);
+    run(least).unwrap();
 }

@@ -76,6 +76,7 @@ pub(crate) fn read(
     }
     let [documents, words, nonzeros] = header;
     options.check_words(lines, words, nonzeros)?;
+    out.check_words(words, 0)?;
     let in_range = |d: u64, w: u64, x: u64| {
         d.wrapping_sub(1) < documents && w.wrapping_sub(1) < words && x.wrapping_sub(1) < u64::from(u32::MAX)
     };

@@ -18,6 +18,25 @@ use crate::files::read_at;
 /// Maximum size of a decompressed page in bytes; usual pages have about a megabyte.
 const MAX_PAGE_BYTES: usize = 1 << 30;
 
+/// Page that is larger than the memory of the import allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LargePage {
+    /// Size of the page in bytes, or an upper bound if it is not known.
+    pub(super) bytes: u64,
+}
+
+impl std::fmt::Display for LargePage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a page of {} bytes", self.bytes)
+    }
+}
+
+impl std::error::Error for LargePage {}
+
+fn large_page(bytes: u64) -> ParquetError {
+    ParquetError::External(Box::new(LargePage { bytes }))
+}
+
 /// Reads never exceed the file, and never allocate more than its size.
 impl Length for SharedFile {
     fn len(&self) -> u64 {
@@ -36,6 +55,9 @@ impl ChunkReader for SharedFile {
         if start.checked_add(length as u64).is_none_or(|end| end > self.bytes()) {
             return Err(ParquetError::EOF(format!("{length} bytes at {start} of {}", self.bytes())));
         }
+        if length as u64 > self.max_read() {
+            return Err(large_page(length as u64));
+        }
         let mut buffer = vec![0; length];
         read_at(self.file(), &mut buffer, start)?;
         Ok(buffer.into())
@@ -46,6 +68,33 @@ impl ChunkReader for SharedFile {
 pub(super) struct DecompressedPages {
     pub(super) compressed: SerializedPageReader<SharedFile>,
     pub(super) compression: Compression,
+    /// Size limit of a decompressed page.
+    pub(super) limit: PageLimit,
+}
+
+/// Size limit of a decompressed page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageLimit {
+    /// Maximum size of a page that the memory allows, in bytes.
+    pub(super) memory: u64,
+    /// Decompressed size of all pages of the column in its row group, as the file states it.
+    pub(super) column: u64,
+}
+
+impl PageLimit {
+    fn most(self) -> usize {
+        usize::try_from(self.memory).map_or(MAX_PAGE_BYTES, |bytes| bytes.min(MAX_PAGE_BYTES))
+    }
+
+    /// Returns the error for a page that is too large. `bytes` is its size, if known.
+    fn exceeded(self, bytes: Option<usize>) -> ParquetError {
+        let size = bytes.map_or(self.column, |bytes| bytes as u64);
+        if size > self.memory && size <= MAX_PAGE_BYTES as u64 {
+            large_page(size)
+        } else {
+            ParquetError::General("a page of more than a gigabyte".into())
+        }
+    }
 }
 
 impl DecompressedPages {
@@ -55,7 +104,7 @@ impl DecompressedPages {
             if from > buf.len() {
                 return Err(ParquetError::EOF("levels behind the end of a page".into()));
             }
-            decompress(self.compression, buf, from)
+            decompress(self.compression, buf, from, self.limit)
         };
         Ok(match page {
             Page::DataPage {
@@ -110,8 +159,8 @@ impl DecompressedPages {
 }
 
 /// Decompresses the bytes after the first `from` bytes of a page.
-fn decompress(compression: Compression, page: Bytes, from: usize) -> ParquetResult<Bytes> {
-    let large = || ParquetError::General("a page of more than a gigabyte".into());
+fn decompress(compression: Compression, page: Bytes, from: usize, limit: PageLimit) -> ParquetResult<Bytes> {
+    let most = limit.most();
     let broken =
         |e: &dyn std::fmt::Display| ParquetError::General(format!("a page that cannot be decompressed: {e}"));
     let mut out = page[..from].to_vec();
@@ -120,16 +169,19 @@ fn decompress(compression: Compression, page: Bytes, from: usize) -> ParquetResu
         return Ok(page);
     }
     let stream = |reader: &mut dyn Read, out: &mut Vec<u8>| {
-        let n = reader.take(MAX_PAGE_BYTES as u64 + 1).read_to_end(out).map_err(|e| broken(&e))?;
-        if n > MAX_PAGE_BYTES { Err(large()) } else { Ok(()) }
+        let n = reader.take(most as u64 + 1).read_to_end(out).map_err(|e| broken(&e))?;
+        if n > most { Err(limit.exceeded(None)) } else { Ok(()) }
     };
     match compression {
         Compression::UNCOMPRESSED => return Ok(page),
         Compression::SNAPPY => {
             let length = snap::raw::decompress_len(compressed).map_err(|e| broken(&e))?;
             // Three compressed bytes decompress to at most 64 bytes.
-            if length > MAX_PAGE_BYTES || length / 32 > compressed.len() {
-                return Err(large());
+            if length / 32 > compressed.len() {
+                return Err(ParquetError::General("a page of more than a gigabyte".into()));
+            }
+            if length > most {
+                return Err(limit.exceeded(Some(length)));
             }
             out.extend(snap::raw::Decoder::new().decompress_vec(compressed).map_err(|e| broken(&e))?);
         }
@@ -141,7 +193,7 @@ fn decompress(compression: Compression, page: Bytes, from: usize) -> ParquetResu
         Compression::LZ4_RAW => {
             // The decompressed size is in a header that is not passed on. The buffer therefore
             // grows as needed, up to the maximum compression ratio.
-            let max_capacity = compressed.len().saturating_mul(255).min(MAX_PAGE_BYTES);
+            let max_capacity = compressed.len().saturating_mul(255).min(most);
             let mut capacity = compressed.len().saturating_mul(4).min(max_capacity);
             loop {
                 out.resize(from + capacity, 0);
@@ -154,6 +206,9 @@ fn decompress(compression: Compression, page: Bytes, from: usize) -> ParquetResu
                         if capacity < max_capacity =>
                     {
                         capacity = capacity.saturating_mul(4).min(max_capacity);
+                    }
+                    Err(lz4_flex::block::DecompressError::OutputTooSmall { .. }) if capacity == most => {
+                        return Err(limit.exceeded(None));
                     }
                     Err(e) => return Err(broken(&e)),
                 }

@@ -1,12 +1,10 @@
 //! Source of texts from the rows of a Parquet file, for the import of raw text. It produces batches
 //! of rows and can be rewound.
 
-use super::{ParquetColumn, ParquetFile, ParquetValue, TextColumns};
+use super::{PageMemory, ParquetColumn, ParquetFile, ParquetValue, TextColumns};
 use crate::corpus::ingest::notes::TableNotes;
 use crate::corpus::ingest::raw::records::{RecordFields, RecordFormat};
-use crate::corpus::ingest::raw::source::{
-    MAX_RECORD_BYTES, MIN_BATCH_BYTES, SpanKind, TextBatch, TextSource, TextSpan,
-};
+use crate::corpus::ingest::raw::source::{MAX_RECORD_BYTES, SpanKind, TextBatch, TextSource, TextSpan};
 use crate::error::{Error, Position, Result};
 
 /// Maximum number of rows of a batch, since rows without text have no bytes that would limit it.
@@ -108,9 +106,13 @@ impl TextSource for ParquetTexts {
 
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
-        while batch.bytes.len() < MIN_BATCH_BYTES && batch.spans.len() < MAX_BATCH_ROWS && self.push(batch)? {
-        }
+        let rows = batch.enough_records.min(MAX_BATCH_ROWS);
+        while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < rows && self.push(batch)? {}
         Ok(!batch.spans.is_empty())
+    }
+
+    fn held_share(&self) -> Option<u64> {
+        self.file.memory.map(|_| PageMemory::SHARE_DIVISOR)
     }
 
     /// Reports the progress as a fraction of the bytes of the file, which is the unit that users

@@ -23,6 +23,8 @@ use crate::corpus::ingest::shared_file::SharedFile;
 use crate::corpus::ingest::{Format, RecordOptions};
 use crate::error::{Error, Position, Result, Template};
 
+/// Number of copies of a file while it is read: its bytes, its text, and the text in a batch.
+const COPIES: usize = 3;
 /// Number of bytes that are read at a time.
 const READ_BYTES: usize = 1 << 16;
 /// Suffixes of files with many documents, which are not read as one document.
@@ -302,6 +304,19 @@ impl FileTexts {
         Ok(FileTexts { format: Some(format), reopenable, ..FileTexts::new(&input.path, list, rules) })
     }
 
+    /// Returns the length of the next file in bytes, or 0 if it is not known.
+    fn next_length(&self) -> usize {
+        let length = match &self.list {
+            FileList::Folder(walk) => match walk.waiting.last() {
+                Some((path, false)) => path.metadata().map_or(0, |metadata| metadata.len()),
+                _ => 0,
+            },
+            FileList::Archive(..) => 0,
+            FileList::Single { bytes, .. } => bytes.len() as u64,
+        };
+        usize::try_from(length).map_or(MAX_RECORD_BYTES, |length| length.min(MAX_RECORD_BYTES))
+    }
+
     /// Returns the name and the content of the next file; `None` at the end.
     fn next_file(&mut self) -> Option<ListedFile> {
         match &mut self.list {
@@ -387,7 +402,12 @@ impl TextSource for FileTexts {
 
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
-        while batch.bytes.len() < MIN_BATCH_BYTES {
+        while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < batch.enough_records {
+            let length = self.next_length();
+            if length > MIN_BATCH_BYTES && batch.bytes.len() + COPIES * length > batch.max_bytes {
+                batch.needs_memory = batch.spans.is_empty();
+                return Ok(true);
+            }
             let Some(file) = self.next_file() else { break };
             let (name, content) = match file {
                 ListedFile::File(name, content) => (name, content),
@@ -405,6 +425,18 @@ impl TextSource for FileTexts {
             }
         }
         Ok(!batch.spans.is_empty())
+    }
+
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        let name = match &self.list {
+            FileList::Folder(walk) => walk.waiting.last().map(|(path, _)| walk.name(path)),
+            FileList::Archive(archive, next) => archive.members.get(*next).map(|member| member.name.clone()),
+            FileList::Single { .. } => None,
+        };
+        let mut start = TextBatch::default();
+        let kind = SpanKind::Text { name, labels: Vec::new(), date: None };
+        start.spans.push(TextSpan { bytes: 0..0, source: 0, offset: 0, line: 1, kind });
+        Ok(((COPIES * self.next_length()) as u64, start))
     }
 
     fn progress(&self) -> (u64, Option<u64>) {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::files::{FileRules, FileTexts};
 use super::json::{JsonEnvelope, JsonSample, find_envelope};
+use super::memory::{HeldMemory, ImportMemory};
 use super::readers::RecordReaders;
 use super::records::{JsonFields, RecordFormat, RecordReader};
 use super::source::{FileSource, SourceList, TextDecoding, TextOrigin, TextSource};
@@ -15,6 +16,7 @@ use crate::corpus::ingest::detect::START_BYTES;
 use crate::corpus::ingest::encoding::{EncodingRule, parse_encoding};
 use crate::corpus::ingest::input::{Compression, Input};
 use crate::corpus::ingest::notes::{InputNotes, TableNotes};
+use crate::corpus::ingest::words::TokenRule;
 use crate::corpus::ingest::{Format, Import, Imported, RecordOptions, spool};
 use crate::error::{Error, Result, Template};
 use crate::progress::ProgressCallback;
@@ -168,19 +170,22 @@ impl Import {
         }
         let format = inputs.first().map_or(Format::Text, |notes| notes.format);
         let compression = inputs.first().map_or(Compression::None, |notes| notes.compression);
+        let threads = if self.threads == 0 { cores() } else { self.threads };
+        let pattern = matches!(self.words.pipeline.tokens, TokenRule::Pattern(_));
+        let mut source = SourceList::new(sources);
+        let held = HeldMemory { bytes: self.memory_in_use, share: source.held_share() };
         let import = TextImport {
             readers: RecordReaders::new(readers)?,
             parts,
             words: &self.words,
             names: self.names.as_deref(),
             output,
-            threads: if self.threads == 0 { cores() } else { self.threads },
-            memory: self.memory,
+            memory: ImportMemory::new(held, self.memory, threads, pattern)?,
         };
-        let mut source = SourceList::new(sources);
+        source.limit_cache(import.memory.cache_bytes());
+        let readers = import.readers.clone();
         let written = import.run(&mut source, progress)?;
-        for ((notes, records), source) in inputs.iter_mut().zip(import.readers.notes()).zip(source.sources())
-        {
+        for ((notes, records), source) in inputs.iter_mut().zip(readers.notes()).zip(source.sources()) {
             notes.records = records;
             notes.skipped_files = source.skipped_files();
             notes.encodings = source.encodings();

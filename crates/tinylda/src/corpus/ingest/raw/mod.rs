@@ -15,7 +15,9 @@
 
 pub(crate) mod files;
 pub(super) mod import;
+mod items;
 pub(crate) mod json;
+mod memory;
 mod parallel;
 mod passes;
 mod readers;
@@ -24,14 +26,19 @@ pub(crate) mod source;
 mod table;
 mod tally;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use self::items::{LongestRecord, TextItems, TextPass};
+use self::memory::{BYTES_PER_WORD, ImportMemory, vocabulary_cost};
 use self::parallel::parallel_map_ordered;
-use self::passes::{BufferedBatches, DocumentEncoder, EncodedBatch, WordCounter};
+use self::passes::{
+    BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, NumberedBatch, WordCounter,
+};
 use self::readers::RecordReaders;
 use self::records::{RecordFields, RecordReader};
 use self::source::{TextBatch, TextDecoding, TextSource};
@@ -46,6 +53,7 @@ use super::{Format, ImportedDates};
 use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Source, Vocabulary};
 use crate::error::{Error, Position, Result};
 use crate::files::folder_of;
+use crate::format::grouped;
 use crate::progress::{ProgressCallback, Step};
 
 /// Input of an import, as it is stored in the corpus.
@@ -84,8 +92,7 @@ pub(crate) struct TextImport<'a> {
     pub(crate) words: &'a TextPipeline,
     pub(crate) names: Option<&'a Path>,
     pub(crate) output: &'a Path,
-    pub(crate) threads: usize,
-    pub(crate) memory: Option<u64>,
+    memory: ImportMemory,
 }
 
 /// Result of an import of raw text.
@@ -96,16 +103,29 @@ pub(crate) struct WrittenTexts {
     pub(crate) dates: Option<ImportedDates>,
 }
 
-/// Memory for everything except the tables of words, in bytes: batches in flight and buffers of
-/// runs.
-const FIXED_BYTES: u64 = 24 << 20;
-/// Default memory limit in bytes.
-const DEFAULT_MEMORY: u64 = 1 << 30;
+/// Remedies for a vocabulary that is too large, besides more memory.
+const FEWER_WORDS: &str = ", drop rare words with {min_docs}, or keep only frequent ones with {max_words}";
+
+/// Counts of the words of a source.
+struct CountedWords {
+    selector: WordSelector,
+    runs: CountRuns,
+    /// Documents as word numbers, if all of them fit in memory.
+    buffered: Option<BufferedBatches>,
+    longest: LongestRecord,
+}
 
 impl TextImport<'_> {
-    fn table_memory(&self) -> u64 {
-        let batches = self.threads as u64 * 6 * (source::MIN_BATCH_BYTES as u64);
-        self.memory.unwrap_or(DEFAULT_MEMORY).saturating_sub(FIXED_BYTES + batches).max(16 << 20)
+    /// Returns the batches of a source, for a pass over them.
+    fn items<'a>(
+        &'a self,
+        source: &'a mut dyn TextSource,
+        tokenizer: &Tokenizer,
+        pass: TextPass<'a>,
+        longest: &'a mut LongestRecord,
+    ) -> TextItems<'a> {
+        let chunked = tokenizer.cuts_at_whitespace();
+        TextItems { source, readers: &self.readers, memory: &self.memory, chunked, pass, longest }
     }
 
     /// Completes the pipeline with the languages, the segmentation and the stop words.
@@ -151,9 +171,13 @@ impl TextImport<'_> {
 
     /// Inspects the first texts.
     fn sample_languages(&self, source: &mut dyn TextSource) -> Result<LanguageSample> {
+        let (buffering, buffered) = (AtomicBool::new(false), RefCell::default());
+        let pass = TextPass::Counting { buffering: &buffering, buffered: &buffered };
+        let (mut longest, tokenizer) = (LongestRecord::default(), Tokenizer::new(&self.words.pipeline)?);
+        let mut items = self.items(source, &tokenizer, pass, &mut longest);
         let mut batch = TextBatch::default();
         let mut sample = LanguageSample::default();
-        if source.next(&mut batch)? {
+        if items.sample(&mut batch)? {
             for span in &batch.spans {
                 self.readers.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, _| {
                     if !sample.is_full() {
@@ -163,13 +187,13 @@ impl TextImport<'_> {
                 })?;
             }
         }
-        source.put_back(batch)?;
+        items.put_back(batch)?;
         Ok(sample)
     }
 
     /// Reads the source and writes the corpus.
     pub(crate) fn run(
-        &self,
+        mut self,
         source: &mut dyn TextSource,
         progress: ProgressCallback<'_>,
     ) -> Result<WrittenTexts> {
@@ -186,8 +210,8 @@ impl TextImport<'_> {
             let bytes = total.map_or(bytes, |total| (pass * total + bytes.min(total)) / passes);
             progress(Step::Reading.at(bytes, total))
         };
-        let (chosen, mut buffered);
-        buffered = None;
+        let chosen;
+        let (mut buffered, mut longest) = (None, LongestRecord::default());
         let vocabulary = if let Some(given) = &self.words.vocabulary {
             given
         } else {
@@ -195,34 +219,42 @@ impl TextImport<'_> {
                 // The first pass finds pairs of words, the next one pairs of a phrase and a word.
                 for _ in 1..pipeline.phrase_words {
                     let tokenizer = Tokenizer::new(&pipeline)?;
-                    let (selector, mut runs, _) = self.count_words(
+                    let mut counted = self.count_words(
                         source,
                         &tokenizer,
                         true,
                         &mut DroppedTokens::default(),
                         &mut |at| report(at, pass),
                     )?;
-                    selector.select_phrases(&mut runs, score, &mut pipeline.phrases)?;
+                    let longest = counted.longest;
+                    counted
+                        .selector
+                        .select_phrases(&mut counted.runs, score, &mut pipeline.phrases)
+                        .map_err(|error| self.explain_memory(error, longest, ""))?;
                     source.rewind()?;
                     pass += 1;
                 }
                 dropped.phrases = pipeline.phrases.len() as u64;
+                self.memory = self.memory.with_phrases(pipeline.phrases.len())?;
             }
             let tokenizer = Tokenizer::new(&pipeline)?;
-            let (selector, mut runs, numbered) =
+            let mut counted =
                 self.count_words(source, &tokenizer, false, &mut dropped, &mut |at| report(at, pass))?;
-            chosen = selector.select_words(&mut runs, &mut dropped)?;
-            dropped.spilled = runs.spilled();
-            buffered = numbered;
+            let words = counted.selector.select_words(&mut counted.runs, &mut dropped);
+            chosen = words.map_err(|error| self.explain_memory(error, counted.longest, FEWER_WORDS))?;
+            dropped.spilled = counted.runs.spilled();
+            (buffered, longest) = (counted.buffered, counted.longest);
             if buffered.is_none() {
                 source.rewind()?;
             }
             pass += 1;
             if chosen.is_empty() {
-                return Err(self.no_words_error(selector.documents, &dropped));
+                return Err(self.no_words_error(counted.selector.documents, &dropped));
             }
             &chosen
         };
+        let others = if self.words.vocabulary.is_some() { "" } else { FEWER_WORDS };
+        self.check_vocabulary(vocabulary, longest, others)?;
         let written =
             self.write_documents(source, buffered, pipeline, vocabulary, &mut dropped, &mut |at| {
                 report(at, pass)
@@ -264,38 +296,123 @@ impl TextImport<'_> {
         pairs: bool,
         dropped: &mut DroppedTokens,
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
-    ) -> Result<(WordSelector, CountRuns, Option<BufferedBatches>)> {
+    ) -> Result<CountedWords> {
         self.readers.reset_tallies();
-        let memory = self.table_memory();
-        let limit = (memory / 2 / self.threads as u64).clamp(2 << 20, 2 << 30) as usize;
-        // The vocabulary is selected while the tables exist: they get half of the memory, and the
-        // last runs get an eighth.
-        let buffer_limit = (memory / 8 * 3) as usize;
+        let limit = self.memory.buffered_bytes();
         let buffering = AtomicBool::new(!pairs);
-        let mut buffered = BufferedBatches::default();
+        let buffered = RefCell::new(BufferedBatches::default());
         let runs = Mutex::new(CountRuns::new(&folder_of(self.output)));
-        let counters = (0..self.threads).map(|worker| WordCounter::new(worker, pairs, limit)).collect();
-        let work = |counter: &mut WordCounter, batch: &mut TextBatch| {
-            counter.count_batch(batch, &self.readers, tokenizer, &runs, &buffering)
+        let table_bytes = self.memory.table_bytes();
+        let threads = 0..self.memory.threads();
+        let counters = threads.map(|worker| WordCounter::new(worker, pairs, table_bytes)).collect();
+        let mut longest = LongestRecord::default();
+        let context = CountingContext {
+            readers: &self.readers,
+            tokenizer,
+            chunked: tokenizer.cuts_at_whitespace(),
+            runs: &runs,
+            buffering: &buffering,
         };
-        let counters = parallel_map_ordered(&mut *source, counters, &work, report, &mut |batch| {
-            if !(buffering.load(Ordering::Relaxed) && buffered.push(batch, buffer_limit)) {
+        let work = |counter: &mut WordCounter, batch: &mut TextBatch| counter.count_batch(batch, &context);
+        let pass = TextPass::Counting { buffering: &buffering, buffered: &buffered };
+        let items = self.items(source, tokenizer, pass, &mut longest);
+        let mut counters = parallel_map_ordered(items, counters, &work, report, &mut |batch| {
+            if !(buffering.load(Ordering::Relaxed) && buffered.borrow_mut().push(batch, limit)) {
                 buffering.store(false, Ordering::Relaxed);
-                buffered = BufferedBatches::default();
+                buffered.take();
             }
             Ok(())
         })?;
         let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut stop_words = BTreeMap::new();
-        for counter in &counters {
-            counter.finish(&mut runs, dropped)?;
+        let buffering = buffering.into_inner();
+        for counter in &mut counters {
             counter.add_stop_words(&mut stop_words);
+            counter.finish(&mut runs, dropped, buffering)?;
         }
         dropped.stop_words = most_frequent(stop_words);
         let documents = counters.iter().map(|counter| counter.documents).sum();
-        let selector = WordSelector { selection: self.words.selection, documents, memory: memory / 2 };
-        buffered.start_reading(counters, source.progress().1);
-        Ok((selector, runs, buffering.into_inner().then_some(buffered)))
+        let selector = WordSelector {
+            selection: self.words.selection,
+            documents,
+            memory: self.memory.vocabulary_bytes(),
+            bytes_per_word: BYTES_PER_WORD,
+        };
+        let buffered = buffering.then(|| {
+            let mut buffered = buffered.into_inner();
+            buffered.start_reading(counters, source.progress().1);
+            buffered
+        });
+        Ok(CountedWords { selector, runs, buffered, longest })
+    }
+
+    /// Refuses a vocabulary that takes too much memory, together with the longest document.
+    /// `others` names other remedies than more memory.
+    fn check_vocabulary(&self, vocabulary: &Vocabulary, longest: LongestRecord, others: &str) -> Result<()> {
+        let words = vocabulary.len() as u64;
+        let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, longest.bytes);
+        if longest.fits_beside(words, cost, &self.memory) {
+            return Ok(());
+        }
+        let what = format!("the vocabulary has {} words", grouped(words));
+        Err(self.memory.refuse(&what, others, &|memory| longest.fits_beside(words, cost, memory)))
+    }
+
+    /// Adds to the error of a selection how much memory the import needs in total.
+    fn explain_memory(&self, error: Error, longest: LongestRecord, others: &str) -> Error {
+        match error {
+            Error::Memory { need, remedy, .. } => {
+                let words = need / BYTES_PER_WORD;
+                let cost = need + vocabulary_cost(words, 0, longest.bytes) - vocabulary_cost(words, 0, 0);
+                self.memory
+                    .refuse(&remedy.to_string(), others, &|memory| longest.fits_beside(words, cost, memory))
+            }
+            other => other,
+        }
+    }
+
+    /// Passes the buffered documents to `write` as word ids.
+    fn encode_buffered(
+        &self,
+        mut buffered: BufferedBatches,
+        vocabulary: &Vocabulary,
+        report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
+        write: &mut dyn FnMut(EncodedBatch) -> Result<()>,
+    ) -> Result<()> {
+        let index = WordIndex::new(vocabulary);
+        let cost = vocabulary_cost(vocabulary.len() as u64, vocabulary.parts().0.len() as u64, 0);
+        let memory = self.memory.writing_bytes(cost, buffered.bytes());
+        let id_maps = buffered.word_id_maps(&index, memory);
+        let workers = vec![(); self.memory.threads()];
+        let encode = |(): &mut (), batch: &mut NumberedBatch| Ok(id_maps.encode(batch));
+        parallel_map_ordered(buffered, workers, &encode, report, write)?;
+        Ok(())
+    }
+
+    /// Passes the documents of the source to `write` as word ids.
+    fn encode_source(
+        &self,
+        source: &mut dyn TextSource,
+        tokenizer: &Tokenizer,
+        vocabulary: &Vocabulary,
+        report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
+        write: &mut dyn FnMut(EncodedBatch) -> Result<()>,
+    ) -> Result<()> {
+        self.readers.reset_tallies();
+        let index = WordIndex::new(vocabulary);
+        let words = vocabulary.len() as u64;
+        let cost = vocabulary_cost(words, vocabulary.parts().0.len() as u64, 0);
+        let memory = self.memory.writing_bytes(cost, self.memory.id_tables_bytes());
+        let (fixed, limit) = (self.words.vocabulary.is_some(), self.memory.id_table_bytes());
+        let encoders = (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
+        let chunked = tokenizer.cuts_at_whitespace();
+        let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
+            encoder.encode_batch(batch, &self.readers, tokenizer, &index, chunked)
+        };
+        let mut longest = LongestRecord::default();
+        let items = self.items(source, tokenizer, TextPass::Writing { words, memory }, &mut longest);
+        parallel_map_ordered(items, encoders, &work, report, write)?;
+        Ok(())
     }
 
     /// Starts the corpus file with the fields of the records and the metadata of the import.
@@ -328,7 +445,6 @@ impl TextImport<'_> {
         report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
     ) -> Result<WrittenTexts> {
         let fixed = self.words.vocabulary.is_some();
-        let index = WordIndex::new(vocabulary);
         let tokenizer = Tokenizer::new(&pipeline)?;
         let mut names = self
             .names
@@ -359,23 +475,9 @@ impl TextImport<'_> {
             }
             Ok(())
         };
-        if let Some(mut buffered) = buffered {
-            let id_maps = buffered.word_id_maps(&index);
-            let workers = vec![(); self.threads];
-            parallel_map_ordered(
-                buffered,
-                workers,
-                &|(), batch| Ok(id_maps.encode(batch)),
-                report,
-                &mut write,
-            )?;
-        } else {
-            self.readers.reset_tallies();
-            let encoders = (0..self.threads).map(|_| DocumentEncoder::new(fixed)).collect();
-            let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
-                encoder.encode_batch(batch, &self.readers, &tokenizer, &index)
-            };
-            parallel_map_ordered(source, encoders, &work, report, &mut write)?;
+        match buffered {
+            Some(buffered) => self.encode_buffered(buffered, vocabulary, report, &mut write)?,
+            None => self.encode_source(source, &tokenizer, vocabulary, report, &mut write)?,
         }
         if let Some(lines) = &mut names
             && lines.advance()?

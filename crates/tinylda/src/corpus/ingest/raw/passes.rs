@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::parallel::ItemSource;
+use super::memory::{MAX_COLLECTED_IDS, chunks};
+use super::parallel::{HeldResult, ItemSource, NextItem};
 use super::readers::RecordReaders;
 use super::records::{Record, RecordDate};
 use super::source::TextBatch;
@@ -18,7 +19,7 @@ use crate::corpus::ingest::words::{
     join_phrase, write_phrase_key,
 };
 use crate::corpus::{Details, DocumentLabels, LabelTable, TextPlace, Vocabulary};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// State of a string while words are counted. A token may map to another word, such as its stem,
 /// and be a word itself.
@@ -49,6 +50,8 @@ struct TokenNumbering {
     key: Vec<u8>,
     /// Number of tokens, including dropped ones.
     tokens: u64,
+    /// Previous word, which may still become part of a phrase, and whether it is a phrase.
+    before: Option<(u32, bool)>,
 }
 
 impl TokenNumbering {
@@ -58,12 +61,49 @@ impl TokenNumbering {
             cut: TokenizerBuffer::default(),
             key: Vec::new(),
             tokens: 0,
+            before: None,
         }
     }
 
-    /// Calls `each` with the number of every word of a text in order, or with the number of the
-    /// reason why a token is dropped. A token for which `known` returns true is a word without
-    /// further changes.
+    /// Removes all words except `kept` and the previous word of the text. Returns the new number of
+    /// `kept`. Frees the table if it has more than `limit` bytes.
+    fn clear_table(&mut self, kept: Option<u32>, limit: usize) -> Option<u32> {
+        let TokenNumbering { table, before, .. } = self;
+        let string = |number| table.string(number).to_vec();
+        let (kept, last) = (kept.map(string), before.map(|(number, joined)| (string(number), joined)));
+        if table.bytes() > limit {
+            *table = StringTable::new();
+        } else {
+            table.clear();
+        }
+        *before = last.map(|(word, joined)| (table.intern(&word, new_entry), joined));
+        kept.map(|word| table.intern(&word, new_entry))
+    }
+
+    /// Returns the memory of the table after the words of a text of `bytes` bytes have been added,
+    /// including what it takes to grow.
+    fn bytes_after(&self, bytes: usize, pairs: bool) -> usize {
+        let words = bytes / 2 + 1;
+        if pairs {
+            self.table.bytes_after(2 * words, 4 * bytes)
+        } else {
+            self.table.bytes_after(words, bytes)
+        }
+    }
+
+    /// Calls `each` with the last word of a text, if it was kept back as the first word of a
+    /// phrase.
+    fn finish_text(&mut self, each: &mut impl FnMut(&mut StringTable<TokenEntry>, Result<u32, usize>)) {
+        if let Some((first, _)) = self.before.take() {
+            each(&mut self.table, Ok(first));
+        }
+        self.cut.free_long_text();
+    }
+
+    /// Calls `each` with the number of every word of a chunk of text in order, or with the number
+    /// of the reason why a token is dropped. A token for which `known` returns true is a word
+    /// without further changes. After the last chunk of a text comes
+    /// [`finish_text`](TokenNumbering::finish_text).
     fn for_each_word(
         &mut self,
         text: &str,
@@ -71,10 +111,8 @@ impl TokenNumbering {
         known: &impl Fn(&[u8]) -> bool,
         each: &mut impl FnMut(&mut StringTable<TokenEntry>, Result<u32, usize>),
     ) {
-        let TokenNumbering { table, cut, key, tokens } = self;
+        let TokenNumbering { table, cut, key, tokens, before } = self;
         let has_phrases = tokenizer.has_phrases();
-        // Previous word, which may still become part of a phrase, and whether it is a phrase.
-        let mut before: Option<(u32, bool)> = None;
         tokenizer.for_each_token(text, cut, &mut |token| {
             *tokens += 1;
             let word = resolve_word(table, tokenizer, token, known);
@@ -90,7 +128,7 @@ impl TokenNumbering {
                     if joined || tokenizer.max_phrase_words() < 3 {
                         each(table, Ok(number));
                     } else {
-                        before = Some((number, true));
+                        *before = Some((number, true));
                     }
                 }
                 (first, word) => {
@@ -98,15 +136,12 @@ impl TokenNumbering {
                         each(table, Ok(first));
                     }
                     match word {
-                        Ok(word) => before = Some((word, false)),
+                        Ok(word) => *before = Some((word, false)),
                         reason => each(table, reason),
                     }
                 }
             }
         });
-        if let Some((first, _)) = before {
-            each(table, Ok(first));
-        }
     }
 
     /// Adds the numbers of tokens of every stop word in the table to `counts`.
@@ -236,6 +271,33 @@ impl NumberedBatch {
     }
 }
 
+impl HeldResult for NumberedBatch {
+    fn held_bytes(&self) -> u64 {
+        self.bytes() as u64
+    }
+}
+
+/// What the threads share while they count words.
+pub(super) struct CountingContext<'a> {
+    pub(super) readers: &'a RecordReaders,
+    pub(super) tokenizer: &'a Tokenizer,
+    /// Whether long texts are tokenized in chunks.
+    pub(super) chunked: bool,
+    pub(super) runs: &'a Mutex<CountRuns>,
+    /// Whether documents are buffered.
+    pub(super) buffering: &'a AtomicBool,
+}
+
+/// State of the counting of a document.
+struct DocumentCounting {
+    /// Previous word, for pairs.
+    before: Option<u32>,
+    /// Whether the document is counted already.
+    started: bool,
+    /// Words of the document so far, if the table was emptied inside of it.
+    parts: Option<CountRuns>,
+}
+
 /// Counter of the words of documents.
 pub(super) struct WordCounter {
     numbering: TokenNumbering,
@@ -270,46 +332,79 @@ impl WordCounter {
         }
     }
 
-    /// Counts the words of a batch and returns the batch as word numbers while `buffering` is set.
-    /// Writing a table to disk ends the buffering, since the numbers start again from 0.
+    /// Counts the words of a batch and returns the batch as word numbers while documents are
+    /// buffered. Writing a table to disk ends the buffering, since the numbers start again from 0.
     pub(super) fn count_batch(
         &mut self,
         batch: &TextBatch,
-        reader: &RecordReaders,
-        tokenizer: &Tokenizer,
-        runs: &Mutex<CountRuns>,
-        buffering: &AtomicBool,
+        context: &CountingContext<'_>,
     ) -> Result<NumberedBatch> {
         let mut numbered = NumberedBatch { worker: self.worker, ..NumberedBatch::default() };
-        let mut buffers = buffering.load(Ordering::Relaxed);
+        // The numbers may take as many bytes as the text; shorter words are rare.
+        let max_words = batch.bytes.len().max(1 << 16) / size_of::<u32>();
         for span in &batch.spans {
-            reader.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, replaced| {
+            context.readers.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, replaced| {
                 self.replaced += u64::from(replaced);
-                self.count_document(&record.text, tokenizer, buffers.then_some(&mut numbered.words));
-                if buffers {
+                let words = &mut numbered.words;
+                self.count_document(&record.text, context, &mut |word| {
+                    if words.len() < max_words {
+                        words.push(word);
+                    } else {
+                        context.buffering.store(false, Ordering::Relaxed);
+                    }
+                })?;
+                if context.buffering.load(Ordering::Relaxed) {
                     numbered.ends.push(numbered.words.len());
                     numbered.metadata.push(&record);
-                }
-                let table = &self.numbering.table;
-                if table.bytes_with_growth() > self.limit || self.numbering.tokens - self.emptied > 1 << 31 {
-                    buffering.store(false, Ordering::Relaxed);
-                    (buffers, numbered) = (false, NumberedBatch::default());
-                    let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
-                    runs.add_table(table, false, term_count)?;
-                    self.numbering.add_stop_words(&mut self.stop_words);
-                    self.numbering.table.clear();
-                    (self.emptied, self.document_in_table) = (self.numbering.tokens, 0);
+                } else {
+                    numbered = NumberedBatch::default();
                 }
                 Ok(())
             })?;
         }
+        numbered.words.shrink_to_fit();
         numbered.table = self.numbering.table.bytes_with_growth();
         Ok(numbered)
     }
 
-    fn count_document(&mut self, text: &str, tokenizer: &Tokenizer, mut numbered: Option<&mut Vec<u32>>) {
-        self.documents += 1;
-        self.document_in_table += 1;
+    /// Counts the words of a document. Calls `number` with the number of each word while documents
+    /// are buffered.
+    fn count_document(
+        &mut self,
+        text: &str,
+        context: &CountingContext<'_>,
+        number: &mut dyn FnMut(u32),
+    ) -> Result<()> {
+        let mut document = DocumentCounting { before: None, started: false, parts: None };
+        for chunk in chunks(text, context.chunked) {
+            let after = self.numbering.bytes_after(chunk.len(), self.pairs);
+            if after > self.limit || self.numbering.tokens - self.emptied > 1 << 31 {
+                self.empty_table(&mut document, context)?;
+            }
+            if !std::mem::replace(&mut document.started, true) {
+                self.documents += 1;
+                self.document_in_table += 1;
+            }
+            self.count_chunk(Some(chunk), context, &mut document.before, number);
+        }
+        self.count_chunk(None, context, &mut document.before, number);
+        if document.parts.is_some() {
+            self.empty_table(&mut document, context)?;
+            let mut runs = context.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.add_document(document.parts.take())?;
+        }
+        Ok(())
+    }
+
+    /// Counts the words of a chunk of a document, or its last word.
+    fn count_chunk(
+        &mut self,
+        chunk: Option<&str>,
+        context: &CountingContext<'_>,
+        before: &mut Option<u32>,
+        number: &mut dyn FnMut(u32),
+    ) {
+        let buffers = context.buffering.load(Ordering::Relaxed);
         let WordCounter { numbering, dropped, pairs, document_in_table, .. } = self;
         let add = |table: &mut StringTable<TokenEntry>, number: u32| {
             let entry = table.value_mut(number);
@@ -319,34 +414,74 @@ impl WordCounter {
                 entry.documents += 1;
             }
         };
-        let (mut before, mut key) = (None, Vec::new());
-        numbering.for_each_word(text, tokenizer, &|_| false, &mut |table, word| {
+        let mut key = Vec::new();
+        let mut count = |table: &mut StringTable<TokenEntry>, word: Result<u32, usize>| {
             match word {
                 Ok(word) => {
                     add(table, word);
-                    if let Some(numbered) = &mut numbered {
-                        numbered.push(word);
+                    if buffers {
+                        number(word);
                     }
                 }
                 Err(reason) => dropped[reason] += 1,
             }
             if *pairs {
-                if let (Some(first), Ok(word)) = (before, word) {
+                if let (Some(first), Ok(word)) = (*before, word) {
                     write_phrase_key(table.string(first), table.string(word), &mut key);
                     let number = table.intern(&key, new_entry);
                     add(table, number);
                 }
-                before = word.ok();
+                *before = word.ok();
             }
-        });
+        };
+        match chunk {
+            Some(chunk) => numbering.for_each_word(chunk, context.tokenizer, &|_| false, &mut count),
+            None => numbering.finish_text(&mut count),
+        }
     }
 
-    /// Passes the remaining counts to `runs` and the numbers of dropped tokens to `dropped`.
-    pub(super) fn finish(&self, runs: &mut CountRuns, dropped: &mut DroppedTokens) -> Result<()> {
+    /// Writes the counts to disk and empties the table. Inside of a document, the words of the
+    /// document go to its `parts`, so that the document is counted once for each of them.
+    fn empty_table(&mut self, document: &mut DocumentCounting, context: &CountingContext<'_>) -> Result<()> {
+        context.buffering.store(false, Ordering::Relaxed);
+        let mut runs = context.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = &self.numbering.table;
+        if document.started {
+            let current = self.document_in_table;
+            let in_document = |entry: &TokenEntry| u64::from(entry.last == current && entry.documents > 0);
+            let parts = document.parts.get_or_insert_with(|| runs.empty_copy());
+            parts.add_table(table, false, |entry| TermCount { tokens: 0, documents: in_document(entry) })?;
+            runs.add_table(table, false, |entry| {
+                let count = term_count(entry);
+                TermCount { documents: count.documents - in_document(entry), ..count }
+            })?;
+        } else {
+            runs.add_table(table, false, term_count)?;
+        }
+        drop(runs);
+        self.numbering.add_stop_words(&mut self.stop_words);
+        document.before = self.numbering.clear_table(document.before, self.limit);
+        self.emptied = self.numbering.tokens;
+        self.document_in_table = u32::from(document.started);
+        Ok(())
+    }
+
+    /// Passes the remaining counts to `runs` and the numbers of dropped tokens to `dropped`. Frees
+    /// the table unless `keep_table` is set.
+    pub(super) fn finish(
+        &mut self,
+        runs: &mut CountRuns,
+        dropped: &mut DroppedTokens,
+        keep_table: bool,
+    ) -> Result<()> {
         dropped.tokens += self.numbering.tokens;
         dropped.replaced += self.replaced;
         add_reasons(&self.dropped, dropped);
-        runs.add_table(&self.numbering.table, true, term_count)
+        runs.add_table(&self.numbering.table, true, term_count)?;
+        if !keep_table {
+            self.numbering = TokenNumbering::new();
+        }
+        Ok(())
     }
 
     /// Adds the numbers of tokens of every stop word to `counts`.
@@ -358,7 +493,7 @@ impl WordCounter {
     }
 
     /// Returns the word id of every number.
-    fn ids(&self, index: &WordIndex<'_>) -> Vec<u32> {
+    fn ids(self, index: &WordIndex<'_>) -> Vec<u32> {
         let table = &self.numbering.table;
         (0..table.len() as u32)
             .map(|number| index.id(table.string(number)).unwrap_or(NOT_IN_VOCABULARY))
@@ -389,6 +524,8 @@ pub(super) struct BufferedBatches {
     /// Initial number of batches, and the total of the progress bar.
     all: (u64, Option<u64>),
     counters: Vec<WordCounter>,
+    /// Memory in bytes for the batches that are being encoded.
+    memory: u64,
 }
 
 impl BufferedBatches {
@@ -408,20 +545,42 @@ impl BufferedBatches {
         self.counters = counters;
     }
 
-    /// Returns the word ids of all numbers and frees the tables.
-    pub(super) fn word_id_maps(&mut self, index: &WordIndex<'_>) -> WordIdMaps {
-        WordIdMaps(std::mem::take(&mut self.counters).iter().map(|counter| counter.ids(index)).collect())
+    /// Returns the memory of the batches and of the word ids of all numbers, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        let numbers: usize = self.counters.iter().map(|counter| counter.numbering.table.len()).sum();
+        (self.bytes + size_of::<u32>() * numbers) as u64
+    }
+
+    /// Returns the word ids of all numbers and frees the tables. `memory` is the memory for the
+    /// batches that are being encoded.
+    pub(super) fn word_id_maps(&mut self, index: &WordIndex<'_>, memory: u64) -> WordIdMaps {
+        self.memory = memory;
+        WordIdMaps(std::mem::take(&mut self.counters).into_iter().map(|counter| counter.ids(index)).collect())
     }
 }
 
 impl ItemSource for BufferedBatches {
     type Item = NumberedBatch;
 
-    fn next(&mut self, item: &mut NumberedBatch) -> Result<bool> {
+    fn next(&mut self, item: &mut NumberedBatch, _memory: u64) -> Result<NextItem> {
         let next = self.batches.pop_front();
         let any = next.is_some();
         *item = next.unwrap_or_default();
-        Ok(any)
+        Ok(if any { NextItem::Ready } else { NextItem::End })
+    }
+
+    /// A batch is never too large: there is memory for it, since the counting has ended.
+    fn cost(&self, item: &NumberedBatch) -> u64 {
+        let encoded = 2 * size_of::<u32>() * item.words.len() + size_of::<usize>() * item.ends.len();
+        self.memory.min(encoded as u64)
+    }
+
+    fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    fn refuse(&mut self, _item: Option<(&NumberedBatch, u64)>) -> Error {
+        Error::Interrupted
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
@@ -457,13 +616,16 @@ impl EncodedBatch {
     fn from_numbered(numbered: &mut NumberedBatch, ids: &[u32]) -> EncodedBatch {
         let mut encoded =
             EncodedBatch { metadata: std::mem::take(&mut numbered.metadata), ..EncodedBatch::default() };
-        let (mut start, mut document) = (0, Vec::new());
+        let mut start = 0;
         for &end in &numbered.ends {
-            document.clear();
-            document.extend(numbered.words[start..end].iter().map(|&word| ids[word as usize]));
-            encoded.push(&mut document);
+            let document = &mut numbered.words[start..end];
+            for word in &mut *document {
+                *word = ids[*word as usize];
+            }
+            encoded.push(document);
             start = end;
         }
+        (numbered.words, numbered.ends) = (Vec::new(), Vec::new());
         encoded
     }
 
@@ -491,15 +653,76 @@ impl EncodedBatch {
         ids.sort_unstable();
         let mut unknown = 0;
         for same in ids.chunk_by(|a, b| a == b) {
-            if same[0] == NOT_IN_VOCABULARY {
-                unknown = same.len() as u32;
-            } else {
-                self.words.push(same[0]);
-                self.counts.push(same.len() as u32);
-            }
+            unknown += self.push_word(same[0], same.len() as u32);
         }
         self.unknown.push(unknown);
         self.ends.push(self.words.len());
+    }
+
+    /// Adds a word of the current document. Returns the number of its tokens if it is not in the
+    /// vocabulary, else 0.
+    fn push_word(&mut self, id: u32, count: u32) -> u32 {
+        if id == NOT_IN_VOCABULARY {
+            return count;
+        }
+        self.words.push(id);
+        self.counts.push(count);
+        0
+    }
+}
+
+impl HeldResult for EncodedBatch {
+    fn held_bytes(&self) -> u64 {
+        let words = size_of::<u32>() * (self.words.capacity() + self.counts.capacity());
+        (self.metadata.bytes() + words + size_of::<usize>() * self.ends.capacity()) as u64
+    }
+}
+
+/// Word ids of a document, which are counted before they become too many.
+#[derive(Default)]
+struct DocumentIds {
+    collected: Vec<u32>,
+    /// Ids and counts of the part of the document that has been counted, sorted by id.
+    counted: Vec<(u32, u32)>,
+}
+
+impl DocumentIds {
+    #[inline]
+    fn push(&mut self, id: u32) {
+        self.collected.push(id);
+        if self.collected.len() == MAX_COLLECTED_IDS {
+            self.count();
+        }
+    }
+
+    /// Counts the collected ids.
+    #[cold]
+    fn count(&mut self) {
+        self.collected.sort_unstable();
+        self.counted.extend(self.collected.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)));
+        self.collected.clear();
+        self.counted.sort_unstable_by_key(|&(id, _)| id);
+        self.counted.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+    }
+
+    /// Adds the document to a batch and starts the next one.
+    fn finish(&mut self, encoded: &mut EncodedBatch) {
+        if self.counted.is_empty() {
+            encoded.push(&mut self.collected);
+            self.collected.clear();
+            return;
+        }
+        self.count();
+        let mut unknown = 0;
+        for (id, count) in std::mem::take(&mut self.counted) {
+            unknown += encoded.push_word(id, count);
+        }
+        encoded.unknown.push(unknown);
+        encoded.ends.push(encoded.words.len());
     }
 }
 
@@ -512,21 +735,28 @@ impl WordIdMaps {
     }
 }
 
-/// Maximum size of the table that remembers the words of tokens, in bytes.
-const MAX_TABLE_BYTES: usize = 8 << 20;
-
 /// Encoder of documents as word ids.
 pub(super) struct DocumentEncoder {
     numbering: TokenNumbering,
     /// Word id of every number, once it was looked up.
     ids: Vec<u32>,
+    document: DocumentIds,
     /// Whether the vocabulary was given: its words are kept even if a rule would drop them.
     fixed: bool,
+    /// Maximum size of the table in bytes.
+    limit: usize,
 }
 
 impl DocumentEncoder {
-    pub(super) fn new(fixed: bool) -> DocumentEncoder {
-        DocumentEncoder { numbering: TokenNumbering::new(), ids: Vec::new(), fixed }
+    /// Creates an encoder whose table of words is emptied when it exceeds `limit` bytes.
+    pub(super) fn new(fixed: bool, limit: usize) -> DocumentEncoder {
+        DocumentEncoder {
+            numbering: TokenNumbering::new(),
+            ids: Vec::new(),
+            document: DocumentIds::default(),
+            fixed,
+            limit,
+        }
     }
 
     pub(super) fn encode_batch(
@@ -535,40 +765,57 @@ impl DocumentEncoder {
         reader: &RecordReaders,
         tokenizer: &Tokenizer,
         index: &WordIndex<'_>,
+        chunked: bool,
     ) -> Result<EncodedBatch> {
-        let DocumentEncoder { numbering, ids, fixed } = self;
-        let keep_known = *fixed && tokenizer.is_plain();
-        let known = |token: &[u8]| keep_known && index.id(token).is_some();
         let mut encoded = EncodedBatch::default();
-        let mut document = Vec::new();
-        let before = numbering.tokens;
+        let before = self.numbering.tokens;
         for span in &batch.spans {
             reader.for_each(&batch.bytes[span.bytes.clone()], span, &mut |record, replaced| {
-                if numbering.table.bytes_with_growth() > MAX_TABLE_BYTES {
-                    numbering.table.clear();
-                    ids.clear();
-                }
                 encoded.replaced += u64::from(replaced);
-                document.clear();
-                numbering.for_each_word(&record.text, tokenizer, &known, &mut |table, word| match word {
-                    Ok(word) => {
-                        let at = word as usize;
-                        if at >= ids.len() {
-                            ids.resize(at + 1, NOT_LOOKED_UP);
-                        }
-                        if ids[at] == NOT_LOOKED_UP {
-                            ids[at] = index.id(table.string(word)).unwrap_or(NOT_IN_VOCABULARY);
-                        }
-                        document.push(ids[at]);
+                for chunk in chunks(&record.text, chunked) {
+                    if self.numbering.bytes_after(chunk.len(), false) > self.limit {
+                        self.numbering.clear_table(None, self.limit);
+                        self.ids.clear();
                     }
-                    Err(reason) => encoded.dropped[reason] += 1,
-                });
-                encoded.push(&mut document);
+                    self.encode_chunk(Some(chunk), tokenizer, index, &mut encoded);
+                }
+                self.encode_chunk(None, tokenizer, index, &mut encoded);
+                self.document.finish(&mut encoded);
                 encoded.metadata.push(&record);
                 Ok(())
             })?;
         }
-        encoded.tokens = numbering.tokens - before;
+        encoded.tokens = self.numbering.tokens - before;
         Ok(encoded)
+    }
+
+    /// Encodes the words of a chunk of a document, or its last word.
+    fn encode_chunk(
+        &mut self,
+        chunk: Option<&str>,
+        tokenizer: &Tokenizer,
+        index: &WordIndex<'_>,
+        encoded: &mut EncodedBatch,
+    ) {
+        let DocumentEncoder { numbering, ids, document, fixed, .. } = self;
+        let keep_known = *fixed && tokenizer.is_plain();
+        let known = |token: &[u8]| keep_known && index.id(token).is_some();
+        let mut encode = |table: &mut StringTable<TokenEntry>, word: Result<u32, usize>| match word {
+            Ok(word) => {
+                let at = word as usize;
+                if at >= ids.len() {
+                    ids.resize(at + 1, NOT_LOOKED_UP);
+                }
+                if ids[at] == NOT_LOOKED_UP {
+                    ids[at] = index.id(table.string(word)).unwrap_or(NOT_IN_VOCABULARY);
+                }
+                document.push(ids[at]);
+            }
+            Err(reason) => encoded.dropped[reason] += 1,
+        };
+        match chunk {
+            Some(chunk) => numbering.for_each_word(chunk, tokenizer, &known, &mut encode),
+            None => numbering.finish_text(&mut encode),
+        }
     }
 }

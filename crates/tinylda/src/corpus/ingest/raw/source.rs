@@ -23,11 +23,13 @@ use crate::corpus::ingest::notes::SkippedFiles;
 use crate::corpus::ingest::shared_file::SharedFile;
 use crate::error::{Error, Position, Result};
 
-/// Minimum size of a batch in bytes, except for the last one.
+/// Usual minimum size of a batch in bytes, except for the last one.
 pub(crate) const MIN_BATCH_BYTES: usize = 1 << 20;
 /// Maximum size of a record in bytes: several copies of it must fit in memory.
 pub(crate) const MAX_RECORD_BYTES: usize = 64 << 20;
-/// Maximum number of decompressed bytes that are cached for the next pass.
+/// Number of bytes of a batch for each record: a batch has fewer bytes if its records are shorter.
+pub(crate) const MIN_BYTES_PER_RECORD: usize = 64;
+/// Default maximum number of decompressed bytes that are cached for the next pass.
 const MAX_CACHED_BYTES: usize = 16 << 20;
 
 /// Content of a span.
@@ -62,16 +64,50 @@ pub(crate) struct TextSpan {
 }
 
 /// Batch of text: the unit of work of a thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TextBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) spans: Vec<TextSpan>,
+    /// Number of bytes from which on a source adds no more records.
+    pub(crate) enough_bytes: usize,
+    /// Number of records from which on a source adds no more.
+    pub(crate) enough_records: usize,
+    /// Maximum number of bytes. A source that meets a longer record sets `needs_memory`.
+    pub(crate) max_bytes: usize,
+    /// Set by a source, with an empty batch, if the next record is longer than `max_bytes`. The
+    /// next call may allow more.
+    pub(crate) needs_memory: bool,
+}
+
+impl Default for TextBatch {
+    fn default() -> TextBatch {
+        TextBatch {
+            bytes: Vec::new(),
+            spans: Vec::new(),
+            enough_bytes: MIN_BATCH_BYTES,
+            enough_records: usize::MAX,
+            max_bytes: usize::MAX,
+            needs_memory: false,
+        }
+    }
 }
 
 impl TextBatch {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
+        self.needs_memory = false;
+    }
+
+    /// Reads up to `count` more bytes of an input. Returns how many were read: 0 at its end. The
+    /// buffer grows by no more than that.
+    pub(crate) fn read_from(&mut self, input: &mut Input, count: usize) -> Result<usize> {
+        let filled = self.bytes.len();
+        self.bytes.reserve_exact(count);
+        self.bytes.resize(filled + count, 0);
+        let read = input.read(&mut self.bytes[filled..]);
+        self.bytes.truncate(filled + read.as_ref().map_or(0, |&n| n));
+        read
     }
 }
 
@@ -79,8 +115,20 @@ impl TextBatch {
 pub(crate) trait TextSource {
     /// Rewinds to the beginning.
     fn rewind(&mut self) -> Result<()>;
-    /// Fills an empty batch; returns false at the end of the source.
+    /// Fills an empty batch; returns false at the end of the source. If the next record is longer
+    /// than the batch may be, sets `needs_memory` and returns true with an empty batch.
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool>;
+    /// Returns the length in bytes of the next record, after `next` has set `needs_memory`, and a
+    /// batch with its position and its beginning. The source must be rewound afterwards.
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        Ok((MAX_RECORD_BYTES as u64, TextBatch::default()))
+    }
+    /// Returns the share of the memory that the source itself may take, as a divisor.
+    fn held_share(&self) -> Option<u64> {
+        None
+    }
+    /// Limits the bytes that are cached for the next pass.
+    fn limit_cache(&mut self, _bytes: usize) {}
     /// Takes back the first batch, so that the next call of `next` returns it again.
     fn put_back(&mut self, _first: TextBatch) -> Result<()> {
         self.rewind()
@@ -198,6 +246,19 @@ impl TextOrigin {
     }
 }
 
+/// Number of bytes that are read at a time in search of the end of a long record.
+const READ_STEP_BYTES: usize = 1 << 19;
+
+/// Bytes that readers share without a copy.
+#[derive(Debug, Clone)]
+struct SharedBytes(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// File of records.
 pub(crate) struct FileSource {
     origin: TextOrigin,
@@ -208,8 +269,10 @@ pub(crate) struct FileSource {
     /// Decompressed bytes so far, while they are few: decompressing them again would take longer
     /// than all other work.
     cached: Option<Vec<u8>>,
+    /// Maximum number of bytes in `cached`.
+    max_cached: usize,
     /// Complete decompressed input.
-    whole: Option<Arc<[u8]>>,
+    whole: Option<SharedBytes>,
     /// Batch that was put back.
     first: Option<TextBatch>,
     /// Beginning of a record whose end has not been read yet.
@@ -228,6 +291,7 @@ impl FileSource {
             ends,
             compression: input.compression,
             cached: (input.compression != Compression::None).then(Vec::new),
+            max_cached: MAX_CACHED_BYTES,
             whole: None,
             input,
             first: None,
@@ -236,6 +300,45 @@ impl FileSource {
             line: 1,
             at_end: false,
         }
+    }
+
+    /// Reads up to `count` more bytes into a batch, and caches them if they are decompressed.
+    fn read_into(&mut self, batch: &mut TextBatch, count: usize) -> Result<()> {
+        let n = batch.read_from(&mut self.input, count)?;
+        self.at_end = n == 0;
+        let max_cached = self.max_cached;
+        self.cached = self.cached.take().filter(|kept| kept.len() + n <= max_cached).map(|mut kept| {
+            kept.extend_from_slice(&batch.bytes[batch.bytes.len() - n..]);
+            kept
+        });
+        Ok(())
+    }
+
+    /// Shortens a batch of very short records. `end` is the end of its last complete record.
+    fn limit_records(&self, batch: &TextBatch, end: usize) -> usize {
+        if self.splitter.is_some() {
+            return end;
+        }
+        let most = batch.enough_records;
+        memchr::memchr_iter(b'\n', &batch.bytes[..end])
+            .nth(most)
+            .and_then(|at| self.ends.find_last(&batch.bytes[..=at]))
+            .unwrap_or(end)
+    }
+
+    fn too_long(&self) -> Error {
+        Error::Input {
+            path: self.origin.path.clone(),
+            position: Position::Line(self.line),
+            found: "a document longer than 64 MiB".into(),
+            expected: "documents of at most 64 MiB".into(),
+            remedy: self.ends.remedy().into(),
+        }
+    }
+
+    fn span(&self, bytes: Range<usize>) -> TextSpan {
+        let offset = self.offset + bytes.start as u64;
+        TextSpan { bytes, source: 0, offset, line: self.line, kind: SpanKind::Records }
     }
 
     /// Returns the range of the complete records in `bytes`, from the first one to the last one,
@@ -279,11 +382,11 @@ fn new_splitter(ends: &RecordEnds) -> Option<JsonSplitter> {
 impl TextSource for FileSource {
     fn rewind(&mut self) -> Result<()> {
         if self.at_end && self.whole.is_none() {
-            self.whole = self.cached.take().map(Into::into);
+            self.whole = self.cached.take().map(|bytes| SharedBytes(bytes.into()));
         }
         if let Some(whole) = &self.whole {
-            let total = whole.len() as u64;
-            self.input = Input::plain(Box::new(Cursor::new(Arc::clone(whole))), &self.origin.path, total);
+            let total = whole.0.len() as u64;
+            self.input = Input::plain(Box::new(Cursor::new(whole.clone())), &self.origin.path, total);
         } else {
             self.input = self.origin.open()?;
             self.cached = (self.compression != Compression::None).then(Vec::new);
@@ -309,39 +412,36 @@ impl TextSource for FileSource {
         }
         std::mem::swap(&mut batch.bytes, &mut self.rest);
         self.rest.clear();
-        let mut want = MIN_BATCH_BYTES;
+        let mut want = batch.enough_bytes;
         let (range, end) = loop {
             while !self.at_end && batch.bytes.len() < want {
-                let filled = batch.bytes.len();
-                batch.bytes.resize(want, 0);
-                let n = self.input.read(&mut batch.bytes[filled..])?;
-                batch.bytes.truncate(filled + n);
-                self.at_end = n == 0;
-                self.cached =
-                    self.cached.take().filter(|kept| kept.len() + n <= MAX_CACHED_BYTES).map(|mut kept| {
-                        kept.extend_from_slice(&batch.bytes[filled..]);
-                        kept
-                    });
+                self.read_into(batch, want - batch.bytes.len())?;
             }
             if let Some(found) = self.find_records(&batch.bytes)? {
                 break found;
             }
-            if batch.bytes.len() >= MAX_RECORD_BYTES {
-                return Err(Error::Input {
-                    path: self.origin.path.clone(),
-                    position: Position::Line(self.line),
-                    found: "a document longer than 64 MiB".into(),
-                    expected: "documents of at most 64 MiB".into(),
-                    remedy: self.ends.remedy().into(),
-                });
+            let length = batch.bytes.len();
+            if length >= MAX_RECORD_BYTES {
+                return Err(self.too_long());
             }
-            want = 2 * batch.bytes.len();
+            // The steps are short, so that few bytes after the record are read with it.
+            want = length + (length / 8).max(READ_STEP_BYTES);
+            if want > batch.max_bytes {
+                std::mem::swap(&mut batch.bytes, &mut self.rest);
+                batch.needs_memory = true;
+                return Ok(true);
+            }
         };
         if range.is_empty() {
             return Ok(false);
         }
+        let end = self.limit_records(batch, end);
+        let range = range.start..range.end.min(end);
         self.rest.extend_from_slice(&batch.bytes[end..]);
         batch.bytes.truncate(end);
+        if batch.bytes.len() > 2 * MIN_BATCH_BYTES {
+            batch.bytes.shrink_to_fit();
+        }
         let lines_before = memchr::memchr_iter(b'\n', &batch.bytes[..range.start]).count() as u64;
         batch.spans.push(TextSpan {
             source: 0,
@@ -353,6 +453,41 @@ impl TextSource for FileSource {
         self.offset += end as u64;
         self.line += memchr::memchr_iter(b'\n', &batch.bytes).count() as u64;
         Ok(true)
+    }
+
+    /// Reads on to the end of the record. In a table, line ends between quotes do not count.
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        let mut start = TextBatch::default();
+        let mut part = TextBatch::default();
+        std::mem::swap(&mut part.bytes, &mut self.rest);
+        start.bytes.extend_from_slice(&part.bytes[..part.bytes.len().min(READ_STEP_BYTES)]);
+        start.spans.push(self.span(0..start.bytes.len()));
+        if self.splitter.is_some() {
+            return Ok((MAX_RECORD_BYTES as u64, start));
+        }
+        let (mut length, mut in_quotes) = (0, false);
+        loop {
+            for at in memchr::memchr2_iter(b'\n', b'"', &part.bytes) {
+                if part.bytes[at] == b'"' {
+                    in_quotes = !in_quotes && self.ends != RecordEnds::Lines;
+                } else if !in_quotes {
+                    return Ok((length + at as u64 + 1, start));
+                }
+            }
+            length += part.bytes.len() as u64;
+            if length > MAX_RECORD_BYTES as u64 {
+                return Err(self.too_long());
+            }
+            part = TextBatch::default();
+            if part.read_from(&mut self.input, READ_STEP_BYTES)? == 0 {
+                return Ok((length, start));
+            }
+        }
+    }
+
+    fn limit_cache(&mut self, bytes: usize) {
+        self.max_cached = bytes.min(MAX_CACHED_BYTES);
+        self.cached = self.cached.take().filter(|kept| kept.len() <= bytes);
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
@@ -395,6 +530,22 @@ impl SourceList {
 }
 
 impl TextSource for SourceList {
+    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+        let Some(source) = self.sources.get_mut(self.current) else { return Ok((0, TextBatch::default())) };
+        let (length, mut start) = source.measure_record()?;
+        start.spans.iter_mut().for_each(|span| span.source = self.current as u32);
+        Ok((length, start))
+    }
+
+    fn held_share(&self) -> Option<u64> {
+        self.sources.iter().filter_map(|source| source.held_share()).min()
+    }
+
+    fn limit_cache(&mut self, bytes: usize) {
+        let each = bytes / self.sources.len().max(1);
+        self.sources.iter_mut().for_each(|source| source.limit_cache(each));
+    }
+
     fn rewind(&mut self) -> Result<()> {
         self.current = 0;
         self.sources.iter_mut().try_for_each(|source| source.rewind())

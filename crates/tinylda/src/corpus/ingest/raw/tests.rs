@@ -368,3 +368,93 @@ proptest! {
         }
     }
 }
+
+/// Returns the bytes of the corpus that an import makes of a file.
+fn corpus_bytes(import: &Import, input: &Path) -> Result<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.tlc");
+    import.run(input, &output, &mut |_| ControlFlow::Continue(()))?;
+    Ok(std::fs::read(output).unwrap())
+}
+
+/// Documents that are longer than a chunk, with many different words, and short ones between them.
+fn long_and_short_documents() -> String {
+    let mut text = String::new();
+    for i in 0..6u32 {
+        for j in 0..60_000u32 {
+            let word = if j % 3 == 0 { j } else { (i * 17 + j * j) % 50_000 };
+            text.push_str(&format!("w{word:x}{}", if j % 50 == 0 { "é new york " } else { " " }));
+        }
+        text.push_str("\nshort new york\n\n");
+    }
+    text
+}
+
+/// The corpus does not depend on memory and threads, also if tables are emptied inside of a
+/// document.
+#[test]
+fn r6_memory_and_threads_do_not_change_the_corpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    std::fs::write(&input, long_and_short_documents()).unwrap();
+    for phrases in [None, Some(0.3)] {
+        let mut import = every_word();
+        import.words.selection.phrases = phrases;
+        let expected = corpus_bytes(&Import { threads: 1, ..import.clone() }, &input).unwrap();
+        for (threads, mib) in [(1, 17), (1, 24), (3, 24), (16, 40), (2, 400)] {
+            let import = Import { threads, memory: Some(mib << 20), ..import.clone() };
+            match corpus_bytes(&import, &input) {
+                Ok(bytes) => assert!(bytes == expected, "{threads} threads, {mib} MiB"),
+                Err(error) => assert!(mib < 40 && error.to_string().contains("memory"), "{mib}: {error}"),
+            }
+        }
+    }
+}
+
+/// A document that does not fit is refused with its line and the memory that suffices for it.
+#[test]
+fn r6_a_long_document_is_refused_with_the_memory_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    let long = "some words of a long document ".repeat(900_000);
+    let csv = format!("id,text\n1,short\n2,\"{long}\"\n3,other words\n");
+    let json = format!("{{\"text\":\"short\"}}\n{{\"text\":\"{long}\"}}\n");
+    let texts = [(format!("short\n{long}\nother words\n"), "line 2"), (csv, "line 3"), (json, "line 2")];
+    for (text, line) in texts {
+        std::fs::write(&input, text).unwrap();
+        let import = |mib: u64| Import { memory: Some(mib << 20), memory_in_use: 5 << 20, ..every_word() };
+        let error = corpus_bytes(&import(24), &input).unwrap_err().to_string();
+        assert!(error.contains(line) && error.contains("24.0 MiB"), "{error}");
+        let stated = error.split("memory=").nth(1).and_then(|rest| rest.split("MiB").next()).unwrap();
+        corpus_bytes(&import(stated.parse().unwrap()), &input).unwrap();
+    }
+}
+
+/// A folder's file that does not fit is named.
+#[test]
+fn r6_a_long_file_of_a_folder_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = folder.path().join("texts");
+    std::fs::create_dir(&texts).unwrap();
+    std::fs::write(texts.join("a.txt"), "short").unwrap();
+    std::fs::write(texts.join("b.txt"), "long words ".repeat(2_000_000)).unwrap();
+    let import = |mib: u64| Import { memory: Some(mib << 20), ..every_word() };
+    let error = corpus_bytes(&import(20), &texts).unwrap_err().to_string();
+    assert!(error.contains("b.txt") && error.contains("20.0 MiB"), "{error}");
+    corpus_bytes(&import(200), &texts).unwrap();
+}
+
+/// The message about a vocabulary that does not fit names the limit that the user gave.
+#[test]
+fn r18_the_message_names_the_given_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    let words: Vec<String> = (0..200_000).map(|i| format!("word{i}")).collect();
+    std::fs::write(&input, words.chunks(1000).map(|line| line.join(" ") + "\n").collect::<String>()).unwrap();
+    let import = |mib: u64| Import { memory: Some(mib << 20), ..every_word() };
+    let error = corpus_bytes(&import(20), &input).unwrap_err().to_string();
+    assert!(error.contains("20.0 MiB available") && error.contains("200,000"), "{error}");
+    assert!(error.contains("min_docs") && error.contains("max_words"), "{error}");
+    let stated = error.split("memory=").nth(1).and_then(|rest| rest.split("MiB").next()).unwrap();
+    corpus_bytes(&import(stated.parse().unwrap()), &input).unwrap();
+}

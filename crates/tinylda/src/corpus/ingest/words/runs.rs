@@ -193,7 +193,7 @@ impl CountRuns {
         let counted = sorted
             .iter()
             .map(|&i| (table.string(i), count(table.value(i))))
-            .filter(|(_, count)| count.tokens > 0);
+            .filter(|(_, count)| count.tokens + count.documents > 0);
         let run = if last {
             let mut writer = CountRunWriter { out: Vec::new(), last: Vec::new() };
             for (key, count) in counted {
@@ -209,6 +209,23 @@ impl CountRuns {
                 Ok(())
             })?
         };
+        self.add_run(run, 0)
+    }
+
+    /// Returns empty runs that are written to the same folder.
+    pub(crate) fn empty_copy(&self) -> CountRuns {
+        CountRuns::new(&self.folder)
+    }
+
+    /// Adds the words of one document: every string of `parts` is in one more document, in however
+    /// many of the parts it occurs.
+    pub(crate) fn add_document(&mut self, parts: Option<CountRuns>) -> Result<()> {
+        let Some(parts) = parts else { return Ok(()) };
+        let mut all: Vec<CountRun> = parts.levels.into_iter().flatten().collect();
+        let once = TermCount { tokens: 0, documents: 1 };
+        let run = self.write_run(|writer| merge_runs(&mut all, |key, _| writer.push(key, once)))?;
+        drop(all);
+        self.spilled += 1;
         self.add_run(run, 0)
     }
 

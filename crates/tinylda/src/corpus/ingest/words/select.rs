@@ -10,10 +10,12 @@ use super::table::StringTable;
 use super::{DroppedTokens, WordOccurrences, WordSelection};
 use crate::corpus::Vocabulary;
 use crate::error::{Error, Result};
-use crate::format::human_bytes;
+use crate::format::grouped;
 
 /// Minimum number of occurrences of a phrase.
 const MIN_PHRASE_TOKENS: u64 = 10;
+/// Bytes of a candidate for a limited vocabulary besides those of a word.
+const BYTES_PER_CANDIDATE: usize = 80;
 /// Maximum number of phrases.
 const MAX_PHRASES: usize = 100_000;
 
@@ -32,22 +34,46 @@ pub(crate) fn most_frequent(counts: std::collections::BTreeMap<String, u64>) -> 
 }
 
 /// Selects the vocabulary and the phrases from counts.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct WordSelector {
     pub(crate) selection: WordSelection,
     pub(crate) documents: u64,
-    /// Maximum memory of the words in bytes.
+    /// Maximum memory of the words in bytes. More is an [`Error::Memory`] with what they need.
     pub(crate) memory: u64,
+    /// Memory of a word besides its text, in bytes.
+    pub(crate) bytes_per_word: u64,
+}
+
+/// Memory of the words that are kept.
+#[derive(Debug, Clone, Copy, Default)]
+struct KeptWords {
+    words: u64,
+    bytes: u64,
+}
+
+impl KeptWords {
+    /// Adds a word. Returns whether all words so far fit in memory.
+    fn add(&mut self, text: usize, selector: &WordSelector) -> bool {
+        self.words += 1;
+        self.bytes += text as u64 + selector.bytes_per_word;
+        self.fit(selector)
+    }
+
+    fn fit(&self, selector: &WordSelector) -> bool {
+        self.bytes <= selector.memory && self.words < u64::from(u32::MAX) - 1
+    }
+
+    /// Fails if the words do not fit in memory.
+    fn check(&self, selector: &WordSelector) -> Result<()> {
+        if self.fit(selector) {
+            return Ok(());
+        }
+        let remedy = format!("{} different words are kept", grouped(self.words));
+        Err(Error::Memory { need: self.bytes, have: selector.memory, remedy: remedy.into() })
+    }
 }
 
 impl WordSelector {
-    fn memory_error(&self, words: usize) -> Error {
-        let reason = format!("{} is not enough for {words} different words", human_bytes(self.memory));
-        Error::unsupported("memory", reason).with_remedy(
-            "increase {memory}, drop rare words with {min_docs}, or keep only frequent ones with {max_words}",
-        )
-    }
-
     /// Selects the words, in the order of their bytes.
     pub(crate) fn select_words(
         &self,
@@ -80,23 +106,29 @@ impl WordSelector {
             // The top of the heap is the worst of the best words: in the fewest documents, and of
             // those the last by its bytes.
             let mut best: BinaryHeap<(Reverse<u64>, Vec<u8>, u64)> = BinaryHeap::new();
-            let mut bytes = 0u64;
+            let mut held = KeptWords::default();
             runs.for_each(|key, TermCount { tokens, documents }| {
                 if is_kept(documents, tokens, dropped) {
-                    bytes += key.len() as u64 + 64;
+                    // Words that do not fit are only counted, up to the limit.
+                    if !held.fit(self) {
+                        if held.words < u64::from(limit) {
+                            held.add(key.len() + BYTES_PER_CANDIDATE, self);
+                        }
+                        return Ok(());
+                    }
+                    held.add(key.len() + BYTES_PER_CANDIDATE, self);
                     best.push((Reverse(documents), key.to_vec(), tokens));
                     if best.len() > limit as usize
                         && let Some((_, key, tokens)) = best.pop()
                     {
-                        bytes -= key.len() as u64 + 64;
+                        held.words -= 1;
+                        held.bytes -= (key.len() + BYTES_PER_CANDIDATE) as u64 + self.bytes_per_word;
                         note(&mut dropped.over_limit, tokens);
-                    }
-                    if bytes > self.memory {
-                        return Err(self.memory_error(best.len()));
                     }
                 }
                 Ok(())
             })?;
+            held.check(self)?;
             best.iter().for_each(|(documents, key, _)| note_common(key, documents.0));
             dropped.common_words = most_frequent(common);
             let mut words: Vec<Vec<u8>> = best.into_iter().map(|(_, key, _)| key).collect();
@@ -106,19 +138,20 @@ impl WordSelector {
             }
             return Ok(kept);
         }
+        let mut held = KeptWords::default();
         runs.for_each(|key, TermCount { tokens, documents }| {
             if is_kept(documents, tokens, dropped) {
-                kept.push(std::str::from_utf8(key).unwrap_or_default());
-                note_common(key, documents);
-                // The memory covers the text, the ends of the words, the index of ids and the
-                // totals of the corpus file.
-                let bytes = kept.parts().0.len() as u64 + 32 * kept.len() as u64;
-                if bytes > self.memory || kept.len() >= u32::MAX as usize - 1 {
-                    return Err(self.memory_error(kept.len()));
+                // Words that do not fit are only counted.
+                if held.add(key.len(), self) {
+                    kept.push(std::str::from_utf8(key).unwrap_or_default());
+                    note_common(key, documents);
+                } else {
+                    kept = Vocabulary::new();
                 }
             }
             Ok(())
         })?;
+        held.check(self)?;
         dropped.common_words = most_frequent(common);
         Ok(kept)
     }
@@ -135,19 +168,21 @@ impl WordSelector {
         let joined: std::collections::HashSet<Vec<u8>> =
             phrases.iter().map(|(a, b)| format!("{a}_{b}").into_bytes()).collect();
         let mut words: StringTable<u64> = StringTable::new();
-        let mut all = 0u64;
+        let (mut all, mut held) = (0u64, KeptWords::default());
         runs.for_each(|key, count| {
             if !key.contains(&0xff) {
                 all += count.tokens;
                 if count.tokens >= MIN_PHRASE_TOKENS {
-                    words.intern(key, || count.tokens);
-                    if words.bytes() as u64 > self.memory {
-                        return Err(self.memory_error(words.sorted().len()));
+                    if held.add(key.len(), self) {
+                        words.intern(key, || count.tokens);
+                    } else {
+                        words = StringTable::new();
                     }
                 }
             }
             Ok(())
         })?;
+        held.check(self)?;
         let log = |n: u64| libm::log(n as f64);
         let mut best: BinaryHeap<Reverse<(OrderedScore, Reverse<Vec<u8>>)>> = BinaryHeap::new();
         runs.for_each(|key, count| {
@@ -230,7 +265,7 @@ mod tests {
             max_words: Some(2),
             phrases: None,
         };
-        let mut selector = WordSelector { selection, documents: 10, memory: 1 << 20 };
+        let mut selector = WordSelector { selection, documents: 10, memory: 1 << 20, bytes_per_word: 44 };
         let mut dropped = DroppedTokens::default();
         let words = selector.select_words(&mut runs, &mut dropped).unwrap();
         assert_eq!(words.iter().collect::<Vec<_>>(), ["a", "b"]);
@@ -238,13 +273,14 @@ mod tests {
         selector.selection.max_words = None;
         assert_eq!(selector.select_words(&mut runs, &mut DroppedTokens::default()).unwrap().len(), 3);
         selector.memory = 10;
-        assert!(
-            selector
-                .select_words(&mut runs, &mut DroppedTokens::default())
-                .unwrap_err()
-                .to_string()
-                .contains("max_words")
-        );
+        for max_words in [None, Some(2)] {
+            selector.selection.max_words = max_words;
+            let error = selector.select_words(&mut runs, &mut DroppedTokens::default()).unwrap_err();
+            let Error::Memory { need, have: 10, .. } = error else { panic!("{error}") };
+            // The stated memory suffices.
+            let enough = WordSelector { memory: need, ..selector };
+            enough.select_words(&mut runs, &mut DroppedTokens::default()).unwrap();
+        }
     }
 
     #[test]
@@ -258,7 +294,12 @@ mod tests {
             ("of car", 40, 1),
             ("york car", 9, 1),
         ]);
-        let selector = WordSelector { selection: WordSelection::default(), documents: 10, memory: 1 << 20 };
+        let selector = WordSelector {
+            selection: WordSelection::default(),
+            documents: 10,
+            memory: 1 << 20,
+            bytes_per_word: 44,
+        };
         let mut phrases = Vec::new();
         selector.select_phrases(&mut runs, 0.5, &mut phrases).unwrap();
         assert_eq!(phrases, [("new".to_string(), "york".to_string())]);

@@ -89,6 +89,18 @@ impl<T: Copy> StringTable<T> {
             + part(self.numbers.len(), self.numbers.capacity(), 6)
     }
 
+    /// Returns the memory in bytes after `strings` more strings with `text` bytes in total have
+    /// been inserted, including what a part that must grow takes while it does.
+    pub(crate) fn bytes_after(&self, strings: usize, text: usize) -> usize {
+        let part = |length: usize, more: usize, capacity: usize, size: usize| {
+            let needed = length + more;
+            size * if needed > capacity { capacity + needed.max(2 * capacity) } else { capacity }
+        };
+        part(self.text.len(), text, self.text.capacity(), 1)
+            + part(self.entries.len(), strings, self.entries.capacity(), size_of::<TableEntry<T>>())
+            + part(self.numbers.len(), strings, self.numbers.capacity(), 6)
+    }
+
     /// Returns the number of a string. Inserts the string with the value of `new` if it is not in
     /// the table.
     #[inline]

@@ -66,6 +66,15 @@ pub(crate) struct TokenizerBuffer {
     lower: String,
 }
 
+impl TokenizerBuffer {
+    /// Frees the memory of a long text.
+    pub(crate) fn free_long_text(&mut self) {
+        if self.lower.capacity() > 1 << 20 {
+            self.lower = String::new();
+        }
+    }
+}
+
 impl Tokenizer {
     pub(crate) fn new(pipeline: &Pipeline) -> Result<Tokenizer> {
         if pipeline.min_length > pipeline.max_length {
@@ -118,6 +127,17 @@ impl Tokenizer {
     /// Returns whether tokens are words without stemming or joining.
     pub(crate) fn is_plain(&self) -> bool {
         self.stemmer.is_none() && self.phrases.is_empty()
+    }
+
+    /// Returns whether no token contains whitespace or depends on the text beyond it, so that a
+    /// long text can be processed in parts.
+    pub(crate) fn cuts_at_whitespace(&self) -> bool {
+        match self.splitter {
+            Splitter::Unicode | Splitter::Whitespace | Splitter::WordRuns(_) => true,
+            // Rules against noise look at several parts of a line.
+            Splitter::Words(_) => !self.pipeline.drop_noise,
+            Splitter::Pattern(_) => false,
+        }
     }
 
     /// Returns whether there are phrases to join.

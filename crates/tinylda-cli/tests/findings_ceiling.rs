@@ -1,0 +1,131 @@
+//! Findings about the memory of imports: `--memory` is a ceiling on the resident memory of the
+//! process, or the import is refused with the memory that it needs. `bench/import-ceiling` measures
+//! many more cases.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use common::{bad, run};
+
+const MIB: u64 = 1 << 20;
+
+/// Returns a text of about `bytes` bytes, of a vocabulary of 5,000 words.
+fn text(seed: u64, bytes: usize) -> String {
+    let (mut text, mut state) = (String::with_capacity(bytes + 16), seed);
+    while text.len() < bytes {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        write!(text, "word{} ", (state >> 33) % 5000).unwrap();
+    }
+    text
+}
+
+/// Writes documents of `bytes` bytes each in a format, and returns the options that read them.
+fn write_documents(folder: &Path, format: &str, documents: u64, bytes: usize) -> String {
+    let texts = (0..documents).map(|i| text(i, bytes));
+    if format == "folder" {
+        let path = folder.join("folder");
+        std::fs::create_dir(&path).unwrap();
+        for (i, text) in texts.enumerate() {
+            std::fs::write(path.join(format!("{i}.txt")), text).unwrap();
+        }
+        return "folder".into();
+    }
+    let mut all = String::new();
+    if format == "csv" {
+        all.push_str("id,text\n");
+    }
+    for (i, text) in texts.enumerate() {
+        match format {
+            "csv" => writeln!(all, "{i},\"{text}\"\"quoted\"\"\nend\"").unwrap(),
+            "jsonl" => writeln!(all, "{{\"id\":{i},\"text\":\"{text}\\nend\"}}").unwrap(),
+            _ => writeln!(all, "{text}").unwrap(),
+        }
+    }
+    std::fs::write(folder.join(format), all).unwrap();
+    format!("{format} --format {}", if format == "lines" { "text" } else { format })
+}
+
+/// Runs an import with a limit in MiB. Returns its peak, or the limit that the refusal states.
+fn import(folder: &Path, options: &str, mib: u64) -> Result<Option<u64>, u64> {
+    let output = run(folder, &format!("import {options} --memory {mib}MiB --json -o out.tlc"));
+    if output.status.success() {
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        return Ok(json["peak_rss_bytes"].as_u64());
+    }
+    let error = String::from_utf8(output.stderr).unwrap();
+    let stated = error.rsplit("--memory ").next().and_then(|rest| rest.split("MiB").next());
+    Err(stated.and_then(|mib| mib.parse().ok()).unwrap_or_else(|| panic!("{options}: {error}")))
+}
+
+#[test]
+fn r6_import_memory_is_a_ceiling() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (format, documents, bytes) in
+        [("lines", 6, 3_000_000), ("csv", 4, 3_000_000), ("jsonl", 3, 2_000_000), ("folder", 4, 3_000_000)]
+    {
+        let input = write_documents(folder, format, documents, bytes);
+        let mut corpus = None;
+        for (threads, given) in [(1, 32), (4, 40), (16, 96)] {
+            let options = format!("{input} --threads {threads}");
+            let (mib, peak) = match import(folder, &options, given) {
+                Ok(peak) => (given, peak),
+                Err(stated) => {
+                    assert!(stated > given, "{options}: {given} MiB are refused, {stated} proposed");
+                    let peak = import(folder, &options, stated);
+                    (stated, peak.unwrap_or_else(|again| panic!("{options}: {stated}, then {again} MiB")))
+                }
+            };
+            assert!(peak.is_none_or(|peak| peak <= mib * MIB), "{options}: {peak:?} bytes of {mib} MiB");
+            let bytes = std::fs::read(folder.join("out.tlc")).unwrap();
+            assert!(*corpus.get_or_insert_with(|| bytes.clone()) == bytes, "{options}: other bytes");
+        }
+    }
+}
+
+/// `train` keeps the limit while it imports, too.
+#[test]
+fn r6_train_on_text_keeps_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    write_documents(folder.path(), "lines", 4, 3_000_000);
+    let train = "train lines -k 3 --passes 1 --threads 4 --json --memory 64MiB -o m.model";
+    let json: Value = serde_json::from_str(&common::good(folder.path(), train)).unwrap();
+    assert!(json["peak_rss_bytes"].as_u64().is_none_or(|peak| peak <= 64 * MIB), "{json}");
+}
+
+/// Counts in any order keep the limit.
+#[test]
+fn r6_unsorted_counts_keep_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (documents, words, entries) = (20_000u64, 5_000u64, 600_000u64);
+    let mut uci = format!("{documents}\n{words}\n{entries}\n");
+    for i in 0..entries {
+        writeln!(uci, "{} {} 1", i * 7919 % documents + 1, i * 104_729 / 600 % words + 1).unwrap();
+    }
+    std::fs::write(folder.path().join("counts"), uci).unwrap();
+    let large = import(folder.path(), "counts --format uci", 500).unwrap();
+    let expected = std::fs::read(folder.path().join("out.tlc")).unwrap();
+    let peak = import(folder.path(), "counts --format uci", 28).unwrap();
+    assert!(peak.is_none_or(|peak| peak <= 28 * MIB), "{peak:?} bytes, {large:?} with 500 MiB");
+    assert!(std::fs::read(folder.path().join("out.tlc")).unwrap() == expected);
+}
+
+/// Messages name the limit that the user gave, and what would be enough.
+#[test]
+fn r18_messages_name_the_given_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let words: String =
+        (0..400_000).map(|i| format!("w{i}{}", if i % 500 == 0 { "\n" } else { " " })).collect();
+    std::fs::write(folder.path().join("words.txt"), words).unwrap();
+    let arguments = "import words.txt --min-docs 1 --format text --memory 32MiB -o out.tlc";
+    bad(folder.path(), arguments, 1, &["32.0 MiB", "400,000", "--memory", "--min-docs", "--max-words"]);
+    let stated = import(folder.path(), "words.txt --min-docs 1 --format text", 32).unwrap_err();
+    let peak = import(folder.path(), "words.txt --min-docs 1 --format text", stated).unwrap();
+    assert!(peak.is_none_or(|peak| peak <= stated * MIB), "{peak:?} bytes of {stated} MiB");
+    bad(folder.path(), "import words.txt --memory 2MiB -o out.tlc", 1, &["2.0 MiB", "--memory"]);
+}
