@@ -105,7 +105,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "FILE", help_heading = MODEL, hide_short_help = true)]
     pub(crate) seeds: Option<PathBuf>,
     /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus (only for
-    /// tbp) [default: 5]
+    /// tbp) [default: 1]
     #[arg(long, value_name = "X", help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, requires = "seeds")]
     pub(crate) seed_weight: Option<f64>,
     /// Random seed: the same seed gives the same model, byte for byte

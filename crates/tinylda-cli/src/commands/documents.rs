@@ -126,12 +126,15 @@ impl DocumentLookup<'_> {
             line += &escape_control(&format!(" [{name}{}]", values.join(", ")));
         }
         if !details.date.is_empty() {
-            line += &format!(" {}", details.date);
+            line.push(' ');
+            line.push_str(&details.date);
         }
         if !text.is_empty() {
             let short: String = text.chars().take(SHOWN_CHARS).collect();
             let more = if short.len() < text.len() { "…" } else { "" };
-            line += &format!("\n          {}{more}", escape_control(&short));
+            line.push_str("\n          ");
+            line.push_str(&escape_control(&short));
+            line.push_str(more);
         }
         line
     }

@@ -23,7 +23,9 @@ pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
             1 => format!("{path}: "),
             more => format!("{path} and {} more inputs: ", more - 1),
         };
-        lines.iter().for_each(|line| ui.say(&format!("{prefix}{line}")));
+        for line in lines {
+            ui.say(&format!("{prefix}{line}"));
+        }
     }
     for notes in &done.inputs {
         let path = escape_control(&notes.path.to_string_lossy());

@@ -200,15 +200,14 @@ impl ProportionsWriter {
         let mut columns = vec![Column::whole("document"), Column::text("name").optional()];
         let metadata = mixtures.metadata_columns();
         columns.extend(metadata.columns());
-        match pairs {
-            Some(n) => columns.extend((1..=n).flat_map(|i| {
+        if let Some(n) = pairs {
+            columns.extend((1..=n).flat_map(|i| {
                 let topic = Column::whole(format!("topic_{i}")).optional();
                 [topic, Column::float(format!("proportion_{i}")).optional()]
-            })),
-            None => {
-                let model = mixtures.model();
-                columns.extend((0..topics).map(|k| Column::float(model.topic_column("p", k))));
-            }
+            }));
+        } else {
+            let model = mixtures.model();
+            columns.extend((0..topics).map(|k| Column::float(model.topic_column("p", k))));
         }
         let mut table = Table::create(path, TableFormat::Parquet, &columns)?;
         let mut summary = InferenceSummary::default();

@@ -256,8 +256,8 @@ settings! {
     }
     /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus
     seed_weight: f64 {
-        value: "X", group: Model, recorded: true, default: "5", only: [Tbp], range: Some((1e-6, 1e6)),
-        advice: "10 holds seed words more firmly, 1 leaves topics more freedom",
+        value: "X", group: Model, recorded: true, default: "1", only: [Tbp], range: Some((1e-6, 1e6)),
+        advice: "1 doubles the weight of a seed word, which is usually enough",
     }
     /// Messages to subtract from the counts before an update
     exclude: Exclude {

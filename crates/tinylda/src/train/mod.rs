@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::algorithms::piece::StateKind;
-use crate::algorithms::tbp::seed_words::{SeedLimits, SeedWord, Seeds};
+use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
 use crate::corpus::{Corpus, Shape};
 use crate::error::{Error, Result};
 use crate::infer::Mixture;
@@ -349,11 +349,7 @@ impl Trainer {
     fn seed_words(&self, corpus: &Corpus, word_tokens: &[u64]) -> Result<Vec<SeedWord>> {
         let Some(seeds) = &self.seeds else { return Ok(Vec::new()) };
         let most = self.settings.chosen_algorithm().capabilities().max_word_tokens;
-        let limits = SeedLimits {
-            weight: self.settings.seed_weight_value(),
-            given: self.settings.seed_weight.is_some(),
-            max_tokens: most.unwrap_or(u64::from(u32::MAX)),
-        };
+        let limits = (self.settings.seed_weight_value(), most.unwrap_or(u64::from(u32::MAX)));
         seeds.of_corpus(corpus, self.settings.topic_count(), word_tokens, limits)
     }
 

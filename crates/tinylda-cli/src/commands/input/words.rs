@@ -106,7 +106,7 @@ fn print_frequent_words(dropped: &DroppedTokens, pipeline: &Pipeline, ui: Ui) {
         ui.say(&format!("most frequent stop words: {words} (other lists: --stop-words)"));
     }
     if !dropped.common_words.is_empty() {
-        let lists = pipeline.stop_languages.iter().map(|name| format!("{name},")).collect::<String>();
+        let lists: String = pipeline.stop_languages.iter().flat_map(|name| [name, ","]).collect();
         ui.say(&format!(
             "kept, though in over 25% of the documents: {} (to drop such words: --max-docs 25%, or --stop-words {lists}FILE)",
             list(&dropped.common_words)

@@ -155,7 +155,7 @@ pub(crate) struct Tbp<B = Cpu> {
     round: u32,
     /// beta in units; see [`MAX_SMOOTHING`].
     beta: f64,
-    /// Units of each seed word that are in phi now.
+    /// Units of each seed word that are in phi and lambda now.
     seed_units: Vec<i64>,
     /// Sums of the chunks of the last piece.
     sums: Vec<ChunkSums>,
@@ -208,26 +208,25 @@ impl<B: Backend> Tbp<B> {
 
     /// Returns the number of units that documents contribute to lambda.
     fn document_units(&self) -> i64 {
-        self.lambda.iter().sum::<i64>()
+        self.lambda.iter().sum::<i64>() - self.seed_units.iter().sum::<i64>()
     }
 
-    /// Adjusts the units of seed words in phi to the share of the corpus that has been visited, so
-    /// that their weight stays in proportion to the tokens of the word.
+    /// Adjusts the units of seed words in phi and lambda to the share of the corpus that has been
+    /// visited. While most documents are missing, the full weight would exceed what a topic has,
+    /// and no other word would join the topic.
     fn apply_seed_words(&mut self) -> Result<()> {
-        let all = self.config.tokens as f64 * f64::from(UNITS_PER_TOKEN);
-        self.set_seed_share((self.document_units() as f64 / all.max(1.0)).clamp(0.0, 1.0))
-    }
-
-    /// Sets the units of seed words in phi to a share of their full weight.
-    fn set_seed_share(&mut self, share: f64) -> Result<()> {
         if self.config.seeds.is_empty() {
             return Ok(());
         }
+        let all = self.config.tokens as f64 * f64::from(UNITS_PER_TOKEN);
+        let share = (self.document_units() as f64 / all.max(1.0)).clamp(0.0, 1.0);
         let mut more = Vec::with_capacity(self.config.seeds.len());
         for (seed, applied) in self.config.seeds.iter().zip(&mut self.seed_units) {
             let wanted = (f64::from(seed.units) * share).round() as i64;
-            more.push(wanted - *applied);
+            let units = wanted - *applied;
+            self.lambda[seed.topic as usize] += units;
             *applied = wanted;
+            more.push(units);
         }
         self.backend.add_seed_words(&self.config.seeds, &more)
     }
@@ -322,8 +321,6 @@ impl<B: Backend> Updater for Tbp<B> {
     fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
         if view.first {
             self.swap_buffers().map_err(|e| (0, e.into()))?;
-            // The perplexity is that of the model, which does not contain the seed words' weights.
-            self.set_seed_share(0.0).map_err(|e| (0, e.into()))?;
             self.update_factors(topics);
             self.recompute_prior_mass().map_err(|e| (0, e.into()))?;
         }

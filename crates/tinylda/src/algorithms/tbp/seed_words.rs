@@ -6,15 +6,8 @@
 //! whitespace or commas. Empty lines and lines that start with `#` are ignored.
 //!
 //! A seed word counts as if it occurred more often than it does, by `weight` times its own tokens,
-//! all of them in its topic k. These tokens are part of `phi[w,k]` while messages are updated, but
-//! not of `lambda[k]`: the word is attracted by its topic, and the other words of the topic keep
-//! their probabilities. (In lambda, a large weight would drive all other words out of the topic.)
-//! They are subtracted again from the model.
-//!
-//! In documents that start at random, seed words start in their topics. Other words of the document
-//! follow with a probability that grows with the share of seed words among its tokens, so that a
-//! topic forms around documents that are about it, not around those that mention it. All other
-//! words start in topics without seed words.
+//! all of them in its topic. These tokens are part of `phi[w,k]` and `lambda[k]` while messages are
+//! updated, and are subtracted again from the model.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -47,30 +40,6 @@ pub(crate) struct SeedWord {
     pub(crate) topic: u32,
     /// Weight of the word in units, 64 per token.
     pub(crate) units: u32,
-}
-
-/// Weight of seed words, and how much of it a word can have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct SeedLimits {
-    /// Weight of a seed word as a multiple of its tokens.
-    pub(crate) weight: f64,
-    /// Whether the weight was given. The default weight is reduced if a word is too frequent for
-    /// it; a given one is an error then.
-    pub(crate) given: bool,
-    /// Largest number of tokens that a word can have, weights included.
-    pub(crate) max_tokens: u64,
-}
-
-impl SeedLimits {
-    /// Returns the units of a seed word that occurs `tokens` times, or `None` if they are too many.
-    fn units(self, tokens: u64) -> Option<u32> {
-        let units = (self.weight * tokens as f64 * f64::from(UNITS_PER_TOKEN)).round();
-        let most = (self.max_tokens as f64 - tokens as f64) * f64::from(UNITS_PER_TOKEN) - 1.0;
-        match units <= most {
-            true => Some(units as u32),
-            false => (!self.given).then_some(most.max(0.0) as u32),
-        }
-    }
 }
 
 impl Seeds {
@@ -164,11 +133,9 @@ impl Seeds {
         words.filter(|word| !known.contains_key(word) && seen.insert(*word)).collect()
     }
 
-    /// Returns a checksum of the topics, their names and their words, and of the way in which they
-    /// enter the training: a checkpoint of another way cannot be resumed.
+    /// Returns a checksum of the topics, their names and their words.
     pub(crate) fn sum(&self) -> String {
         let mut crc = crc32fast::Hasher::new();
-        crc.update(b"not in lambda, alone at the start");
         for (k, topic) in &self.topics {
             crc.update(&k.to_le_bytes());
             for text in topic.name.iter().chain(&topic.words) {
@@ -187,7 +154,7 @@ impl Seeds {
         corpus: &Corpus,
         topics: u32,
         word_tokens: &[u64],
-        limits: SeedLimits,
+        (weight, max_tokens): (f64, u64),
     ) -> Result<Vec<SeedWord>> {
         let bad = |line: u64, found: String, expected: String, remedy: &str| Error::Input {
             path: self.path.clone(),
@@ -228,12 +195,13 @@ impl Seeds {
             }
             for word in known {
                 let tokens = word_tokens.get(word as usize).copied().unwrap_or(0);
-                let Some(units) = limits.units(tokens) else {
+                let units = (weight * tokens as f64 * f64::from(UNITS_PER_TOKEN)).round();
+                if units >= (max_tokens as f64 - tokens as f64) * f64::from(UNITS_PER_TOKEN) {
                     let expected = format!("smaller for a seed word that occurs {tokens} times");
-                    return Err(Error::out_of_range("seed_weight", limits.weight, expected)
-                        .with_remedy("the default is usually enough"));
-                };
-                all.push(SeedWord { word, topic: k, units });
+                    return Err(Error::out_of_range("seed_weight", weight, expected)
+                        .with_remedy("1 doubles the weight of a seed word, which is usually enough"));
+                }
+                all.push(SeedWord { word, topic: k, units: units as u32 });
             }
         }
         all.sort_unstable();
@@ -250,18 +218,6 @@ pub(super) fn of_word<'a>(
     let from = seeds.partition_point(|seed| seed.word < word);
     let both = seeds[from..].iter().zip(&applied[from..]);
     both.take_while(move |(seed, _)| seed.word == word).map(|(seed, &units)| (seed.topic, units))
-}
-
-/// Probability with which another word of a document starts in the topic of a seed word, per share
-/// of seed words among the tokens of the document.
-const FOLLOW_PER_SHARE: f64 = 5.0;
-/// Largest probability with which another word of a document starts in the topic of a seed word.
-const MAX_FOLLOW: f64 = 0.5;
-
-/// Returns the probability with which another word of a document starts in the topic of one of its
-/// seed words. In a topic of seed words alone, no other word would ever join.
-pub(crate) fn follow_probability(seed_tokens: u64, tokens: u64) -> f64 {
-    (FOLLOW_PER_SHARE * seed_tokens as f64 / tokens.max(1) as f64).min(MAX_FOLLOW)
 }
 
 #[cfg(test)]
@@ -299,23 +255,6 @@ mod tests {
             let message = seeds(text).unwrap_err().to_string();
             assert!(message.starts_with(place) && message.contains(found), "{message}");
         }
-    }
-
-    #[test]
-    fn u12_other_words_follow_where_seed_words_are_dense() {
-        assert_eq!(follow_probability(0, 100), 0.0);
-        assert!((follow_probability(2, 100) - 0.1).abs() < 1e-12);
-        assert_eq!(follow_probability(50, 100), MAX_FOLLOW);
-        assert_eq!(follow_probability(0, 0), 0.0);
-    }
-
-    #[test]
-    fn the_default_weight_fits_any_word() {
-        let limits = SeedLimits { weight: 5.0, given: false, max_tokens: 1000 };
-        assert_eq!(limits.units(10), Some(50 * 64));
-        assert_eq!(limits.units(900), Some(100 * 64 - 1));
-        assert_eq!(limits.units(1000), Some(0));
-        assert_eq!(SeedLimits { given: true, ..limits }.units(900), None);
     }
 
     #[test]

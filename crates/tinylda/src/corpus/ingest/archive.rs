@@ -97,7 +97,7 @@ impl FileArchive {
         if names().next().is_some() && names().all(is_array) {
             return ArchiveKind::Data(Format::Npz);
         }
-        match foreign_zip(names()) {
+        match foreign_zip(&names()) {
             None => ArchiveKind::Files,
             Some(format) => {
                 let mut media_type = String::new();

@@ -94,7 +94,7 @@ pub(crate) fn foreign_format(start: &[u8], name: &Path) -> Option<ForeignFormat>
 }
 
 /// Recognises a format that is a zip archive of other files, from the names of its members.
-pub(crate) fn foreign_zip<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<ForeignFormat> {
+pub(crate) fn foreign_zip<'n>(names: &(impl Iterator<Item = &'n str> + Clone)) -> Option<ForeignFormat> {
     let has = |test: &dyn Fn(&str) -> bool| names.clone().any(test);
     if has(&|name| name == "xl/workbook.xml" || name == "xl/workbook.bin") {
         Some(EXCEL)
@@ -134,7 +134,7 @@ mod tests {
         ] {
             assert_eq!(foreign_format(start, Path::new(name)), format, "{name}");
         }
-        let zip = |names: &[&'static str]| foreign_zip(names.iter().copied());
+        let zip = |names: &[&'static str]| foreign_zip(&names.iter().copied());
         assert_eq!(zip(&["[Content_Types].xml", "xl/workbook.xml"]), Some(EXCEL));
         assert_eq!(zip(&["mimetype", "META-INF/container.xml"]), Some(EPUB));
         assert_eq!(zip(&["a.txt", "b/c.txt"]), None);

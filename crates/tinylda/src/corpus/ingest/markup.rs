@@ -267,10 +267,9 @@ fn word_text(document: &str) -> String {
             MarkupEvent::Literal(text) if in_text => out.push_str(text),
             MarkupEvent::Open("w:t", empty) => in_text = !empty,
             MarkupEvent::Open("w:tab", _) => out.push('\t'),
-            MarkupEvent::Open("w:br" | "w:cr", _) => end_line(&mut out),
+            MarkupEvent::Open("w:br" | "w:cr", _) | MarkupEvent::Close("w:p") => end_line(&mut out),
             MarkupEvent::Open("w:noBreakHyphen", _) => out.push('-'),
             MarkupEvent::Close("w:t") => in_text = false,
-            MarkupEvent::Close("w:p") => end_line(&mut out),
             _ => {}
         }
     }
@@ -317,21 +316,18 @@ fn push_decoded(text: &str, out: &mut String) {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        match entity(rest) {
-            Some((decoded, length)) => {
-                // A no-break space separates words as any other space, and a soft hyphen is not
-                // part of a word.
-                match decoded {
-                    '\u{a0}' => out.push(' '),
-                    '\u{ad}' => {}
-                    decoded => out.push(decoded),
-                }
-                rest = &rest[length..];
+        if let Some((decoded, length)) = entity(rest) {
+            // A no-break space separates words as any other space, and a soft hyphen is not part of
+            // a word.
+            match decoded {
+                '\u{a0}' => out.push(' '),
+                '\u{ad}' => {}
+                decoded => out.push(decoded),
             }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
+            rest = &rest[length..];
+        } else {
+            out.push('&');
+            rest = &rest[1..];
         }
     }
     out.push_str(rest);

@@ -124,8 +124,8 @@ impl Import {
     /// Returns the format of an input that is read from its beginning to its end.
     fn stream_format(&self, kind: InputKind) -> Format {
         match (self.format, kind) {
-            (Some(format), _) => format,
-            (
+            (Some(format), _)
+            | (
                 None,
                 InputKind::Data(format @ (Format::JsonLines | Format::Json | Format::Html | Format::Xml)),
             ) => format,
@@ -209,7 +209,9 @@ impl Import {
                     }
                 }
             }
-            texts.iter_mut().for_each(|text| text.container = Some(Format::Folder));
+            for text in &mut texts {
+                text.container = Some(Format::Folder);
+            }
             Ok(PreparedInput::Texts(texts))
         }
         #[cfg(not(feature = "text"))]
@@ -288,7 +290,9 @@ impl Import {
                 }
             }
         }
-        texts.iter_mut().for_each(|text| text.container = Some(Format::Zip));
+        for text in &mut texts {
+            text.container = Some(Format::Zip);
+        }
         Ok(PreparedInput::Texts(texts))
     }
 

@@ -438,7 +438,8 @@ fn r6_counts_fit_into_the_memory_or_are_refused() {
     };
     let mut unsorted = "2000\n3000\n60000\n".to_owned();
     for i in 0..60_000u64 {
-        unsorted.push_str(&format!("{} {} 1\n", i * 7919 % 2000 + 1, i * 104_729 % 3000 + 1));
+        let entry = format!("{} {} 1\n", i * 7919 % 2000 + 1, i * 104_729 % 3000 + 1);
+        unsorted.push_str(&entry);
     }
     std::fs::write(&input, &unsorted).unwrap();
     let least = stated(1);
@@ -450,7 +451,7 @@ fn r6_counts_fit_into_the_memory_or_are_refused() {
     assert!((160..400).contains(&least), "{least}");
     run(least).unwrap();
     // A long line.
-    let pairs: String = (1..600_000).map(|i| format!("{i}:1 ")).collect();
+    let pairs = (1..600_000).map(|i| format!("{i}:1")).collect::<Vec<_>>().join(" ");
     std::fs::write(&input, format!("1 1:1\n1 {pairs}\n")).unwrap();
     let least = stated(32);
     run(least).unwrap();

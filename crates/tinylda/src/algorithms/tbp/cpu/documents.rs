@@ -26,8 +26,6 @@
 //! Legend: K topics, W words; x a count; mu a message; `phi[W,K]`, `theta[D,K]`, `lambda[K]`
 //! counts, all in units here, and therefore alpha and beta as well; t = theta of the topics in use.
 
-use std::collections::HashSet;
-
 use super::active_topics::{
     ActiveTopics, AllTopicsColumn, UpdateParams, WORDS_PER_BATCH, WeighedMessage, WordUpdate,
 };
@@ -37,7 +35,7 @@ use crate::algorithms::dense::document::NotANumber;
 use crate::algorithms::tbp::counts::{PhiCounts, RowBuffer};
 use crate::algorithms::tbp::delta::Delta;
 use crate::algorithms::tbp::messages::{DocumentMessages, MessageEntry, Messages, UNITS_PER_TOKEN};
-use crate::algorithms::tbp::seed_words::{SeedWord, follow_probability};
+use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::Document;
 use crate::random::Random;
 use crate::simd::{Kernel, Lanes, flat, flat_mut};
@@ -355,25 +353,19 @@ impl UpdateContext<'_> {
         Ok(log.value() - self.log_normalizer(document))
     }
 
-    /// Starts a document at random if there are seed words: they start in their topics, and so do
-    /// some of the other words of the document (see [`follow_probability`]). The rest starts in
-    /// topics without seed words, so that topics form around their seed words from the beginning.
+    /// Starts a document at random if there are seed words: they start in their topics, and so does
+    /// half of the other words of the document. In a topic of seed words alone, no other word would
+    /// ever join.
     fn seeded_start(self, document: Document<'_>, random: &mut Random, each: &mut [f32], count: usize) {
         let of = |w: u32| {
             let from = self.seeds.partition_point(|seed| seed.word < w);
             self.seeds[from..].iter().take_while(move |seed| seed.word == w).map(|seed| seed.topic)
         };
         let here: Vec<u32> = document.words.iter().flat_map(|&w| of(w)).collect();
-        let counts = document.words.iter().zip(document.counts);
-        let seed_tokens = counts.filter(|&(&w, _)| of(w).next().is_some()).map(|(_, &x)| u64::from(x)).sum();
-        let follow = follow_probability(seed_tokens, document.tokens());
-        let seeded: HashSet<u32> = self.seeds.iter().map(|seed| seed.topic).collect();
-        let free: Vec<usize> = (0..count).filter(|&k| !seeded.contains(&(k as u32))).collect();
         for (&w, &x) in document.words.iter().zip(document.counts) {
-            let any = random.below(if free.is_empty() { count } else { free.len() } as u64) as usize;
-            let mut k = free.get(any).copied().unwrap_or(any);
+            let mut k = random.below(count as u64) as usize;
             let own: Vec<u32> = of(w).collect();
-            let choice = if own.is_empty() && random.unit() < follow { &here } else { &own };
+            let choice = if own.is_empty() && random.unit() < 0.5 { &here } else { &own };
             if !choice.is_empty() {
                 k = choice[random.below(choice.len() as u64) as usize] as usize;
             }

@@ -14,7 +14,7 @@ use crate::corpus::MAGIC;
 use crate::corpus::Source;
 use crate::corpus::ingest::archive::FileArchive;
 use crate::corpus::ingest::detect::{data_suffix, detect_binary, detect_markup};
-use crate::corpus::ingest::encoding::{EncodingRule, decode, parse_encoding, unicode_encoding};
+use crate::corpus::ingest::encoding::{EncodingRule, TextEncoding, decode, parse_encoding, unicode_encoding};
 use crate::corpus::ingest::foreign::foreign_format;
 use crate::corpus::ingest::input::Input;
 use crate::corpus::ingest::markup::{declared_encoding, docx_text, html_text, xml_text};
@@ -89,7 +89,7 @@ fn file_text(
     let markup = format.or_else(|| detect_markup(&bytes, &suffix));
     let hint = markup.and_then(|_| declared_encoding(&bytes));
     let (bytes, encoding) = decode(bytes, rule, hint);
-    let encoding = encoding.map(|encoding| encoding.name());
+    let encoding = encoding.map(TextEncoding::name);
     // The encoding may have hidden the markup.
     let markup = markup.or_else(|| detect_markup(&bytes, &suffix));
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -282,6 +282,7 @@ impl FileTexts {
     }
 
     /// Creates a source of one file, which is one document.
+    #[allow(clippy::needless_pass_by_value, reason = "as the other constructors")]
     pub(crate) fn single(mut input: Input, format: Format, rules: FileRules) -> Result<FileTexts> {
         let mut bytes = Vec::new();
         loop {

@@ -88,7 +88,7 @@ impl JsonSplitter {
                     return Err(syntax_error(bytes, at, "a record"));
                 }
                 (SplitState::Start, _) if self.envelope == JsonEnvelope::Values => {
-                    self.take_record(bytes, at, last, records)?
+                    take_record(bytes, at, last, records)?
                 }
                 // Another array may follow the first one.
                 (SplitState::Start | SplitState::End, b'[') if self.envelope == JsonEnvelope::Array => {
@@ -107,7 +107,7 @@ impl JsonSplitter {
                     Some(at + 1)
                 }
                 (SplitState::InArray, b'}') => return Err(syntax_error(bytes, at, "a record or ]")),
-                (SplitState::InArray, _) => self.take_record(bytes, at, last, records)?,
+                (SplitState::InArray, _) => take_record(bytes, at, last, records)?,
                 (SplitState::InObject | SplitState::InRest, b'}') => {
                     self.state = SplitState::End;
                     Some(at + 1)
@@ -136,35 +136,15 @@ impl JsonSplitter {
         Err(JsonSyntaxError { at, found: "the end of the file".into(), expected })
     }
 
-    /// Adds the record at `at`. Returns its end; `None` if it is not complete yet.
-    fn take_record(
-        &self,
-        bytes: &[u8],
-        at: usize,
-        last: bool,
-        records: &mut Vec<Range<usize>>,
-    ) -> Result<Option<usize>, JsonSyntaxError> {
-        if bytes[at] == b'[' {
-            return Err(syntax_error(bytes, at, "an object or a string instead of a list"));
-        }
-        let end = value_end(bytes, at, last);
-        if end.is_none() && last {
-            return Err(JsonSyntaxError {
-                at,
-                found: "a record without its end".into(),
-                expected: "a complete JSON value",
-            });
-        }
-        records.extend(end.map(|end| at..end));
-        Ok(end)
-    }
-
     /// Reads the member at `at` of the object around the array of records: skips it, or enters the
     /// array. Returns the position after it; `None` if it is not complete yet.
     fn take_member(&mut self, bytes: &[u8], at: usize, last: bool) -> Result<Option<usize>, JsonSyntaxError> {
-        let incomplete = |expected| match last {
-            true => Err(JsonSyntaxError { at, found: "the end of the file".into(), expected }),
-            false => Ok(None),
+        let incomplete = |expected| {
+            if last {
+                Err(JsonSyntaxError { at, found: "the end of the file".into(), expected })
+            } else {
+                Ok(None)
+            }
         };
         let Some(end) = string_end(bytes, at) else { return incomplete("the name of a member") };
         let name = &bytes[at + 1..end - 1];
@@ -188,6 +168,28 @@ impl JsonSplitter {
         let end = value_end(bytes, value, last);
         if end.is_some() { Ok(end) } else { incomplete("a complete JSON value") }
     }
+}
+
+/// Adds the record at `at`. Returns its end; `None` if it is not complete yet.
+fn take_record(
+    bytes: &[u8],
+    at: usize,
+    last: bool,
+    records: &mut Vec<Range<usize>>,
+) -> Result<Option<usize>, JsonSyntaxError> {
+    if bytes[at] == b'[' {
+        return Err(syntax_error(bytes, at, "an object or a string instead of a list"));
+    }
+    let end = value_end(bytes, at, last);
+    if end.is_none() && last {
+        return Err(JsonSyntaxError {
+            at,
+            found: "a record without its end".into(),
+            expected: "a complete JSON value",
+        });
+    }
+    records.extend(end.map(|end| at..end));
+    Ok(end)
 }
 
 /// Returns the position of the next record from `at` on, in bytes that begin and end with a record

@@ -142,7 +142,7 @@ impl<I: Default + Send, R: Send + HeldResult> ItemsInFlight<I, R> {
                 NextItem::End => return Ok(false),
                 NextItem::Ready => break,
                 NextItem::NeedsMemory => {
-                    self.wait_for_memory(source, sink, &mut |source| source.refuse(None))?
+                    self.wait_for_memory(source, sink, &mut |source| source.refuse(None))?;
                 }
             }
         }

@@ -364,7 +364,9 @@ impl RecordReader {
         let text = text.map_err(locate)?;
         let values = |column: &'_ Vec<String>| {
             let mut values = Vec::new();
-            column.iter().for_each(|value| self.push_labels(value.clone().into(), &mut values));
+            for value in column {
+                self.push_labels(value.clone().into(), &mut values);
+            }
             values
         };
         let record = Record {
@@ -702,7 +704,7 @@ impl RecordReader {
     /// Counts the weight of a namespace of Vowpal Wabbit, such as `words:0.5`, which is ignored.
     fn note_weight(&self, namespace: &str, line: u64) -> Result<()> {
         let weight = namespace.rsplit_once(':').and_then(|(_, weight)| weight.parse::<f64>().ok());
-        if weight.is_none_or(|weight| weight == 1.0) {
+        if weight.is_none_or(|weight| (weight - 1.0).abs() < f64::EPSILON) {
             return Ok(());
         }
         if self.strict {

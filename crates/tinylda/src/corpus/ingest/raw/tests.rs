@@ -383,7 +383,9 @@ fn long_and_short_documents() -> String {
     for i in 0..6u32 {
         for j in 0..60_000u32 {
             let word = if j % 3 == 0 { j } else { (i * 17 + j * j) % 50_000 };
-            text.push_str(&format!("w{word:x}{}", if j % 50 == 0 { "é new york " } else { " " }));
+            let word = format!("w{word:x}");
+            text.push_str(&word);
+            text.push_str(if j % 50 == 0 { "é new york " } else { " " });
         }
         text.push_str("\nshort new york\n\n");
     }

@@ -287,11 +287,11 @@ fn language_of_script(text: &str) -> Option<&'static str> {
 
 /// Detects the language of a text with `whatlang`.
 fn language_of_letters(text: &str) -> Option<(&'static str, bool)> {
+    use whatlang::Script;
     if text.chars().filter(|c| c.is_alphabetic()).take(MIN_LETTERS).count() < MIN_LETTERS {
         return None;
     }
     let info = whatlang::detect(text)?;
-    use whatlang::Script;
     let shared = matches!(
         info.script(),
         Script::Latin | Script::Cyrillic | Script::Arabic | Script::Devanagari | Script::Hebrew
@@ -329,7 +329,8 @@ impl LanguageSample {
 
     /// Adds a document.
     pub(crate) fn add(&mut self, text: &str) {
-        let text = &text[..text.floor_char_boundary(MAX_DOCUMENT_BYTES)];
+        let end = (0..=MAX_DOCUMENT_BYTES.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+        let text = &text[..end.unwrap_or(0)];
         self.documents += 1;
         self.bytes += text.len();
         self.unspaced.add(text);
@@ -461,7 +462,9 @@ mod tests {
 
     fn detect(texts: &[&str]) -> Vec<String> {
         let mut sample = LanguageSample::default();
-        texts.iter().for_each(|text| sample.add(text));
+        for text in texts {
+            sample.add(text);
+        }
         sample.detect().languages.into_iter().map(|(code, _)| code).collect()
     }
 

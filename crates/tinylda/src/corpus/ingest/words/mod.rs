@@ -98,6 +98,7 @@ pub enum Segmentation {
 /// [`Pipeline::plain`], which are those of the files that did not have these keys yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default = "Pipeline::plain")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Pipeline {
     /// Rule that splits text into tokens.
     pub tokens: TokenRule,

@@ -190,6 +190,10 @@ pub(super) struct WordSplitter {
 impl WordSplitter {
     /// Creates a splitter. Without `clean`, only scripts without spaces are treated differently
     /// from UAX 29.
+    #[cfg_attr(
+        feature = "segmentation",
+        allow(clippy::unnecessary_wraps, reason = "fails without the feature")
+    )]
     pub(super) fn new(segmentation: Segmentation, clean: bool) -> Result<WordSplitter> {
         let unspaced = match segmentation {
             Segmentation::None => UnspacedSplitter::Characters,
@@ -228,7 +232,7 @@ impl WordSplitter {
             let chunk = &text[start..at];
             if marks == 0 {
                 // Letters only, or nothing.
-                if !chunk.is_empty() && !(self.clean && encoded.includes(chunk.as_bytes(), marks)) {
+                if !(chunk.is_empty() || self.clean && encoded.includes(chunk.as_bytes(), marks)) {
                     each(chunk.as_bytes());
                 }
             } else if !self.clean {

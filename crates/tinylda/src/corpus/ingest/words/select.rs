@@ -129,7 +129,9 @@ impl WordSelector {
                 Ok(())
             })?;
             held.check(self)?;
-            best.iter().for_each(|(documents, key, _)| note_common(key, documents.0));
+            for (documents, key, _) in &best {
+                note_common(key, documents.0);
+            }
             dropped.common_words = most_frequent(common);
             let mut words: Vec<Vec<u8>> = best.into_iter().map(|(_, key, _)| key).collect();
             words.sort_unstable();
