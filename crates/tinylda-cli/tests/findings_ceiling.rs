@@ -1,6 +1,8 @@
 //! Findings about the memory of imports: `--memory` is a ceiling on the resident memory of the
 //! process, or the import is refused with the memory that it needs. `bench/import-ceiling` measures
 //! many more cases.
+
+#![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_for_each)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;

@@ -1,4 +1,6 @@
 //! Findings of an outside trial about commands: one test per finding, named after it.
+
+#![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_for_each)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;

@@ -1,5 +1,7 @@
 //! Files as people have them: each is read as its owner expects, or refused with a message that
 //! says what to do.
+
+#![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_for_each)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;

@@ -1,4 +1,6 @@
 //! Findings of outside trials about reliability, as a user meets them.
+
+#![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_for_each)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(unix)]
 

@@ -1,4 +1,6 @@
 //! Findings about words: stop words (U2), text without spaces (U3), languages (U4), noise (U6).
+
+#![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_for_each)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
