@@ -140,6 +140,7 @@ impl LabelTable {
     }
 
     /// Returns the memory in bytes.
+    #[cfg_attr(not(feature = "text"), allow(dead_code))]
     pub(crate) fn memory_bytes(&self) -> usize {
         let strings = self.strings.parts().0.len() + size_of_val(self.strings.parts().1);
         let index = self.index.len() * (size_of::<(Box<str>, u32)>() + 32) + self.strings.parts().0.len();

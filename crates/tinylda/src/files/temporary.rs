@@ -166,6 +166,7 @@ impl TemporaryFile {
     }
 
     /// Returns the path of the file.
+    #[cfg_attr(not(any(feature = "parquet", feature = "hdf5")), allow(dead_code))]
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }

@@ -50,6 +50,7 @@ pub struct TextSummary {
 
 /// Outcome of looking for a file of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "text"), allow(dead_code))]
 pub(super) enum FoundSource {
     /// The file or folder may be read. `named` says whether the user has named it.
     Readable { path: PathBuf, named: bool },
@@ -64,6 +65,7 @@ impl TextAccess {
     /// file, or the file of the same name next to the corpus file. Anything but regular files and
     /// folders is ignored, since opening a pipe would block. `only` says whether the corpus has no
     /// other source.
+    #[cfg_attr(not(feature = "text"), allow(dead_code))]
     pub(super) fn find(&self, corpus: &Corpus, source: &Source, only: bool) -> FoundSource {
         let given = PathBuf::from(&source.path);
         let name = given.file_name().map(PathBuf::from).unwrap_or_default();
@@ -92,6 +94,7 @@ impl TextAccess {
 }
 
 /// Returns whether a path is a file or folder, or in it, after links have been resolved.
+#[cfg_attr(not(feature = "text"), allow(dead_code))]
 pub(super) fn is_below(path: &Path, folder: &Path) -> bool {
     let resolved = |path: &Path| path.canonicalize().ok();
     resolved(path).zip(resolved(folder)).is_some_and(|(path, folder)| path.starts_with(folder))

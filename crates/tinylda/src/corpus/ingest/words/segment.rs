@@ -281,6 +281,7 @@ impl WordSplitter {
             }
             return split_ascii_clean(chunk, each);
         }
+        #[cfg_attr(not(feature = "segmentation"), allow(unused_mut))]
         let mut each_word =
             |word: &'a str| if self.clean { emit_clean(word, each) } else { each(word.as_bytes()) };
         if matches!(self.unspaced, UnspacedSplitter::Characters) || !chunk.chars().any(is_unspaced) {
