@@ -465,7 +465,6 @@ fn failures_exit_with_1_and_a_remedy() {
         ("train small.tlc -k 3 --start bad-start.txt -o m", vec!["bad-start.txt", "line 3", "\"x\""]),
         ("train small.tlc -k 3 --log no/such/log -o m", vec!["no/such/log"]),
         ("topics small.tlc", vec!["it is a corpus", "train a model"]),
-        ("eval small.model docword.small.txt", vec!["import it first"]),
         ("eval small.tlc small.tlc", vec!["it is a corpus"]),
         ("export small.tlc --npz x.npz", vec!["it is a corpus"]),
         ("export small.model --uci x.txt", vec!["looks like a model"]),

@@ -202,36 +202,6 @@ fn u12_named_topics_keep_their_names() {
     assert!(report_data(&f.join("plain.html"))["topics"]["names"].is_null());
 }
 
-/// A few words that are not even the most frequent ones of a theme are enough to find it.
-#[test]
-fn u12_seed_words_hold_with_the_default_weight() {
-    let folder = tempfile::tempdir().unwrap();
-    let f = folder.path();
-    good(f, "-q demo --keep demo --json");
-    std::fs::write(
-        f.join("seeds.txt"),
-        "weather: drought hail breeze\nboats: buoy keel hull\n3: prosecutor sentence\n",
-    )
-    .unwrap();
-    good(f, "-q train demo/demo.tlc -k 13 --passes 30 --seeds seeds.txt -o seeded.model");
-    let topics = json(f, "topics seeded.model -n 20 --json");
-    for (k, seeds, others) in [
-        (0, ["drought", "hail"], ["storm", "rain", "forecast"]),
-        (1, ["buoy", "keel"], ["boat", "anchor", "captain"]),
-        (3, ["prosecutor", "sentence"], ["court", "judge", "verdict"]),
-    ] {
-        let words: Vec<&str> = topics["topics"][k]["words"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|w| w["word"].as_str().unwrap())
-            .collect();
-        for word in seeds.into_iter().chain(others) {
-            assert!(words.contains(&word), "topic {k}: {word} in {words:?}");
-        }
-    }
-}
-
 #[test]
 fn u13_report_eval_and_export_read_raw_data() {
     let folder = folder();
@@ -347,7 +317,7 @@ fn u17_map_has_words_and_counts_agree() {
     );
     std::fs::write(f.join("one.txt"), format!("{}\n{}\n", SEA.join(" "), "anchor ".repeat(3))).unwrap();
     let text = said(f, "import one.txt --format text --max-words 1 -o one.tlc");
-    assert!(!text.contains("1 documents") && !text.contains("1 words"), "{text}");
+    assert!(!text.contains("1 documents") && !text.contains(" 1 words"), "{text}");
     let text = good(f, "info one.tlc");
     assert!(text.contains("1 block,") && !text.contains("1 blocks"), "{text}");
 }

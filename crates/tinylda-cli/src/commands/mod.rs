@@ -120,7 +120,7 @@ fn memory_limit(memory: Option<args::MemorySize>) -> anyhow::Result<Option<u64>>
 
 /// Memory of the program itself in bytes: its code and what it allocates before any work. There is
 /// more code without optimization.
-const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 13 << 20 } else { 41 << 18 };
+const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 15 << 20 } else { 41 << 18 };
 
 /// Adds the memory of the program itself and a safety margin of 1/32 to the memory of a step.
 fn with_program(bytes: u64) -> u64 {

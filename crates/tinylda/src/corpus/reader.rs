@@ -637,7 +637,7 @@ impl<'a> BlockReader<'a> {
     }
 
     /// Reads the dates of block `i`'s documents as ISO 8601 text, see
-    /// [`parse_date`](super::parse_date). A document without a date has an empty text. The result
+    /// [`parse_date`]. A document without a date has an empty text. The result
     /// is empty if the corpus has no dates.
     pub fn read_dates(&mut self, i: usize) -> Result<Vocabulary> {
         self.read_part(i, DetailPart::Dates, |bytes, documents| {

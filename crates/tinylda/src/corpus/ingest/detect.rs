@@ -378,7 +378,7 @@ mod tests {
             ("a.html", "apple", Format::Html),
             ("a", "<!DOCTYPE HTML><p>", Format::Html),
             ("a.xml", "<a/>", Format::Xml),
-            ("a.csv", "1 2:3\n-1 4:5\n", Format::SvmLight),
+            ("a.csv", "+1 2:3 5:1\n-1 4:5 6:2\n", Format::SvmLight),
         ] {
             let found = detect(text.as_bytes(), true, Path::new(name)).0;
             assert_eq!(found, InputKind::Data(format), "{name}");

@@ -452,7 +452,7 @@ fn r6_counts_fit_into_the_memory_or_are_refused() {
     run(least).unwrap();
     // A long line.
     let pairs = (1..600_000).map(|i| format!("{i}:1")).collect::<Vec<_>>().join(" ");
-    std::fs::write(&input, format!("1 1:1\n1 {pairs}\n")).unwrap();
+    std::fs::write(&input, format!("-1 1:1\n-1 {pairs}\n")).unwrap();
     let least = stated(32);
     run(least).unwrap();
 }

@@ -1,9 +1,9 @@
 //! Division of the memory of a text import: how much its tables, buffered documents, batches in
 //! flight and vocabulary may take, and how much a batch takes while it is processed.
 //!
-//! Start with [`ImportMemory`]. A batch is admitted only if its [cost](ImportMemory::batch_cost)
-//! fits beside the batches in flight, so long documents run on fewer threads. A document that does
-//! not fit even alone is refused, with the limit that would suffice.
+//! Start with [`ImportMemory`]. A batch is admitted only if its cost fits beside the batches in
+//! flight, so long documents run on fewer threads. A document that does not fit even alone is
+//! refused, with the limit that would suffice.
 
 use super::records::{RecordEnds, RecordFormat, RecordReader};
 use super::source::{SpanKind, TextBatch};

@@ -448,7 +448,7 @@ impl WordCounter {
         let table = &self.numbering.table;
         if document.started {
             let current = self.document_in_table;
-            let in_document = |entry: &TokenEntry| u64::from(entry.last == current && entry.documents > 0);
+            let in_document = |entry: &TokenEntry| u64::from(entry.last == current && entry.tokens > 0);
             let parts = document.parts.get_or_insert_with(|| runs.empty_copy());
             parts.add_table(table, false, |entry| TermCount { tokens: 0, documents: in_document(entry) })?;
             runs.add_table(table, false, |entry| {
@@ -501,7 +501,11 @@ impl WordCounter {
     }
 }
 
+/// Returns the counts of a word; zero for a dropped token, which is no word.
 fn term_count(entry: &TokenEntry) -> TermCount {
+    if entry.tokens == 0 {
+        return TermCount::default();
+    }
     TermCount { tokens: entry.tokens.into(), documents: entry.documents.into() }
 }
 

@@ -308,7 +308,9 @@ fn little_memory_gives_the_same_corpus() {
     std::fs::write(&input, text).unwrap();
     for (phrases, stem) in [(None, None), (Some(0.5), Some("en".to_string()))] {
         let mut first: Option<Vec<u8>> = None;
-        for (threads, memory, spills) in [(2, None, false), (1, Some(1), true), (2, Some(1), true)] {
+        for (threads, memory, spills) in
+            [(2, None, false), (1, Some(21 << 20), true), (2, Some(21 << 20), true)]
+        {
             let words = TextPipeline {
                 stop: StopWords::None,
                 pipeline: Pipeline { stem: stem.clone(), phrase_words: 3, ..Pipeline::plain() },
@@ -345,7 +347,7 @@ proptest! {
         let mut first = None;
         for threads in [1, 3] {
             let output = folder.path().join("out.tlc");
-            let import = Import { format: Some(Format::Text), words: words.clone(), threads, memory: Some(1), ..Import::default() };
+            let import = Import { format: Some(Format::Text), words: words.clone(), threads, memory: Some(21 << 20), ..Import::default() };
             match import.run(&input, &output, &mut |_| ControlFlow::Continue(())) {
                 Ok(done) => {
                     let tokens: usize = text.lines().map(|line| line.split_ascii_whitespace().count()).sum();
