@@ -82,7 +82,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:\n  tinylda demo\n  tinylda demo --seed 2 --keep demo/")]
 pub(crate) struct DemoArgs {
     /// Random seed of the collection and of the training
-    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
+    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 4)]
     pub(crate) seed: u64,
     /// Save the corpus, the model and the report in DIR [default: only the report, as
     /// tinylda-demo.html in the current folder]

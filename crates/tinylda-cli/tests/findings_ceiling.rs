@@ -124,10 +124,10 @@ fn r18_messages_name_the_given_memory() {
     let words: String =
         (0..400_000).map(|i| format!("w{i}{}", if i % 500 == 0 { "\n" } else { " " })).collect();
     std::fs::write(folder.path().join("words.txt"), words).unwrap();
-    let arguments = "import words.txt --min-docs 1 --format text --memory 32MiB -o out.tlc";
+    let arguments = "import words.txt --min-docs 1 --noise keep --format text --memory 32MiB -o out.tlc";
     bad(folder.path(), arguments, 1, &["32.0 MiB", "400,000", "--memory", "--min-docs", "--max-words"]);
-    let stated = import(folder.path(), "words.txt --min-docs 1 --format text", 32).unwrap_err();
-    let peak = import(folder.path(), "words.txt --min-docs 1 --format text", stated).unwrap();
+    let stated = import(folder.path(), "words.txt --min-docs 1 --noise keep --format text", 32).unwrap_err();
+    let peak = import(folder.path(), "words.txt --min-docs 1 --noise keep --format text", stated).unwrap();
     assert!(peak.is_none_or(|peak| peak <= stated * MIB), "{peak:?} bytes of {stated} MiB");
     bad(folder.path(), "import words.txt --memory 2MiB -o out.tlc", 1, &["2.0 MiB", "--memory"]);
 }

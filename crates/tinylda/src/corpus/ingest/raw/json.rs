@@ -402,7 +402,25 @@ impl JsonSample {
                 Err(_) => {}
             }
         }
+        if sample.objects + sample.strings + sample.others == 0 {
+            sample.add_incomplete(start);
+        }
         sample
+    }
+
+    /// Adds the fields of the first record of a text that begins with `start`, if the record is too
+    /// long to be complete there.
+    fn add_incomplete(&mut self, start: &[u8]) {
+        let start = start.trim_ascii_start();
+        let record = start.strip_prefix(b"[").unwrap_or(start).trim_ascii_start();
+        if !record.starts_with(b"{") {
+            return;
+        }
+        for (name, value) in object_members(record) {
+            let is_text = value.starts_with(b"\"");
+            self.add(&name, &if is_text { Value::String(String::new()) } else { Value::Null }, 0);
+            self.objects = 1;
+        }
     }
 
     /// Adds a field, and the fields of its objects down to the third level.
