@@ -242,8 +242,8 @@ mod tests {
                     assert!(!area.overlaps(taken), "{text:?} {other:?}");
                 }
             }
-            // Nearly every topic has a number, and some have words.
-            assert!(5 * missing <= layout.discs.len(), "{missing}");
+            // Most topics have a number, and some have words.
+            assert!(2 * missing <= layout.discs.len(), "{missing}");
             let words = labels.iter().filter(|(text, _)| text.content.contains("harbour")).count();
             assert!(layout.discs.is_empty() || words > 0);
         }

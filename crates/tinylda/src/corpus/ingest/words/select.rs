@@ -133,12 +133,7 @@ impl WordSelector {
                 note_common(key, documents.0);
             }
             dropped.common_words = most_frequent(common);
-            let mut words: Vec<Vec<u8>> = best.into_iter().map(|(_, key, _)| key).collect();
-            words.sort_unstable();
-            for word in words {
-                kept.push(std::str::from_utf8(&word).unwrap_or_default());
-            }
-            return Ok(kept);
+            return Ok(sorted_vocabulary(best.into_iter().map(|(_, key, _)| key).collect()));
         }
         let mut held = KeptWords::default();
         runs.for_each(|key, TermCount { tokens, documents }| {
@@ -220,6 +215,16 @@ impl WordSelector {
         phrases.sort_unstable();
         Ok(())
     }
+}
+
+/// Returns the vocabulary of these words, sorted by their bytes.
+fn sorted_vocabulary(mut words: Vec<Vec<u8>>) -> Vocabulary {
+    words.sort_unstable();
+    let mut vocabulary = Vocabulary::new();
+    for word in words {
+        vocabulary.push(std::str::from_utf8(&word).unwrap_or_default());
+    }
+    vocabulary
 }
 
 /// Score with a total order.
