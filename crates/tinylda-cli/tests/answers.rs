@@ -79,7 +79,7 @@ fn unknown_words_are_reported() {
 fn invalid_arguments_are_reported() {
     let folder = folder();
     let f = folder.path();
-    bad(f, "infer text.model text.tlc -o t.xyz", 2, &[".tsv, .jsonl, .npy or .parquet", "--to"]);
+    bad(f, "infer text.model text.tlc -o t.xyz", 2, &[".tsv, .csv, .jsonl, .npy or .parquet", "--to"]);
     bad(f, "infer text.model text.tlc -o t.npy --top 3", 2, &["--top cannot be combined with --to npy"]);
     bad(f, "infer text.model text.tlc --json", 2, &["standard output"]);
     bad(f, "infer text.model text.tlc --vocab names.txt", 2, &["--vocab", "corpus file"]);
@@ -103,7 +103,7 @@ fn typical_and_similar_documents() {
     assert_eq!((value["topics"][0]["topic"].as_u64(), documents.len()), (Some(1), 3));
     assert!(documents[0]["name"].as_str().unwrap().starts_with("doc, "));
     let tsv = good(f, "documents text.model text.tlc --similar-to 2 --top 5 --tsv");
-    assert_eq!(tsv.lines().next(), Some("rank\tdocument\tname\ttokens\thellinger_distance"));
+    assert_eq!(tsv.lines().next(), Some("rank\tdocument\tname\ttokens\thellinger_distance\ttext"));
     // Document 2 is about football, as are all documents with even numbers.
     for line in tsv.lines().skip(1) {
         assert!(line.split('\t').nth(1).unwrap().parse::<u64>().unwrap().is_multiple_of(2), "{tsv}");
