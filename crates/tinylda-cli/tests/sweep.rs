@@ -158,7 +158,7 @@ fn invalid_arguments_are_reported_before_any_work() {
     for (arguments, part) in [
         ("sweep ten.tlc -o out", "--topics"),
         ("sweep ten.tlc -k , -o out", "expected a number such as 20"),
-        ("sweep ten.tlc -k 0 -o out", "expected"),
+        ("sweep ten.tlc -k 0 -o out", "expected a number such as 20"),
         ("sweep ten.tlc -k 5,many -o out", "many"),
         ("sweep ten.tlc -k 5 --repeats 0 -o out", "0 is not in 1.."),
         ("sweep ten.tlc -k 5 --coherence cake -o out", "possible values"),

@@ -322,7 +322,11 @@ fn texts_are_refused_in_plain_words() {
     refused(texts(&["text"], Some("x"), None), "texts.parquet", &["no column \"x\"", "id_column"]);
     refused(texts(&["text"], None, Some("x")), "texts.parquet", &["no column \"x\"", "label_column"]);
     refused(texts(&[], None, Some("name")), "lists.parquet", &["label_column", "only texts have labels"]);
-    refused(texts(&[], None, None), "lists.parquet", &["cannot be combined", "already contains words"]);
+    refused(
+        texts(&[], None, None),
+        "lists.parquet",
+        &["`noise` cannot be combined", "already contains words"],
+    );
     refused(texts(&["name"], None, None), "csr.npz", &["text_column"]);
     let named = Import {
         columns: TableColumns { word: Some("word".into()), ..TableColumns::default() },

@@ -242,8 +242,11 @@ mod tests {
                     assert!(!area.overlaps(taken), "{text:?} {other:?}");
                 }
             }
-            // Topics without a place for a label are counted, and some have words.
-            assert!(missing <= layout.discs.len(), "{missing}");
+            // Of 20 topics or fewer, nearly all have a number. Where 50 topics crowd around one
+            // point, many have no place for it, and the caller reports how many.
+            if layout.discs.len() <= 20 {
+                assert!(5 * missing <= layout.discs.len(), "{missing}");
+            }
             let words = labels.iter().filter(|(text, _)| text.content.contains("harbour")).count();
             assert!(layout.discs.is_empty() || words > 0);
         }
