@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::format::human_bytes;
+use crate::format::{grouped, human_bytes};
 pub(crate) use template::is_name;
 pub use template::{ParameterSpelling, Remedy, Template};
 
@@ -21,6 +21,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Position {
     /// A line of a text file, counted from 1.
     Line(u64),
@@ -139,9 +140,10 @@ pub enum Error {
         path: PathBuf,
         /// Position in the file.
         position: Position,
-        /// The content that was found.
+        /// The content that was found. If `expected` is empty, a statement about the file that
+        /// follows its name: `is empty`.
         found: String,
-        /// The content that was expected.
+        /// The content that was expected. May be empty.
         expected: Template,
         /// What the user can do about the error.
         remedy: Remedy,
@@ -157,7 +159,14 @@ pub enum Error {
         /// Description of the damage.
         found: String,
     },
-    /// A file is of another kind than the expected one.
+    /// No document contains a word of the given vocabulary, or of the vocabulary of a model.
+    NoKnownWords {
+        /// The input.
+        path: PathBuf,
+        /// Number of documents.
+        documents: u64,
+    },
+    /// A file is not of the expected kind.
     WrongKind {
         /// The file.
         path: PathBuf,
@@ -277,6 +286,13 @@ pub enum Error {
     FolderInUse {
         /// The folder.
         path: PathBuf,
+    },
+    /// Another rank of a distributed training has failed.
+    Rank {
+        /// The number of the rank, counted from 0.
+        rank: usize,
+        /// The message of its error.
+        message: String,
     },
 }
 
@@ -416,7 +432,10 @@ impl Error {
             Error::FolderInUse { .. } => {
                 "wait until it ends, or choose another {output} and another {checkpoint} folder".into()
             }
-            Error::Value { .. } | Error::Interrupted | Error::Stopped { .. } => Remedy::default(),
+            Error::NoKnownWords { .. } => "check the language and the column or field of the text".into(),
+            Error::Value { .. } | Error::Interrupted | Error::Stopped { .. } | Error::Rank { .. } => {
+                Remedy::default()
+            }
         };
         Some(remedy).filter(|remedy| !remedy.is_empty())
     }
@@ -424,10 +443,27 @@ impl Error {
     /// Returns the message without the remedy.
     fn message(&self, spelling: ParameterSpelling<'_>) -> String {
         match self {
+            Error::Io { path, action, source } if source.kind() == std::io::ErrorKind::IsADirectory => {
+                format!("cannot {action} {}: it is a folder", path.display())
+            }
             Error::Io { path, action, source } => format!("cannot {action} {}: {source}", path.display()),
+            Error::Input { path, position: Position::Whole, found, expected, .. } if expected.is_empty() => {
+                format!("{} {found}", path.display())
+            }
+            Error::Input { path, position, found, expected, .. } if expected.is_empty() => {
+                format!("{}{position}: {found}", path.display())
+            }
             Error::Input { path, position, found, expected, .. } => {
                 format!("{}{position}: expected {}, found {found}", path.display(), expected.render(spelling))
             }
+            Error::NoKnownWords { path, documents: 1 } => {
+                format!("{} has one document, which contains no word of the vocabulary", path.display())
+            }
+            Error::NoKnownWords { path, documents } => format!(
+                "{} has {} documents, none of which contains a word of the vocabulary",
+                path.display(),
+                grouped(*documents)
+            ),
             Error::Damaged { path, kind, position, found } => {
                 format!("{}{position}: the {kind} file is damaged: {found}", path.display())
             }
@@ -458,20 +494,7 @@ impl Error {
             }
             Error::NotSaved { path, passes, saved, source } => {
                 let plural = if *passes == 1 { "" } else { "es" };
-                let lost = match saved {
-                    None => "all progress is lost, since there is no earlier checkpoint".to_owned(),
-                    Some(pass) if pass == passes => {
-                        format!(
-                            "the progress of this pass is lost; the last checkpoint, after pass {pass}, is in {}",
-                            path.display()
-                        )
-                    }
-                    Some(pass) => format!(
-                        "the progress since pass {pass} is lost; the last checkpoint is in {}",
-                        path.display()
-                    ),
-                };
-                let reason = source.message(spelling);
+                let (reason, lost) = (source.message(spelling), lost_progress(path, *passes, *saved));
                 format!(
                     "stopped after {passes} pass{plural}, but the checkpoint could not be written: {reason}; {lost}"
                 )
@@ -490,6 +513,23 @@ impl Error {
             Error::FolderInUse { path } => {
                 format!("{}: another training is using this folder", path.display())
             }
+            Error::Rank { rank, message } => format!("rank {rank} has failed: {message}"),
+        }
+    }
+
+    /// Returns the error for an input that cannot be used. `statement` follows the file's name:
+    /// `is empty`.
+    pub(crate) fn unusable_input(
+        path: &Path,
+        statement: impl Into<String>,
+        remedy: impl Into<Remedy>,
+    ) -> Error {
+        Error::Input {
+            path: path.to_path_buf(),
+            position: Position::Whole,
+            found: statement.into(),
+            expected: Template::default(),
+            remedy: remedy.into(),
         }
     }
 
@@ -513,6 +553,21 @@ impl Error {
     /// Returns the error for a damaged model file.
     pub(crate) fn damaged_model(path: &Path, position: Position, found: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_path_buf(), kind: "model", position, found: found.into() }
+    }
+}
+
+/// Returns what is lost if a training ends after `passes` passes without a new checkpoint. `saved`
+/// is the pass of the last checkpoint in the folder `path`.
+fn lost_progress(path: &Path, passes: u32, saved: Option<u32>) -> String {
+    match saved {
+        None => "all progress is lost, since there is no earlier checkpoint".to_owned(),
+        Some(pass) if pass == passes => format!(
+            "the progress of this pass is lost; the last checkpoint, after pass {pass}, is in {}",
+            path.display()
+        ),
+        Some(pass) => {
+            format!("the progress since pass {pass} is lost; the last checkpoint is in {}", path.display())
+        }
     }
 }
 
@@ -558,7 +613,7 @@ fn remedy_for_io(source: &std::io::Error) -> &'static str {
         }
         Kind::ReadOnlyFilesystem => "choose a folder that can be written to",
         Kind::AlreadyExists | Kind::NotADirectory => "a file with that name exists, choose another folder",
-        Kind::IsADirectory => "this is a folder, specify a file",
+        Kind::IsADirectory => "specify a file",
         _ => "",
     }
 }
@@ -650,6 +705,20 @@ mod tests {
         };
         let text = "{memory}, line 3: expected a number, found {seed}; use /format:text";
         assert_eq!(error.describe(&option), text);
+    }
+
+    #[test]
+    fn a_statement_follows_the_name_of_the_file() {
+        let error = Error::unusable_input(Path::new("a.txt"), "is empty", "choose another {format}");
+        assert_eq!(error.describe(&option), "a.txt is empty; choose another /format");
+        let error = Error::Input {
+            path: "seeds.txt".into(),
+            position: Position::Line(2),
+            found: "none of these words is in the corpus: a".into(),
+            expected: Template::default(),
+            remedy: Remedy::default(),
+        };
+        assert_eq!(error.to_string(), "seeds.txt, line 2: none of these words is in the corpus: a");
     }
 
     #[test]

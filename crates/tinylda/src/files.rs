@@ -26,9 +26,10 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates a temporary file that becomes `path` when it is committed.
-    pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
-        let path = follow_link(path);
+    /// Creates a temporary file that becomes `given`, or the file that it links to, when it is
+    /// committed.
+    pub(crate) fn create(given: &Path) -> Result<AtomicFile> {
+        let path = follow_link(given);
         if let Ok(existing) = path.metadata()
             && !existing.is_file()
         {
@@ -39,10 +40,10 @@ impl AtomicFile {
             } else {
                 io::Error::new(kind, "not a regular file")
             };
-            return Err(Error::Io { path, action: "write", source });
+            return Err(Error::Io { path: given.to_path_buf(), action: "write", source });
         }
         let file = TemporaryFile::new_in(&folder_of(&path))
-            .map_err(|e| Error::io("create", &path)(without_temporary_name(e)))?;
+            .map_err(|e| Error::io("create", given)(without_temporary_name(e)))?;
         Ok(AtomicFile { path, out: BufWriter::with_capacity(1 << 18, file) })
     }
 
@@ -384,6 +385,6 @@ mod tests {
         let text = AtomicFile::create(&folder.path().join("no/such")).unwrap_err().to_string();
         assert!(text.contains("folder exists"), "{text}");
         let text = AtomicFile::create(folder.path()).unwrap_err().to_string();
-        assert!(text.contains("this is a folder"), "{text}");
+        assert!(text.contains("it is a folder"), "{text}");
     }
 }

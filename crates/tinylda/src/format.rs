@@ -2,12 +2,12 @@
 
 /// Formats a size in bytes with a binary unit, such as `1.5 GiB`.
 pub fn human_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    const SIZE_UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
     }
     let power = bytes.ilog2() / 10;
-    format!("{:.1} {}", bytes as f64 / (1u64 << (10 * power)) as f64, UNITS[power as usize - 1])
+    format!("{:.1} {}", bytes as f64 / (1u64 << (10 * power)) as f64, SIZE_UNITS[power as usize - 1])
 }
 
 /// Formats a number with thousands separators, such as `1,234,567`.

@@ -153,7 +153,7 @@ mod features;
 pub mod files;
 pub mod format;
 pub mod infer;
-mod memory;
+pub mod memory;
 pub mod model;
 mod npy;
 mod numbers;

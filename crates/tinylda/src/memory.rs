@@ -40,7 +40,7 @@ pub(crate) fn try_with_capacity<T>(length: u64) -> Result<Vec<T>> {
 ///
 /// Without it, many small freed blocks stay resident while one large block is allocated elsewhere.
 #[allow(unsafe_code, reason = "one call of the C library")]
-pub(crate) fn trim_heap() {
+pub fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `malloc_trim` may be called at any time and only releases memory that is free.
     unsafe {
@@ -49,7 +49,7 @@ pub(crate) fn trim_heap() {
 }
 
 /// Returns the resident memory of this process in bytes; `None` where `/proc` is not available.
-pub(crate) fn resident_bytes() -> Option<u64> {
+pub fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(text.split(' ').nth(1)?.parse::<u64>().ok()? * page_size())
 }

@@ -44,8 +44,10 @@ const MIN_ALPHA: f64 = 1e-8;
 /// is uniform, which raises alpha, which makes theta more uniform: without a limit alpha would grow
 /// from pass to pass.
 const MAX_ALPHA: f64 = 1.0;
-/// Smallest and largest beta.
-const BETA_RANGE: (f64, f64) = (1e-6, 10.0);
+/// Minimum beta.
+const MIN_BETA: f64 = 1e-6;
+/// Maximum beta. It is reached if there are too few tokens to tell topics apart.
+pub(crate) const MAX_BETA: f64 = 10.0;
 
 /// First pass after which alpha and beta are learned. Earlier topics are not meaningful yet. During
 /// the search for topics, `tbp` alternates over-relaxed and plain passes in the same rhythm,
@@ -192,7 +194,7 @@ pub(crate) fn learn_beta(beta: f32, cells: &Histogram, lambda: &[f64], words: u3
         if denominator <= 0.0 {
             return beta;
         }
-        let new = (now * cells.sum(now) / denominator).clamp(BETA_RANGE.0, BETA_RANGE.1);
+        let new = (now * cells.sum(now) / denominator).clamp(MIN_BETA, MAX_BETA);
         let changed = (new - now).abs() / now;
         now = new;
         if changed < TOLERANCE {

@@ -23,6 +23,7 @@ use crate::files::AtomicFile;
 
 /// File format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TableFormat {
     /// Apache Parquet, compressed with Snappy.
     Parquet,

@@ -63,6 +63,14 @@ impl Threads {
         Ok(Threads { pool, count, phase: Arc::default(), cores: cores() })
     }
 
+    /// Starts one worker per core, or uses the caller's thread alone if the system cannot start
+    /// them. This is for short work outside of a training. Rayon's global pool is never used, since
+    /// its threads do not exist in a forked process, which would wait for them forever.
+    pub(crate) fn per_core() -> Threads {
+        let alone = |_| Threads { pool: None, count: 1, phase: Arc::default(), cores: cores() };
+        Threads::new(cores()).unwrap_or_else(alone)
+    }
+
     /// Returns the number of workers, the caller's thread included.
     pub(crate) fn count(&self) -> usize {
         self.count
@@ -141,7 +149,9 @@ impl Threads {
     }
 }
 
-/// Keeps the thread awake while the condition holds, for a bounded time.
+/// Keeps the thread awake while the condition holds, for a bounded time. A number of iterations
+/// would not do: on a busy machine, yielding may take as long as a time slice of another thread.
+/// The clock affects only when a thread sleeps, never a result.
 fn spin_while(holds: impl Fn() -> bool) {
     const LIMIT: Duration = Duration::from_micros(300);
     let began = Instant::now();

@@ -57,7 +57,7 @@ fn r5_false_word_totals_are_refused() {
         let trainer = Trainer::new(3).algorithm(algorithm).passes(2);
         trainer.train(&good, go_on).unwrap();
         for corpus in [&tokens, &shifted, &occurrences] {
-            // Every command opens the file anew.
+            // Every command opens the file again.
             let corpus = Corpus::from_bytes(corpus.to_bytes().unwrap()).unwrap();
             assert_false_totals(trainer.train(&corpus, go_on).map(|_| ()));
         }

@@ -254,6 +254,30 @@ fn texts_are_those_of_json_lines() {
     }
 }
 
+/// A changed byte of a page is an error if the file has checksums of its pages, even if the page is
+/// not compressed and still well-formed.
+#[test]
+fn checksums_of_pages_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = folder.path().join("damaged.parquet");
+    for (name, part) in [("checksums", &b"apple banana cherry"[..]), ("checksums-snappy", b"apple banana")] {
+        assert_eq!(good(&texts(&[], None, None), &format!("{name}.parquet")).words.len(), 6);
+        let bytes = std::fs::read(fixture(&format!("{name}.parquet"))).unwrap();
+        let at = bytes.windows(part.len()).position(|window| window == part).unwrap();
+        for i in at..at + part.len() {
+            let mut changed = bytes.clone();
+            // Another letter: the text stays valid.
+            changed[i] ^= 1;
+            std::fs::write(&damaged, changed).unwrap();
+            let Err(error) = import(&texts(&[], None, None), &damaged) else {
+                panic!("{name}: a change of byte {i} is not noticed");
+            };
+            let text = error.to_string();
+            assert!(text.contains("damaged.parquet") && text.contains("checksum"), "{text}");
+        }
+    }
+}
+
 /// Writes a table.
 fn table(path: &Path, format: TableFormat, columns: &[Column], rows: &[Vec<Cell<'_>>]) {
     let mut table = Table::create(path, format, columns).unwrap();
@@ -302,7 +326,7 @@ fn many_texts_and_long_ones() {
         &[vec![Cell::Missing]],
     );
     let text = import(&texts(&[], None, None), &at("none.parquet")).err().unwrap().to_string();
-    assert!(text.contains("1 documents without words"), "{text}");
+    assert!(text.contains("contains no words in the document"), "{text}");
 }
 
 #[test]

@@ -298,8 +298,8 @@ fn wrong_settings_are_refused() {
     refused(Trainer::new(2).passes(0), &["`passes`"]);
     refused(Trainer::new(2).start(vec![0, 1]), &["`start` must be a list of 3 topics", "not a list of 2"]);
     refused(Trainer::new(2).start(vec![0, 1, 2]), &["`start`", "2 in entry 3", "0 to 1"]);
-    refused(Trainer::new(2).order(vec![0]), &["`order`", "every document"]);
-    refused(Trainer::new(2).order(vec![0, 0]), &["`order`", "once"]);
+    refused(Trainer::new(2).algorithm(Algorithm::Abp).order(vec![0]), &["`order`", "every document"]);
+    refused(Trainer::new(2).algorithm(Algorithm::Abp).order(vec![0, 0]), &["`order`", "once"]);
     refused(
         Trainer::new(2).order(vec![1, 0]).algorithm(Algorithm::Stbp),
         &["`order` is only valid with `algorithm=atbp`"],

@@ -5,8 +5,10 @@
 //! [`AlgorithmMemory`].
 
 use super::piece::StateKind;
+use super::tbp::counts::topic_sample_count;
 use crate::corpus::{PieceSizes, Shape};
 use crate::settings::Active;
+use crate::topics::heavy_words;
 
 /// Input that the memory of an algorithm depends on.
 #[derive(Debug, Clone, Copy)]
@@ -79,14 +81,17 @@ pub(crate) struct WordStatistics {
 }
 
 impl WordStatistics {
-    /// Counts words. `samples(tokens)` is the number of topic samples of a word with that many
-    /// tokens.
-    pub(crate) fn new(word_tokens: &[u64], samples: impl Fn(u64) -> u64, heavy: u64) -> WordStatistics {
+    /// Counts words, given the number of tokens of each.
+    pub(crate) fn new(word_tokens: &[u64]) -> WordStatistics {
         let mut classes = [0; 24];
         for &n in word_tokens {
             classes[(n.max(1).ilog2() as usize).min(23)] += 1;
         }
-        WordStatistics { classes, samples: word_tokens.iter().map(|&n| samples(n)).sum(), heavy }
+        WordStatistics {
+            classes,
+            samples: word_tokens.iter().map(|&n| topic_sample_count(n)).sum(),
+            heavy: heavy_words(word_tokens).count() as u64,
+        }
     }
 
     /// Returns the sum over words of `bytes((min, max))`, where `min` and `max` bound the number of

@@ -1,5 +1,5 @@
 //! The training algorithms: their capabilities ([`Capabilities`]) and the interface through which a
-//! training runs them ([`Updater`], [`Schedule`]).
+//! training runs them ([`Updater`], and [`Schedule`] in `schedule.rs`).
 //!
 //! `dense/` has the paper's algorithms, which work on rows of K floats; `tbp/` has this project's
 //! own algorithm, which works on integer units and few topics per document. `piece.rs` has the unit
@@ -11,11 +11,13 @@
 pub(crate) mod dense;
 pub(crate) mod memory;
 pub(crate) mod piece;
+pub(crate) mod schedule;
 pub(crate) mod tbp;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::corpus::Document;
+use crate::corpus::{Document, Shape};
 use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
 use crate::settings::{Algorithm, Digamma, Settings};
@@ -25,8 +27,8 @@ use crate::topics::Topics;
 pub(crate) use dense::document::DocumentFailure;
 use memory::{AlgorithmMemory, MemoryInput};
 use piece::{PieceView, StateKind};
-use tbp::TbpConfig;
-pub(crate) use tbp::schedule::PassKind;
+use schedule::{Schedule, ScheduleInput, UniformSchedule};
+use tbp::seed_words::SeedWord;
 
 /// Implementation of the algorithms, for the rest of the library.
 impl Algorithm {
@@ -72,7 +74,25 @@ impl Algorithm {
     pub(crate) fn schedule(self, of: ScheduleInput) -> Box<dyn Schedule> {
         match self {
             Algorithm::Tbp => Box::new(tbp::schedule::TbpSchedule::new(of)),
-            _ => Box::new(UniformSchedule),
+            _ => Box::new(UniformSchedule::new(of.passes)),
+        }
+    }
+
+    /// Returns the number of non-zeros per piece, if the algorithm updates the topics after every
+    /// piece, so that the division into pieces affects its result. It depends on the corpus alone.
+    pub(crate) fn piece_nonzeros(self, shape: Shape) -> Option<u64> {
+        match self {
+            Algorithm::Tbp => Some(tbp::piece_nonzeros(shape)),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of passes after which the kinds of passes repeat; 1 if all passes are
+    /// alike. The training perplexity rises and falls with this period.
+    pub fn pass_period(self) -> u32 {
+        match self {
+            Algorithm::Tbp => tbp::schedule::PERIOD,
+            _ => 1,
         }
     }
 
@@ -104,9 +124,6 @@ pub(crate) struct Capabilities {
     pub(crate) state: StateKind,
     /// State kept if the user asks for none; `None` if the algorithm needs its state.
     pub(crate) stateless: Option<StateKind>,
-    /// Whether the topics are updated after every piece, so that the division into pieces affects
-    /// the result.
-    pub(crate) updates_per_piece: bool,
     /// Whether phi is in `Topics` during training, rather than in a format of the algorithm's own.
     pub(crate) shared_phi: bool,
     /// Whether seed words are supported.
@@ -138,7 +155,6 @@ impl Capabilities {
         rows_per_group: 0,
         state: StateKind::Theta,
         stateless: None,
-        updates_per_piece: false,
         shared_phi: true,
         seed_words: false,
         shuffles: false,
@@ -158,21 +174,21 @@ impl Settings {
     /// Returns the number of W x K float matrices that the options need, besides those of the
     /// algorithm.
     pub(crate) fn more_matrices(&self) -> u64 {
-        u64::from(self.samples.unwrap_or(1) > 1) + u64::from(self.digamma == Some(Digamma::Both))
+        u64::from(self.sample_count() > 1) + u64::from(self.digamma_parameters() == Digamma::Both)
     }
 
     /// Returns the number of passes before the first sample. The default is half of the passes, or
     /// fewer if that would not leave a pass for every sample.
     pub(crate) fn burn_in_passes(&self) -> u32 {
         let passes = self.max_passes();
-        let usual = (passes / 2).min(passes.saturating_sub(self.samples.unwrap_or(1)));
+        let usual = (passes / 2).min(passes.saturating_sub(self.sample_count()));
         self.burn_in.unwrap_or(usual).min(passes)
     }
 
     /// Returns the passes after which samples are taken: evenly spaced after the burn-in, the last
     /// after the last pass.
     pub(crate) fn sampled_passes(&self) -> Vec<u32> {
-        let samples = u64::from(self.samples.unwrap_or(1)).max(1);
+        let samples = u64::from(self.sample_count()).max(1);
         let from = u64::from(self.burn_in_passes());
         let after = u64::from(self.max_passes()) - from;
         let mut all: Vec<u32> = (1..=samples).map(|i| (from + after * i / samples) as u32).collect();
@@ -186,14 +202,27 @@ impl Settings {
 pub(crate) struct Setup {
     pub(crate) kernel: Kernel,
     pub(crate) threads: Arc<Threads>,
-    pub(crate) tbp: TbpConfig,
+    pub(crate) storage: UpdaterStorage,
+    /// Seed words, in the order of the words.
+    pub(crate) seeds: Vec<SeedWord>,
     /// Number of tokens of every word, including those added by seed words.
     pub(crate) word_tokens: Vec<u64>,
     pub(crate) settings: Settings,
-    /// Number of documents in the corpus.
-    pub(crate) documents: u64,
+    /// Size of the corpus.
+    pub(crate) shape: Shape,
     /// Whether the user has set the initial topic of every non-zero.
     pub(crate) given_start: bool,
+}
+
+/// Where an algorithm may keep its data, as planned.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UpdaterStorage {
+    /// Maximum bytes of phi in memory; `None` if all of it stays in memory.
+    pub(crate) phi: Option<u64>,
+    /// Maximum bytes of the deltas of a step in memory; `None` if there is no limit.
+    pub(crate) deltas: Option<u64>,
+    /// Folder for data that does not fit in memory.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// Number of the failing document, from 0, and the failure.
@@ -237,13 +266,14 @@ pub(crate) trait Updater: std::fmt::Debug {
         Ok(())
     }
 
-    /// Adds the log-likelihood of a piece's documents to `total`, with the current topics and
-    /// documents, which are not changed.
-    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
-        dense::log_likelihood(topics, view, total)
+    /// Returns the log-likelihood of a piece's documents with the current topics and documents,
+    /// which are not changed.
+    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>) -> Result<f64, Fault> {
+        dense::log_likelihood(topics, view)
     }
 
-    /// Frees data that is only needed during passes, after the last one.
+    /// Frees buffers that are only needed during passes, after the last one. The state can still be
+    /// saved.
     fn finish(&mut self) {}
 
     /// Writes phi of a word to `row[K]`, in tokens.
@@ -258,67 +288,6 @@ pub(crate) trait Updater: std::fmt::Debug {
     /// Reads the state that [`Updater::save`] wrote.
     fn restore(&mut self, topics: &mut Topics, from: &mut SectionReader) -> Result<()>;
 }
-
-/// Input of a pass schedule.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ScheduleInput {
-    /// Number of pieces of the corpus.
-    pub(crate) pieces: u64,
-    /// Number of tokens in the corpus.
-    pub(crate) tokens: u64,
-    /// Number of topics.
-    pub(crate) topics: u32,
-    /// Maximum number of passes.
-    pub(crate) passes: u32,
-    /// Whether alpha and beta are learned.
-    pub(crate) optimize: bool,
-    /// Whether the user has set the initial topic of every non-zero.
-    pub(crate) given_start: bool,
-}
-
-/// A stage of the warm-up: `repeats` passes over one piece in every `every`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WarmUpStage {
-    pub(crate) every: u64,
-    pub(crate) repeats: u32,
-}
-
-/// Pass schedule of a training. The trainer asks it for the kind of every pass.
-pub(crate) trait Schedule: std::fmt::Debug {
-    /// Returns the stages of the warm-up, before the first pass over the whole corpus.
-    fn warm_up(&self) -> &[WarmUpStage] {
-        &[]
-    }
-
-    /// Returns the kind of the next pass after `done` passes of at most `last`. `refining` says
-    /// that the final refinement has begun.
-    fn kind(&self, _done: u32, _last: u32, _refining: bool) -> PassKind {
-        PassKind::Plain
-    }
-
-    /// Returns the number of passes of the final refinement.
-    fn refine_passes(&self) -> u32 {
-        0
-    }
-
-    /// Returns the number of passes after this one until over-relaxation is off and the final
-    /// refinement may begin.
-    fn passes_until_plain(&self, _pass: u32) -> u32 {
-        0
-    }
-
-    /// Returns whether alpha and beta are still learned when `left` passes of the final refinement
-    /// remain.
-    fn learns_with(&self, _left: u32) -> bool {
-        true
-    }
-}
-
-/// Schedule of passes that are all of the same kind.
-#[derive(Debug)]
-struct UniformSchedule;
-
-impl Schedule for UniformSchedule {}
 
 /// Inference of the topics of documents that a model was not trained on.
 pub(crate) trait DocumentInference: std::fmt::Debug + Send {

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use half::f16;
 
-use super::PassKind;
+use super::schedule::PassKind;
 use super::tbp::messages::{Messages, UNITS_PER_TOKEN};
 use crate::corpus::{Block, Document, MAX_CHUNKS, PackedDocuments};
 use crate::error::Result;

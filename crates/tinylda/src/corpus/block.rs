@@ -275,7 +275,26 @@ pub(crate) fn decode(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::pack::GROUP;
     use proptest::prelude::*;
+
+    #[test]
+    fn r21_entries_of_zero_bits_are_bounded() {
+        let (most, mut block) = (u32::MAX as usize, Block::default());
+        // A few bytes cannot claim many documents or entries.
+        assert!(decode(&[0; 3], 1, most, None, 77, &mut block).is_err());
+        assert!(decode(&[0; 3], most, 0, None, 77, &mut block).is_err());
+        assert!(block.words.capacity() < 1000 && block.starts.capacity() < 1000);
+        // Documents without words, and documents of one word that occurs once.
+        assert_eq!(decode(&[0; 100], 100 * GROUP, 0, Some(0), 77, &mut block), Ok(()));
+        let starts: Vec<u32> = (0..=100_000).collect();
+        let (words, counts) = (vec![0; 100_000], vec![1; 100_000]);
+        let mut bytes = Vec::new();
+        encode(&starts, &words, &counts, &mut Vec::new(), &mut bytes);
+        assert!(bytes.len() < 40_000, "{}", bytes.len());
+        assert_eq!(decode(&bytes, 100_000, 100_000, Some(100_000), 77, &mut block), Ok(()));
+        assert!(decode(&bytes, 100_000, 100_000, Some(99_999), 77, &mut block).is_err());
+    }
 
     proptest! {
         #[test]

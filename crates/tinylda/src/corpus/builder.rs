@@ -130,6 +130,17 @@ impl CorpusBuilder {
     /// count rows from the first row of this matrix. The rows before the one that causes an error
     /// are added.
     pub fn add_csr<P: CsrIndex, I: CsrIndex, V: CsrValue>(&mut self, csr: &Csr<'_, P, I, V>) -> Result<()> {
+        self.add_csr_with(csr, |row| Ok(csr.details(row)))
+    }
+
+    /// Adds each row of a matrix as a document with the details that `details(row)` returns. The
+    /// names and labels of the matrix itself are not used. An error of `details` ends the call,
+    /// for instance [`Error::Interrupted`].
+    pub fn add_csr_with<'d, P: CsrIndex, I: CsrIndex, V: CsrValue>(
+        &mut self,
+        csr: &Csr<'_, P, I, V>,
+        mut details: impl FnMut(usize) -> Result<Details<'d>>,
+    ) -> Result<()> {
         let columns = csr.check()?;
         if let Some(words) = self.words_set().filter(|&words| words != u64::from(columns)) {
             let expected = format!("{words}, the number of words of the corpus");
@@ -139,7 +150,7 @@ impl CorpusBuilder {
         for row in 0..csr.rows() {
             self.entries.clear();
             csr.read_row(row, columns, &mut self.entries)?;
-            self.add_row(row as u64, csr.details(row))?;
+            self.add_row(row as u64, details(row)?)?;
         }
         Ok(())
     }
@@ -339,8 +350,11 @@ mod tests {
         let text = |result: Result<()>| result.unwrap_err().to_string();
         let mut builder = CorpusBuilder::new().words(3);
         builder.add_document(&[(2, u32::MAX)]).unwrap();
-        let beyond = text(builder.add_document(&[(0, 1), (3, 1)]));
-        assert!(beyond.contains("row 1, column 3") && beyond.contains("below 3"), "{beyond}");
+        let out_of_range = text(builder.add_document(&[(0, 1), (3, 1)]));
+        assert!(
+            out_of_range.contains("row 1, column 3") && out_of_range.contains("below 3"),
+            "{out_of_range}"
+        );
         let large = text(builder.add_document(&[(1, u32::MAX), (1, 1)]));
         assert!(large.contains("row 1, column 1") && large.contains("4294967296"), "{large}");
         // Neither of the two documents was added.

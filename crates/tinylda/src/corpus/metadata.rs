@@ -7,8 +7,20 @@ use crate::error::{Error, Result};
 use crate::progress::{ProgressCallback, Step};
 use crate::table::{Cell, Column, Table, TableFormat};
 
-/// Text between several labels of a document in one cell of a table.
+/// Text between several labels of a document in one cell of a table. In a label itself, it is
+/// written with a backslash before it.
 pub const LABEL_SEPARATOR: &str = ";";
+
+/// Joins the labels of a document for one cell of a table. A separator in a label gets a backslash
+/// before it, so that the labels can be told apart.
+///
+/// ```
+/// assert_eq!(tinylda::corpus::join_labels(&["a", "b; c"]), r"a;b\; c");
+/// ```
+pub fn join_labels(labels: &[impl AsRef<str>]) -> String {
+    let escape = |label: &str| label.replace(LABEL_SEPARATOR, "\\;");
+    labels.iter().map(|label| escape(label.as_ref())).collect::<Vec<_>>().join(LABEL_SEPARATOR)
+}
 
 /// Columns of a table that describe documents: the labels and the date, as far as the corpus has
 /// them. They follow the columns `document` and `name`.
@@ -46,8 +58,7 @@ impl MetadataColumns {
 
     /// Returns the texts of a document, one for each column.
     pub(crate) fn texts(&self, labels: &[Vec<&str>], date: &str) -> Vec<String> {
-        let values =
-            |column: usize| labels.get(column).map_or(String::new(), |all| all.join(LABEL_SEPARATOR));
+        let values = |column: usize| labels.get(column).map_or(String::new(), |all| join_labels(all));
         (0..self.labels.len()).map(values).chain(self.dates.then(|| date.to_owned())).collect()
     }
 }

@@ -50,7 +50,7 @@ pub use convert::{CorpusFormat, convert, save_names, save_vocabulary, write_text
 pub use csr::{Csr, CsrIndex, CsrValue};
 pub use date::parse_date;
 pub use labels::{DEFAULT_LABEL_COLUMN, DocumentLabels, LabelTable};
-pub use metadata::{LABEL_SEPARATOR, save_metadata};
+pub use metadata::{LABEL_SEPARATOR, join_labels, save_metadata};
 pub use place::TextPlace;
 pub use reader::{BlockDetails, BlockReader, Corpus, WordTotals};
 pub use split::{Split, split};

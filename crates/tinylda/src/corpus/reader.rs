@@ -1,7 +1,7 @@
 //! Reading a corpus. Opening it checks everything except the blocks; each block is checked when it
 //! is read. Start with [`Corpus`]; the layout of the bytes is in `format` and `block`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::about::About;
@@ -32,6 +32,8 @@ const COPY_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Corpus {
     source: CorpusSource,
+    /// Name to use in errors instead of the path.
+    origin: Option<PathBuf>,
     directory: Directory,
     /// Names of the label columns.
     label_columns: Vec<String>,
@@ -77,7 +79,7 @@ impl Corpus {
     fn from_source(source: CorpusSource) -> Result<Corpus> {
         let directory = format::read_directory(source.bytes(), source.length())?;
         let totals = TotalsCheck::new(directory.entries.len());
-        let mut corpus = Corpus { source, directory, label_columns: Vec::new(), totals };
+        let mut corpus = Corpus { source, origin: None, directory, label_columns: Vec::new(), totals };
         let parts = corpus.directory.parts;
         if parts.label_lists {
             corpus.label_columns = corpus.about()?.label_columns;
@@ -119,9 +121,17 @@ impl Corpus {
     pub fn path(&self) -> Option<&Path> {
         self.source.path()
     }
-    /// Returns the name of the corpus to use in errors: the path of the file, or [`MEMORY`].
+    /// Sets the name of the corpus to use in errors about its content, for instance the path of the
+    /// data that it was imported from.
+    #[must_use]
+    pub fn with_origin(self, origin: impl Into<PathBuf>) -> Corpus {
+        Corpus { origin: Some(origin.into()), ..self }
+    }
+
+    /// Returns the name of the corpus to use in errors: the one that was set, the path of the file,
+    /// or [`MEMORY`].
     pub(crate) fn origin(&self) -> &Path {
-        self.path().unwrap_or(Path::new(MEMORY))
+        self.origin.as_deref().or(self.path()).unwrap_or(Path::new(MEMORY))
     }
     /// Returns the name of the file without its folder; empty for a corpus in memory.
     pub(crate) fn file_name(&self) -> String {
@@ -333,12 +343,33 @@ impl Corpus {
         Ok(offset == end && crc.finalize() == d.vocabulary_crc)
     }
 
-    /// Returns the memory in bytes for reading the largest block, encoded and decoded.
-    pub(crate) fn block_buffer_bytes(&self) -> u64 {
-        let entries = self.directory.entries.iter();
+    /// Returns the memory in bytes for reading the `count` largest blocks, encoded and decoded.
+    pub(crate) fn largest_blocks_bytes(&self, count: usize) -> u64 {
         let bytes =
             |e: &BlockEntry| u64::from(e.bytes) + Block::bytes(u64::from(e.documents), u64::from(e.nonzeros));
-        entries.map(bytes).max().unwrap_or(0)
+        self.sum_of_largest(count, bytes)
+    }
+
+    /// Returns the memory in bytes for the names, labels and other details of the `count` blocks
+    /// with the most of them. Strings are decoded with their ends.
+    pub(crate) fn largest_details_bytes(&self, count: usize) -> u64 {
+        let bytes = |e: &BlockEntry| match e.details_bytes() {
+            0 => 0,
+            bytes => 2 * bytes + 16 * u64::from(e.documents),
+        };
+        self.sum_of_largest(count, bytes)
+    }
+
+    /// Returns the largest number of documents of a block.
+    pub(crate) fn largest_block_documents(&self) -> u64 {
+        self.sum_of_largest(1, |e| e.documents.into())
+    }
+
+    /// Returns the sum of the `count` largest values of all blocks.
+    fn sum_of_largest(&self, count: usize, value: impl Fn(&BlockEntry) -> u64) -> u64 {
+        let mut values: Vec<u64> = self.directory.entries.iter().map(value).collect();
+        values.sort_unstable_by(|a, b| b.cmp(a));
+        values.into_iter().take(count).fold(0, u64::saturating_add)
     }
 
     /// Returns the size of the vocabulary section in bytes, mostly text.

@@ -9,6 +9,7 @@ use crate::progress::{ProgressCallback, Step};
 
 /// Distribution of the lengths of documents, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Lengths {
     /// Mean length, including empty documents.
     pub mean: f64,
@@ -40,6 +41,7 @@ pub struct Statistics {
 
 /// Statistics of a label column.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LabelStatistics {
     /// Name of the column.
     pub name: String,

@@ -139,6 +139,7 @@ pub struct MeasureResult {
 
 /// The coherence of the topics of a model.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct CoherenceResult {
     /// Number of documents, including empty ones.
     pub documents: u64,
@@ -153,10 +154,11 @@ impl Coherence {
     /// the model, for `top` words of every topic.
     pub fn memory_bytes(&self, corpus: &Corpus, topics: u32, top: u32) -> u64 {
         let pairs = u64::from(topics).saturating_mul(u64::from(top).saturating_mul(u64::from(top) + 1) / 2);
-        let per_thread = corpus.block_buffer_bytes().saturating_add(pairs.saturating_mul(8));
+        let threads = self.threads.min(corpus.blocks()).max(1);
+        let blocks = corpus.largest_blocks_bytes(threads);
+        let counts = pairs.saturating_mul(8).saturating_mul(threads as u64);
         let slots = u64::from(corpus.shape().words).saturating_mul(8);
-        let threads = self.threads.min(corpus.blocks()).max(1) as u64;
-        per_thread.saturating_mul(threads).saturating_add(slots)
+        blocks.saturating_add(counts).saturating_add(slots)
     }
 
     /// Measures coherence on a corpus. A corpus does not record the order of words, so that a

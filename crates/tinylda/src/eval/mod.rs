@@ -19,5 +19,5 @@ mod words;
 
 pub use coherence::{Coherence, CoherenceResult, Measure, MeasureResult, MissingWords};
 pub use matching::{best_matching, word_overlap};
-pub use perplexity::{DEFINITION, Evaluation, HeldOutEvaluation, predictive_perplexity};
+pub use perplexity::{DEFINITION, Evaluation, HeldOutEvaluation, PROTOCOL, predictive_perplexity};
 pub use words::{WordMeasures, word_measures};

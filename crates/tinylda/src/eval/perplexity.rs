@@ -15,11 +15,14 @@ use crate::progress::{ProgressCallback, Step};
 use crate::random::{Purpose, Random};
 use crate::threads::pool;
 
-/// Definition of predictive perplexity, as printed with its values.
-pub const DEFINITION: &str = "exp(-sum x log sum_k p(w|k)p(k|d) / sum x) over the scored tokens. Each test document's tokens are \
-split at random: 20% (rounded) are scored, the others observed (a single count above 10000 in that proportion). The topics are fixed; p(k|d) is estimated on the observed \
-tokens from a uniform start, until it moves by less than 1e-4 of them or 500 iterations are done. Words that the model does \
-not know are left out. Lower is better.";
+/// Definition of predictive perplexity in one sentence, as printed with its values.
+pub const DEFINITION: &str = "exp(-mean log p(w|d)) over a random 20% of the tokens of every test document, where p(w|d) = sum_k \
+p(w|k) p(k|d), and p(k|d) is inferred from the other 80% with the topics fixed; lower is better.";
+
+/// Details of the evaluation, which complete [`DEFINITION`] for those who repeat it.
+pub const PROTOCOL: &str = "The number of scored tokens of a document is rounded, and a single count above 10000 is divided in \
+that proportion. p(k|d) is estimated from a uniform start, until it moves by less than 1e-4 of the observed tokens or 500 \
+iterations are done. Words that the model does not know are left out.";
 
 /// A model's predictive perplexity on a test corpus.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -80,6 +80,7 @@ impl VocabularyMap {
     /// of tokens of unknown words.
     pub(crate) fn known_words(&self, document: Document<'_>, buffer: &mut DocumentBuffer) -> u64 {
         buffer.clear();
+        buffer.reserve(document.words.len());
         let mut unknown = 0;
         for (&w, &x) in document.words.iter().zip(document.counts) {
             match self.id(w) {
@@ -102,6 +103,11 @@ impl DocumentBuffer {
     pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.counts.clear();
+    }
+    /// Allocates space for a number of words, and not for more.
+    pub(crate) fn reserve(&mut self, words: usize) {
+        self.words.reserve_exact(words);
+        self.counts.reserve_exact(words);
     }
     /// Appends a word unless its count is 0.
     pub(crate) fn push(&mut self, word: u32, count: u32) {

@@ -21,8 +21,8 @@ pub use known::{UnknownWords, VocabularyMap};
 pub use stream::{Mixture, Mixtures};
 pub(crate) use stream::{chunk_limits, fill_proportions};
 pub use typical::{
-    DocumentDetails, RankedDocument, SimilarDocuments, TypicalDocuments, document_details, document_names,
-    find_document,
+    DocumentDetails, RankedDocument, SimilarDocuments, TypicalDocuments, count_documents_named,
+    document_details, document_names, find_document,
 };
 #[cfg(feature = "compression")]
 pub(crate) use write::push_field;

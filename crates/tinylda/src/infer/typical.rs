@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mixture, Mixtures};
 use crate::corpus::{BlockReader, Corpus, LabelTable, Vocabulary};
-use crate::error::{Error, Position, Remedy, Result};
+use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::progress::ProgressCallback;
 
 /// A document in a ranked list.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct RankedDocument {
     /// Number of the document in the corpus, from 0.
     pub number: u64,
@@ -73,6 +75,18 @@ pub struct TypicalDocuments {
 }
 
 impl TypicalDocuments {
+    /// Checks whether the model has the requested topics. [`find`](TypicalDocuments::find) does
+    /// this first.
+    pub fn check(&self, model: &Model) -> Result<()> {
+        let count = model.topics();
+        match self.topics.iter().find(|&&k| k >= count) {
+            Some(unknown) => {
+                Err(Error::out_of_range("topic", unknown, format!("a number from 0 to {}", count - 1)))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Infers all documents. Returns each requested topic with its documents, best first.
     pub fn find(
         &self,
@@ -80,10 +94,8 @@ impl TypicalDocuments {
         progress: ProgressCallback<'_>,
     ) -> Result<Vec<(u32, Vec<RankedDocument>)>> {
         let count = mixtures.model().topics();
+        self.check(mixtures.model())?;
         let topics = if self.topics.is_empty() { (0..count).collect() } else { self.topics.clone() };
-        if let Some(&bad) = topics.iter().find(|&&k| k >= count) {
-            return Err(Error::out_of_range("topic", bad, format!("a number from 0 to {}", count - 1)));
-        }
         let limit = self.top;
         let mut best = vec![TopDocuments::default(); topics.len()];
         // Documents with proportions up to these cannot enter the lists. Relaxed order suffices: an
@@ -171,18 +183,13 @@ impl SimilarDocuments {
 }
 
 fn document_not_found(corpus: &Corpus, name_or_number: &str) -> Error {
-    Error::Input {
-        path: corpus.origin().to_path_buf(),
-        position: Position::Whole,
-        found: format!("no document {name_or_number:?}"),
-        expected: if corpus.has_names() {
-            format!("the name of a document, or a number from 1 to {}", corpus.shape().documents)
-        } else {
-            format!("a number from 1 to {} (the documents have no names)", corpus.shape().documents)
-        }
-        .into(),
-        remedy: Remedy::default(),
-    }
+    let documents = corpus.shape().documents;
+    let remedy = if corpus.has_names() {
+        format!("pass a name or a number from 1 to {documents}")
+    } else {
+        format!("pass a number from 1 to {documents}, since the documents have no names")
+    };
+    Error::unusable_input(corpus.origin(), format!("contains no document {name_or_number:?}"), remedy)
 }
 
 /// Returns the number (from 0) of the document with this name, or else with this number (from 1).
@@ -200,8 +207,21 @@ pub fn find_document(corpus: &Corpus, name_or_number: &str) -> Result<u64> {
     number.map(|n| n - 1).ok_or_else(|| document_not_found(corpus, name_or_number))
 }
 
+/// Returns the number of documents with this name.
+pub fn count_documents_named(corpus: &Corpus, name: &str) -> Result<u64> {
+    let mut count = 0;
+    if corpus.has_names() {
+        let mut reader = corpus.reader();
+        for i in 0..corpus.blocks() {
+            count += reader.read_names(i)?.iter().filter(|other| *other == name).count() as u64;
+        }
+    }
+    Ok(count)
+}
+
 /// Name, labels and date of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DocumentDetails {
     /// Name; empty if there is none.
     pub name: String,

@@ -11,6 +11,7 @@ use super::{Mixture, Mixtures};
 use crate::corpus::{MetadataColumns, text_cell};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
+use crate::model::Model;
 use crate::npy::npy_header;
 use crate::numbers::{push_number, push_share};
 use crate::progress::ProgressCallback;
@@ -18,6 +19,7 @@ use crate::table::{Cell, Column, Table, TableFormat};
 
 /// File format of the proportions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProportionsFormat {
     /// Tab-separated values: a header, then a line per document with its number from 1, its name,
     /// its labels and date if they were [requested](Mixtures::with_labels), and its proportions.
@@ -106,6 +108,19 @@ struct ProportionsRow {
 }
 
 impl ProportionsWriter {
+    /// Checks whether the options fit the format. [`write`](ProportionsWriter::write) and
+    /// [`save`](ProportionsWriter::save) do this first.
+    pub fn check(&self) -> Result<()> {
+        let name = match (self.top, self.min_proportion) {
+            _ if self.format != ProportionsFormat::Npy => return Ok(()),
+            (Some(_), _) => "top",
+            (None, Some(least)) if least > 0.0 => "min_proportion",
+            (None, _) => return Ok(()),
+        };
+        Err(Error::conflict(name, "{to=npy}")
+            .with_remedy("an npy file contains all proportions; for the largest, write TSV or JSON lines"))
+    }
+
     /// Writes all documents in order to `out`, which error messages call `path`. `progress`
     /// receives the number of finished documents and can cancel.
     pub fn write(
@@ -115,14 +130,9 @@ impl ProportionsWriter {
         path: &Path,
         progress: ProgressCallback<'_>,
     ) -> Result<InferenceSummary> {
+        self.check()?;
         let topics = mixtures.model().topics() as usize;
         let (columns, min_proportion) = self.columns(topics);
-        if self.format == ProportionsFormat::Npy && columns.is_some() {
-            let name = if self.top.is_some() { "top" } else { "min_proportion" };
-            return Err(Error::conflict(name, "{to=npy}").with_remedy(
-                "an npy file contains all proportions; for the largest, write TSV or JSON lines",
-            ));
-        }
         if self.format == ProportionsFormat::Parquet {
             return Err(Error::unsupported_value("to", "parquet", "it cannot be written to a stream")
                 .with_remedy("write to a file, or write TSV or JSON lines"));
@@ -142,8 +152,12 @@ impl ProportionsWriter {
                     );
                 }
                 match self.format {
-                    ProportionsFormat::Tsv => push_line(mixture, &metadata, columns, b'\t', chunk),
-                    ProportionsFormat::Csv => push_line(mixture, &metadata, columns, b',', chunk),
+                    ProportionsFormat::Tsv => {
+                        push_line(mixtures.model(), mixture, &metadata, columns, b'\t', chunk);
+                    }
+                    ProportionsFormat::Csv => {
+                        push_line(mixtures.model(), mixture, &metadata, columns, b',', chunk);
+                    }
                     ProportionsFormat::JsonLines => push_json_line(mixtures, mixture, columns, chunk),
                     ProportionsFormat::Npy | ProportionsFormat::Parquet => {
                         chunk.bytes.extend(mixture.proportions.iter().flat_map(|p| p.to_le_bytes()));
@@ -201,9 +215,12 @@ impl ProportionsWriter {
         let metadata = mixtures.metadata_columns();
         columns.extend(metadata.columns());
         if let Some(n) = pairs {
+            let names = mixtures.model().has_topic_names();
             columns.extend((1..=n).flat_map(|i| {
                 let topic = Column::whole(format!("topic_{i}")).optional();
-                [topic, Column::float(format!("proportion_{i}")).optional()]
+                let name = names.then(|| Column::text(format!("topic_name_{i}")).optional());
+                let proportion = Column::float(format!("proportion_{i}")).optional();
+                std::iter::once(topic).chain(name).chain([proportion])
             }));
         } else {
             let model = mixtures.model();
@@ -238,9 +255,12 @@ impl ProportionsWriter {
                     let mut cells = vec![Cell::Whole(row.number + 1), text_cell(&row.name)];
                     cells.extend(row.metadata.iter().map(|text| text_cell(text)));
                     cells.extend(row.proportions.iter().map(|&p| Cell::Float(p)));
-                    cells.extend(
-                        row.pairs.iter().flat_map(|&(p, k)| [Cell::Whole(u64::from(k)), Cell::Float(p)]),
-                    );
+                    let model = mixtures.model();
+                    cells.extend(row.pairs.iter().flat_map(|&(p, k)| {
+                        let name = model.topic_name(k).unwrap_or_default();
+                        let name = model.has_topic_names().then(|| text_cell(name));
+                        std::iter::once(Cell::Whole(u64::from(k))).chain(name).chain([Cell::Float(p)])
+                    }));
                     cells.resize(columns.len(), Cell::Missing);
                     table.row(&cells)?;
                 }
@@ -271,6 +291,9 @@ impl ProportionsWriter {
                 match columns {
                     Some(n) => (1..=n).for_each(|i| {
                         push(&format!("topic_{i}"));
+                        if mixtures.model().has_topic_names() {
+                            push(&format!("topic_name_{i}"));
+                        }
                         push(&format!("proportion_{i}"));
                     }),
                     None => (0..topics).for_each(|k| push(&mixtures.model().topic_column("p", k))),
@@ -301,6 +324,7 @@ fn largest_proportions(
 
 /// Appends a line of fields with a delimiter between them.
 fn push_line(
+    model: &Model,
     mixture: &Mixture<'_>,
     metadata: &MetadataColumns,
     columns: Option<usize>,
@@ -327,12 +351,18 @@ fn push_line(
                 bytes.push(delimiter);
                 // Missing pairs become empty fields, so that all lines have the same number of
                 // fields.
-                if let Some(&(p, k)) = pairs.get(i) {
+                let pair = pairs.get(i);
+                if let Some(&(_, k)) = pair {
                     push_number(bytes, u64::from(k));
+                }
+                if model.has_topic_names() {
                     bytes.push(delimiter);
+                    let name = pair.and_then(|&(_, k)| model.topic_name(k));
+                    push_cell(bytes, name.unwrap_or_default(), delimiter);
+                }
+                bytes.push(delimiter);
+                if let Some(&(p, _)) = pair {
                     push_share(bytes, p);
-                } else {
-                    bytes.push(delimiter);
                 }
             }
         }

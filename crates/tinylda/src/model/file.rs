@@ -98,10 +98,20 @@ impl ModelSize {
 
     /// Returns the memory of the model in bytes, including the buffers for loading it.
     pub fn memory_bytes(&self) -> u64 {
+        // The offsets of the words are read before they are converted.
+        self.loaded_bytes().saturating_add(self.offset_bytes()).saturating_add(1 << 20)
+    }
+
+    /// Returns the memory of the model in bytes once it is loaded.
+    pub(crate) fn loaded_bytes(&self) -> u64 {
         let (words, row) = (u64::from(self.words), stride(self.topics) as u64 * 4 * LANES as u64);
-        let vocabulary = if self.vocabulary_bytes > 0 { words.saturating_mul(16) } else { 0 };
         let rows = words.saturating_add(4).saturating_mul(row);
-        rows.saturating_add(self.vocabulary_bytes).saturating_add(vocabulary).saturating_add(1 << 20)
+        rows.saturating_add(self.vocabulary_bytes).saturating_add(self.offset_bytes())
+    }
+
+    /// Returns the size in bytes of the words' offsets in the vocabulary.
+    fn offset_bytes(&self) -> u64 {
+        if self.vocabulary_bytes > 0 { u64::from(self.words).saturating_mul(8) } else { 0 }
     }
 }
 

@@ -20,11 +20,11 @@
 //! one pass over phi; FREX sorts the words of every topic twice.
 
 use std::cmp::Ordering;
-
-use rayon::prelude::*;
+use std::ops::Range;
 
 use super::Model;
 use crate::error::{Error, Result};
+use crate::threads::Threads;
 
 /// The criterion by which the words of a topic are ranked.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,6 +72,7 @@ impl WordRanking {
 
 /// A word in the ranked list of a topic.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct RankedWord {
     /// Id of the word.
     pub word: u32,
@@ -227,11 +228,11 @@ impl Model {
     ) -> Vec<Vec<(f64, u32)>> {
         let topics = self.topics() as usize;
         // Any partition gives the same lists, since (score, id) is unique.
-        let parts = if n > 1024 { 1 } else { rayon::current_num_threads() as u32 };
-        let bound = |part: u32| (u64::from(self.words()) * u64::from(part) / u64::from(parts)) as u32;
-        let rank_part = |part: u32| {
+        let threads = Threads::per_core();
+        let parts = if n > 1024 { 1 } else { threads.count() };
+        let rank_part = |part: usize| {
             let mut best = vec![TopWordList::new(n); topics];
-            for w in bound(part)..bound(part + 1) {
+            for w in part_of(self.words(), part, parts) {
                 let weight = weight(w);
                 for (best, &value) in best.iter_mut().zip(self.phi(w)) {
                     best.offer((f64::from(value) + add) * weight, w);
@@ -239,7 +240,7 @@ impl Model {
             }
             best
         };
-        let mut found: Vec<Vec<TopWordList>> = (0..parts).into_par_iter().map(rank_part).collect();
+        let mut found = threads.map((0..parts).collect(), || (), |(), part| rank_part(part));
         let mut all = found.pop().unwrap_or_else(|| vec![TopWordList::new(n); topics]);
         for part in found {
             for (best, other) in all.iter_mut().zip(part) {
@@ -250,6 +251,12 @@ impl Model {
     }
 }
 
+/// Returns one of several parts of about the same size into which words are divided.
+fn part_of(words: u32, part: usize, parts: usize) -> Range<u32> {
+    let bound = |part: usize| (u64::from(words) * part as u64 / parts as u64) as u32;
+    bound(part)..bound(part + 1)
+}
+
 /// Number of topics that are ranked together: their entries of a row of phi share a cache line.
 const TOPICS_PER_BAND: usize = 16;
 
@@ -257,7 +264,10 @@ const TOPICS_PER_BAND: usize = 16;
 fn frex(p: &Probabilities<'_>, n: usize, weight: f64) -> Vec<Vec<(f64, u32)>> {
     let words = p.model.words();
     let topics = p.model.topics() as usize;
-    let across: Vec<f64> = (0..words).into_par_iter().map(|w| p.sum_over_topics(w)).collect();
+    let threads = Threads::per_core();
+    let parts = threads.count();
+    let sums = |part| part_of(words, part, parts).map(|w| p.sum_over_topics(w)).collect::<Vec<f64>>();
+    let across = threads.map((0..parts).collect(), || (), |(), part| sums(part)).concat();
     let mut lists = Vec::with_capacity(topics);
     for first in (0..topics).step_by(TOPICS_PER_BAND) {
         let band = first..(first + TOPICS_PER_BAND).min(topics);
@@ -271,7 +281,7 @@ fn frex(p: &Probabilities<'_>, n: usize, weight: f64) -> Vec<Vec<(f64, u32)>> {
             }
             best.sorted()
         };
-        lists.extend(band.into_par_iter().map(rank_topic).collect::<Vec<_>>());
+        lists.extend(threads.map(band.collect(), || (), |(), k| rank_topic(k)));
     }
     lists
 }

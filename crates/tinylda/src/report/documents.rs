@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::corpus::Corpus;
+use crate::corpus::{Corpus, MAX_CHUNKS};
 use crate::error::Result;
 use crate::infer::{DocumentDetails, Mixture, Mixtures};
 use crate::progress::ProgressCallback;
@@ -34,14 +34,41 @@ const MIN_TOKENS: u64 = 20;
 /// Number of documents per chunk while a training delivers them.
 const DOCUMENTS_PER_CHUNK: u64 = 1024;
 
-/// Bytes that the allocator adds to an allocation.
-const ALLOCATION_OVERHEAD: usize = 16;
-
 /// A document and its largest topics.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ShownDocument {
     pub(super) number: u64,
-    pub(super) topics: Vec<(u32, f32)>,
+    pub(super) topics: LargestTopics,
+}
+
+/// The largest topics of a document with their proportions, largest first.
+///
+/// They are not on the heap: many small allocations of documents that are kept for long, among
+/// those of documents that are not, would leave memory that cannot be reused.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LargestTopics {
+    length: u8,
+    entries: [(u32, f32); TOPICS_PER_DOCUMENT],
+}
+
+impl LargestTopics {
+    fn new(proportions: &[f32]) -> LargestTopics {
+        let mut topics = LargestTopics { length: 0, entries: [(0, 0.0); TOPICS_PER_DOCUMENT] };
+        for (k, &p) in (0..).zip(proportions).filter(|&(_, &p)| p >= MIN_SHARE) {
+            // Among equals, the topic with the lower number comes first.
+            let at = topics.as_slice().partition_point(|&(_, other)| other >= p);
+            if at < TOPICS_PER_DOCUMENT {
+                topics.length = topics.length.saturating_add(1).min(TOPICS_PER_DOCUMENT as u8);
+                topics.entries[at..].rotate_right(1);
+                topics.entries[at] = (k, p);
+            }
+        }
+        topics
+    }
+
+    pub(super) fn as_slice(&self) -> &[(u32, f32)] {
+        &self.entries[..usize::from(self.length)]
+    }
 }
 
 /// A label of a column and the number of its documents.
@@ -85,7 +112,7 @@ pub(super) struct DocumentFindings {
 }
 
 /// A document that may be typical of a topic.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Candidate {
     /// Proportion of the topic in the document.
     proportion: f32,
@@ -117,15 +144,6 @@ impl ChunkFindings {
             });
         }
     }
-}
-
-/// Returns the largest topics of a document, largest first.
-fn largest_topics(proportions: &[f32]) -> Vec<(u32, f32)> {
-    let mut topics: Vec<(u32, f32)> =
-        (0..).zip(proportions).filter(|&(_, &p)| p >= MIN_SHARE).map(|(k, &p)| (k, p)).collect();
-    topics.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    topics.truncate(TOPICS_PER_DOCUMENT);
-    topics
 }
 
 /// Orders candidates by descending proportion, ties by document number.
@@ -229,7 +247,7 @@ impl Criteria {
     /// Adds a document to the findings of its chunk.
     fn add_document(&self, mixture: &Mixture<'_>, chunk: &mut ChunkFindings) {
         let mut largest = None;
-        let mut largest = || largest.get_or_insert_with(|| largest_topics(mixture.proportions)).clone();
+        let mut largest = || *largest.get_or_insert_with(|| LargestTopics::new(mixture.proportions));
         let number = mixture.number;
         if mixture.tokens >= self.min_tokens {
             for (k, &p) in mixture.proportions.iter().enumerate() {
@@ -294,7 +312,7 @@ impl DocumentSums {
         for list in &mut best {
             keep_best(list, criteria.per_topic);
         }
-        shown.extend(best.iter().flatten().map(|candidate| candidate.document.clone()));
+        shown.extend(best.iter().flatten().map(|candidate| candidate.document));
         shown.sort_by_key(|document| document.number);
         shown.dedup_by_key(|document| document.number);
         let place = |number: u64| shown.partition_point(|document| document.number < number) as u32;
@@ -342,10 +360,8 @@ pub(super) fn documents(mixtures: &Mixtures<'_>, progress: ProgressCallback<'_>)
     found.finish(corpus, &criteria)
 }
 
-/// Bytes of a candidate: the entry itself, its topics and the overhead of the allocator.
-const CANDIDATE_BYTES: u64 = (size_of::<(usize, Candidate)>()
-    + TOPICS_PER_DOCUMENT * size_of::<(u32, f32)>()
-    + ALLOCATION_OVERHEAD) as u64;
+/// Bytes of a candidate.
+const CANDIDATE_BYTES: u64 = size_of::<(usize, Candidate)>() as u64;
 
 /// Returns the number of typical documents of a topic.
 fn typical_documents(topics: u32) -> u64 {
@@ -355,12 +371,15 @@ fn typical_documents(topics: u32) -> u64 {
 /// Returns the memory in bytes of the findings of all chunks that are in memory at the same time
 /// during inference.
 pub(super) fn chunk_buffer_bytes(corpus: &Corpus, topics: u32) -> u64 {
-    let (chunks, per_chunk) = crate::infer::chunk_limits(topics);
-    let documents = corpus.shape().documents;
-    let candidates = 2 * typical_documents(topics) * u64::from(topics) + MAX_CANDIDATES as u64;
+    let (max_chunks, per_chunk) = crate::infer::chunk_limits(topics);
+    // The chunks in memory belong to one block, which is divided for the threads before.
+    let documents = corpus.largest_block_documents();
+    let chunks = max_chunks.min(documents.div_ceil(per_chunk) + MAX_CHUNKS);
+    let per_topic = 2 * typical_documents(topics) * u64::from(topics) + MAX_CANDIDATES as u64;
     // Most documents are candidates of at most two topics.
-    let chunk = CANDIDATE_BYTES * candidates.min(2 * per_chunk) + 8 * u64::from(topics);
-    chunk.saturating_mul(chunks.min(documents.div_ceil(per_chunk)))
+    let candidates =
+        per_topic.saturating_mul(chunks).min(2 * documents.min(chunks.saturating_mul(per_chunk)));
+    CANDIDATE_BYTES.saturating_mul(candidates).saturating_add(8 * u64::from(topics) * chunks)
 }
 
 /// Collects the documents of a report while a training delivers them
@@ -416,5 +435,18 @@ impl<'a> TrainedDocuments<'a> {
     pub(super) fn finish(mut self) -> Result<DocumentFindings> {
         self.found.add(self.chunk, &self.criteria);
         self.found.finish(self.corpus, &self.criteria)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn largest_topics_are_sorted() {
+        let topics = LargestTopics::new(&[0.1, 0.01, 0.3, 0.1, 0.05, 0.1, 0.06, 0.04, 0.2]);
+        assert_eq!(topics.as_slice(), [(2, 0.3), (8, 0.2), (0, 0.1), (3, 0.1), (5, 0.1), (6, 0.06)]);
+        assert_eq!(LargestTopics::new(&[0.01, 0.5]).as_slice(), [(1, 0.5)]);
+        assert!(LargestTopics::new(&[0.01]).as_slice().is_empty());
     }
 }

@@ -36,6 +36,7 @@ use crate::error::Result;
 use crate::eval::{Coherence, Measure, word_measures};
 use crate::format::grouped;
 use crate::infer::{Mixtures, document_details, document_names};
+use crate::memory::trim_heap;
 use crate::model::{Model, Probabilities};
 use crate::progress::ProgressCallback;
 use crate::threads::pool;
@@ -202,6 +203,8 @@ impl Report {
                 .measures
                 .pop()
                 .map(|measured| measured.topics);
+            // The memory plan assumes that a step has returned its memory when the next one starts.
+            trim_heap();
             let all = if let Some(documents) = trained.filter(|documents| !documents.is_empty()) {
                 documents.finish()?
             } else {
@@ -213,6 +216,7 @@ impl Report {
                 texts = Some(document_texts(corpus, &numbers, access, progress)?);
             }
             found = Some(all);
+            trim_heap();
         }
         let prevalence: Vec<f64> = (0..model.topics()).map(|k| model.share(k)).collect();
         let map = topic_map(model, self.threads, progress)?;
@@ -385,9 +389,13 @@ impl ReportData<'_> {
         }
         json.raw("\n");
         json.key("topics");
-        json.list(&found.shown, |json, d| json.wholes(d.topics.iter().map(|&(k, _)| u64::from(k))));
+        json.list(&found.shown, |json, d| {
+            json.wholes(d.topics.as_slice().iter().map(|&(k, _)| u64::from(k)));
+        });
         json.key("topicsP");
-        json.list(&found.shown, |json, d| json.numbers(d.topics.iter().map(|&(_, p)| f64::from(p))));
+        json.list(&found.shown, |json, d| {
+            json.numbers(d.topics.as_slice().iter().map(|&(_, p)| f64::from(p)));
+        });
         json.raw("}\n");
         json.key("typical");
         json.list(&found.typical, |json, list| json.wholes(list.iter().map(|&at| u64::from(at))));

@@ -157,6 +157,12 @@ macro_rules! settings {
                 }
             }
 
+            /// Returns a copy without the options that do not affect the result.
+            #[must_use]
+            pub fn recorded(&self) -> Settings {
+                Settings { $($name: self.$name.clone().filter(|_| $recorded)),* }
+            }
+
             /// Calls `each(option, number, value)` for every option that is set. `number` is `None`
             /// unless the value has a range.
             fn for_each_given(&self, mut each: impl FnMut(&'static Setting, Option<f64>, Value)) {
@@ -239,17 +245,17 @@ settings! {
         value: "", group: Model, recorded: true, default: "false",
         only: [Tbp, Stbp, Atbp, Bp, Abp, Gibbs], range: None, advice: "",
     }
-    /// Random seed; training with the same seed gives a byte-identical model
+    /// Random seed: the same seed gives the same model, byte for byte
     seed: u64 {
-        value: "N", group: Training, recorded: true, default: "1", only: [], range: None, advice: "",
+        value: "SEED", group: Training, recorded: true, default: "1", only: [], range: None, advice: "",
     }
     /// Maximum number of passes over the corpus
     passes: u32 {
         value: "N", group: Training, recorded: true, default: "500", only: [], range: COUNT,
         advice: "200 passes are usually enough",
     }
-    /// Convergence tolerance: stop when the training perplexity changes by less than this per pass,
-    /// but not before pass 10; 0 disables
+    /// Convergence tolerance: stop when the training perplexity changes by less than this per pass
+    /// (tbp, gibbs and ovb compare rounds of five passes), but not before pass 10; 0 disables
     tolerance: f64 {
         value: "TOL", group: Training, recorded: true, default: "5e-5 relative for tbp, 1 absolute otherwise", only: [],
         range: Some((0.0, f64::MAX)), advice: "use 0 to disable early stopping",
@@ -324,7 +330,7 @@ fn value<T: SettingValue + Default>(given: Option<&T>, name: &str) -> T {
 impl Settings {
     /// Returns the algorithm.
     pub(crate) fn chosen_algorithm(&self) -> Algorithm {
-        self.algorithm.unwrap_or_default()
+        value(self.algorithm.as_ref(), "algorithm")
     }
 
     /// Returns the number of topics; 0 if it is not set.
@@ -359,12 +365,52 @@ impl Settings {
 
     /// Returns whether alpha and beta are learned.
     pub(crate) fn optimizes(&self) -> bool {
-        self.optimize == Some(true)
+        value(self.optimize.as_ref(), "optimize")
     }
 
     /// Returns whether no per-document state is kept between passes.
     pub(crate) fn is_stateless(&self) -> bool {
-        self.document_state == Some(DocumentState::None)
+        value(self.document_state.as_ref(), "document_state") == DocumentState::None
+    }
+
+    /// Returns the messages to subtract from the counts before an update.
+    pub(crate) fn excluded(&self) -> Exclude {
+        value(self.exclude.as_ref(), "exclude")
+    }
+
+    /// Returns the maximum number of active topics per document.
+    pub(crate) fn active_topics(&self) -> Active {
+        value(self.active.as_ref(), "active")
+    }
+
+    /// Returns the number of pieces between two updates of the topics.
+    pub(crate) fn step_pieces(&self) -> u64 {
+        value(self.step.as_ref(), "step")
+    }
+
+    /// Returns the parameters that the digamma function is applied to.
+    pub(crate) fn digamma_parameters(&self) -> Digamma {
+        value(self.digamma.as_ref(), "digamma")
+    }
+
+    /// Returns the number of documents per batch.
+    pub(crate) fn batch_documents(&self) -> u64 {
+        value(self.batch.as_ref(), "batch")
+    }
+
+    /// Returns the offset tau0 of the learning rate.
+    pub(crate) fn tau0_value(&self) -> f64 {
+        value(self.tau0.as_ref(), "tau0")
+    }
+
+    /// Returns the exponent kappa of the learning rate.
+    pub(crate) fn kappa_value(&self) -> f64 {
+        value(self.kappa.as_ref(), "kappa")
+    }
+
+    /// Returns the number of samples to average.
+    pub(crate) fn sample_count(&self) -> u32 {
+        value(self.samples.as_ref(), "samples")
     }
 }
 
@@ -387,7 +433,7 @@ impl Settings {
     }
 
     /// Returns the options that apply and that the result depends on, by name, with defaults
-    /// applied. Two trainings on the same corpus with the same identity give the same model.
+    /// applied. Two training runs on the same corpus with the same identity give the same model.
     pub(crate) fn identity(&self) -> Vec<(&'static str, Value)> {
         let algorithm = self.chosen_algorithm();
         let mut all = Vec::new();
@@ -414,12 +460,6 @@ impl Settings {
     /// Returns whether no option is set.
     pub fn is_empty(&self) -> bool {
         *self == Settings::default()
-    }
-
-    /// Returns a copy without the options that do not affect the result.
-    #[must_use]
-    pub fn recorded(&self) -> Settings {
-        Settings { instructions: None, ..self.clone() }
     }
 }
 
@@ -482,6 +522,17 @@ mod tests {
         settings.set("passes", "499").unwrap();
         assert_ne!(settings.identity(), before);
         assert!(before.iter().all(|(name, _)| *name != "kappa"));
+    }
+
+    /// A model records the options that its result depends on, and no others.
+    #[test]
+    fn recorded_options_follow_the_table() {
+        let mut settings = Settings::default();
+        settings.set("kappa", "0.7").unwrap();
+        let without = settings.clone();
+        settings.set("instructions", "plain").unwrap();
+        assert_eq!(settings.recorded(), without);
+        assert!(SETTINGS.iter().all(|setting| setting.recorded == (setting.name != "instructions")));
     }
 
     #[test]

@@ -201,8 +201,8 @@ fn topics_are_sampled_by_their_weights() {
         let phi = row(&(0..k).map(|i| (i % 7) as f32).collect::<Vec<f32>>());
         let t = row(&(0..k).map(|i| 0.1 + (i % 5) as f32).collect::<Vec<f32>>());
         let (own, weight) = (k / 2, 0.25f32);
-        let weigh = |i: usize| f64::from((flat(&phi)[i] + 0.5) * flat(&t)[i]);
-        let exact = |i: usize| if i == own { 0.25 } else { weigh(i) };
+        let weight_of = |i: usize| f64::from((flat(&phi)[i] + 0.5) * flat(&t)[i]);
+        let exact = |i: usize| if i == own { 0.25 } else { weight_of(i) };
         let total: f64 = (0..k).map(exact).sum();
         let samples = 20_000;
         let mut first: Option<Vec<u32>> = None;
@@ -212,7 +212,7 @@ fn topics_are_sampled_by_their_weights() {
             for i in 0..samples {
                 let token = Token { own, weight, u: (i as f32 + 0.5) / samples as f32 };
                 let (topic, whole) = kernel.sample_topic(&phi, &t, 0.5, token, &mut weights);
-                assert!((f64::from(whole) / (0..k).map(weigh).sum::<f64>() - 1.0).abs() < 1e-5);
+                assert!((f64::from(whole) / (0..k).map(weight_of).sum::<f64>() - 1.0).abs() < 1e-5);
                 seen[topic] += 1;
             }
             for (i, &n) in seen.iter().enumerate() {

@@ -24,7 +24,7 @@ pub(crate) use scratch::{Location, clear};
 use crate::algorithms::piece::{Piece, StateKind};
 use crate::corpus::{Block, Corpus, Document};
 use crate::error::Result;
-use crate::memory::{self as process_memory, SLACK_DIVISOR};
+use crate::memory as process_memory;
 use crate::random::{Purpose, Random};
 use scratch::ScratchFiles;
 
@@ -81,14 +81,14 @@ impl Selection<'_> {
 pub(crate) struct StoreBudget {
     /// Maximum bytes of the pieces that stay in memory; `None` for no limit.
     pub(crate) limit: Option<u64>,
-    /// Maximum resident size of the whole process, if it is monitored. Pieces are evicted before it
-    /// is reached.
-    pub(crate) ceiling: Option<u64>,
+    /// Resident size of the whole process near the memory limit, if it is monitored. Pieces are
+    /// evicted before it is reached.
+    pub(crate) near_limit: Option<u64>,
     /// Folder for scratch files, if there is one.
     pub(crate) scratch: Option<PathBuf>,
     /// Number of pieces in flight between files and memory, at least 1.
     pub(crate) depth: usize,
-    /// Number of bytes below the ceiling at which pieces are evicted: the amount that may be
+    /// Number of bytes below `near_limit` at which pieces are evicted: the amount that may be
     /// allocated before the process is checked again.
     pub(crate) margin: u64,
 }
@@ -150,7 +150,7 @@ pub(crate) struct Store<'a> {
     resident: u64,
     /// Maximum of `resident`.
     limit: u64,
-    ceiling: Option<u64>,
+    near_limit: Option<u64>,
     scratch: ScratchFiles,
     depth: usize,
     margin: u64,
@@ -189,7 +189,7 @@ impl<'a> Store<'a> {
             resident: 0,
             // Without a folder for files, everything stays in memory.
             limit: budget.limit.filter(|_| budget.scratch.is_some()).unwrap_or(u64::MAX),
-            ceiling: budget.ceiling.filter(|_| budget.scratch.is_some()),
+            near_limit: budget.near_limit.filter(|_| budget.scratch.is_some()),
             scratch: ScratchFiles::new(budget.scratch),
             depth: budget.depth.clamp(1, MAX_DEPTH),
             margin: budget.margin,
@@ -278,12 +278,12 @@ impl<'a> Store<'a> {
         process_memory::trim_heap();
     }
 
-    /// Returns whether `bytes` more can stay in memory. If the process has come near its ceiling,
+    /// Returns whether `bytes` more can stay in memory. If the process has come near its limit,
     /// the limit is lowered permanently: the bytes of lists can be counted, but the overhead of the
     /// system's allocator cannot.
     fn fits(&mut self, bytes: u64) -> bool {
-        if let Some((ceiling, now)) = self.ceiling.zip(process_memory::resident_bytes()) {
-            let near = (ceiling - ceiling / SLACK_DIVISOR).saturating_sub(self.margin);
+        if let Some((near_limit, now)) = self.near_limit.zip(process_memory::resident_bytes()) {
+            let near = near_limit.saturating_sub(self.margin);
             if now > near {
                 self.limit = self.limit.min(self.resident.saturating_sub(now - near));
                 process_memory::trim_heap();

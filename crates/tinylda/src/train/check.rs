@@ -8,13 +8,10 @@ use super::Trainer;
 use crate::algorithms::dense::phases::DOCS_PER_BATCH;
 use crate::algorithms::memory::WordStatistics;
 use crate::algorithms::piece::StateKind;
-use crate::algorithms::tbp::counts::topic_sample_count;
-use crate::algorithms::tbp::messages::UNITS_PER_TOKEN;
 use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::{Corpus, PieceSizes, Shape, word_name};
 use crate::error::{Error, Result, Template};
 use crate::settings::{Algorithm, only_with};
-use crate::topics::heavy_words;
 use crate::train::plan::{AlgorithmChoice, CorpusBytes, PlanInput, ResultKind};
 
 /// Result of checking the settings against a corpus.
@@ -33,39 +30,56 @@ impl Trainer {
         self.plan(corpus).map(|_| ())
     }
 
+    /// Checks everything that does not depend on a corpus: the ranges of options, and whether they
+    /// fit the algorithm and each other.
+    ///
+    /// A caller that has to create the corpus first can find errors before that work.
+    /// [`check`](Trainer::check) includes these checks.
+    pub fn check_options(&self) -> Result<()> {
+        self.settings.check()?;
+        self.check_topic_limit()?;
+        self.check_combinations()?;
+        self.kernel().map(|_| ())
+    }
+
     /// Checks the settings, but not the memory limit.
     pub(super) fn check_settings(&self, corpus: &Corpus) -> Result<CheckedSettings> {
         let shape = corpus.shape();
         self.settings.check()?;
         self.check_topics(shape)?;
-        self.check_combinations()?;
+        self.check_options()?;
         self.check_given(shape)?;
         let mut word_tokens = corpus.word_tokens()?;
         self.check_corpus(corpus, &word_tokens)?;
         let seeds = self.seed_words(corpus, &word_tokens)?;
         for seed in &seeds {
-            word_tokens[seed.word as usize] += u64::from(seed.units.div_ceil(UNITS_PER_TOKEN));
+            word_tokens[seed.word as usize] += seed.tokens();
         }
         Ok(CheckedSettings { word_tokens, seeds })
     }
 
-    /// Checks the number of topics.
+    /// Checks the number of topics against the corpus.
     fn check_topics(&self, shape: Shape) -> Result<()> {
+        let topics = self.settings.topic_count();
+        if u64::from(topics) > shape.tokens {
+            let expected = format!("at most {}, the number of tokens in the corpus", shape.tokens);
+            return Err(Error::out_of_range("topics", topics, expected)
+                .with_remedy("choose fewer, or check that this is the right corpus"));
+        }
+        Ok(())
+    }
+
+    /// Checks the number of topics against the limit of the algorithm.
+    fn check_topic_limit(&self) -> Result<()> {
         let (topics, algorithm) = (self.settings.topic_count(), self.settings.chosen_algorithm());
         if topics == 0 {
             return Err(
                 Error::missing("topics", "the number of topics").with_remedy("100 is a good first choice")
             );
         }
-        if u64::from(topics) > shape.tokens {
-            let expected = format!("at most {}, the number of tokens in the corpus", shape.tokens);
-            return Err(Error::out_of_range("topics", topics, expected)
-                .with_remedy("choose fewer, or check that this is the right corpus"));
-        }
         if let Some(most) = algorithm.capabilities().max_topics.filter(|&most| topics > most) {
             let expected = format!("at most {most} with {{algorithm={}}}", algorithm.name());
-            return Err(Error::out_of_range("topics", topics, expected)
-                .with_remedy("choose fewer, or use {algorithm=atbp}"));
+            return Err(Error::out_of_range("topics", topics, expected).with_remedy("choose fewer topics"));
         }
         Ok(())
     }
@@ -103,6 +117,13 @@ impl Trainer {
         }
         if self.seeds.is_some() && !settings.chosen_algorithm().capabilities().seed_words {
             return Err(only_with("seeds", &with(|algorithm| algorithm.capabilities().seed_words)));
+        }
+        if self.start.is_some() && settings.is_stateless() {
+            return Err(Error::conflict("start", "{document_state=none}"));
+        }
+        if self.order.is_some() && !settings.chosen_algorithm().capabilities().shuffles {
+            return Err(only_with("order", &with(|algorithm| algorithm.capabilities().shuffles))
+                .with_remedy("the order makes no difference to other algorithms"));
         }
         if settings.is_stateless() && self.snapshots.is_some() {
             return Err(Error::conflict("snapshots", "{document_state=none}")
@@ -153,17 +174,12 @@ impl Trainer {
             more_matrices: 0,
         };
         let (chosen, usual) = (self.settings.chosen_algorithm(), Algorithm::default());
-        let sizes_for = |algorithm: Algorithm| {
-            PieceSizes::new(corpus, Trainer::piece_nonzeros(algorithm, shape), DOCS_PER_BATCH)
-        };
+        let sizes_for =
+            |algorithm: Algorithm| PieceSizes::new(corpus, algorithm.piece_nonzeros(shape), DOCS_PER_BATCH);
         Ok(PlanInput {
             shape,
             sizes: sizes_for(chosen)?,
-            words: WordStatistics::new(
-                word_tokens,
-                topic_sample_count,
-                heavy_words(word_tokens).count() as u64,
-            ),
+            words: WordStatistics::new(word_tokens),
             corpus: CorpusBytes {
                 packed,
                 vocabulary: corpus.vocabulary_bytes(),
@@ -171,9 +187,9 @@ impl Trainer {
             },
             algorithm: AlgorithmChoice { more_matrices: self.settings.more_matrices(), ..choice(chosen) },
             alternative: if chosen == usual { None } else { Some((choice(usual), sizes_for(usual)?)) },
-            active: self.settings.active.unwrap_or_default(),
+            active: self.settings.active_topics(),
             threads: self.threads_used() as u64,
-            step: self.step_pieces(),
+            step: self.settings.step_pieces(),
             in_use: self.memory_in_use,
             // With a user-defined order, documents are visited in any sequence and must stay in
             // memory.
@@ -206,9 +222,6 @@ impl Trainer {
                 return Err(Error::out_of_range("start", found, expected));
             }
         }
-        if self.settings.is_stateless() && self.start.is_some() {
-            return Err(Error::conflict("start", "{document_state=none}"));
-        }
         if let Some(order) = &self.order {
             let mut seen = vec![false; shape.documents as usize];
             let whole = order.len() as u64 == shape.documents
@@ -223,10 +236,6 @@ impl Trainer {
                     n => format!("a list of {n} documents"),
                 };
                 return Err(Error::out_of_range("order", found, expected));
-            }
-            if !self.settings.chosen_algorithm().capabilities().shuffles {
-                return Err(only_with("order", &with(|algorithm| algorithm.capabilities().shuffles))
-                    .with_remedy("the order makes no difference to other algorithms"));
             }
         }
         Ok(())

@@ -43,9 +43,13 @@ impl Comm for Solo {
 #[cfg(test)]
 pub(crate) mod in_process {
     use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
 
     use super::Comm;
     use crate::error::{Error, Result};
+
+    /// Time to wait for a message of another rank.
+    const PATIENCE: Duration = Duration::from_secs(120);
 
     /// A rank with a channel to and from every other rank.
     #[derive(Debug)]
@@ -86,7 +90,8 @@ pub(crate) mod in_process {
             }
             into.clear();
             for from in &self.from {
-                into.push(from.recv().map_err(|_| Error::Interrupted)?);
+                // A test that would wait forever fails instead.
+                into.push(from.recv_timeout(PATIENCE).map_err(|_| Error::Interrupted)?);
             }
             Ok(())
         }

@@ -46,6 +46,9 @@ impl Training<'_> {
             active_topics,
             message_bytes: position.message_bytes,
             stop: self.stop,
+            max_passes: trainer.settings.max_passes(),
+            tolerance: training.tolerance,
+            beta_limit: self.learned_beta_limit(),
         };
         Ok((training, summary))
     }

@@ -11,9 +11,9 @@ use crate::simd::flat;
 impl Training<'_> {
     /// Learns alpha and beta from the documents and topics after a pass, if learning is due.
     pub(super) fn learn_priors(&mut self) -> Result<()> {
-        let left = self.position.last - self.position.pass;
-        let over = self.position.refining && !self.schedule.learns_with(left);
-        if !self.trainer.settings.optimizes() || over || !priors::is_due(self.position.pass) {
+        let pass = self.position.pass;
+        let due = self.schedule.learns_after(pass) && priors::is_due(pass);
+        if !self.trainer.settings.optimizes() || !due {
             return Ok(());
         }
         let count = self.trainer.settings.topic_count() as usize;
@@ -39,6 +39,12 @@ impl Training<'_> {
         self.topics.set_priors(&alpha, beta);
         self.position.learned = Some(LearnedPriors { alpha, beta });
         Ok(())
+    }
+
+    /// Returns the largest possible beta, if beta was learned and has reached it.
+    pub(super) fn learned_beta_limit(&self) -> Option<f64> {
+        let reached = |learned: &LearnedPriors| learned.beta >= priors::MAX_BETA as f32;
+        self.position.learned.as_ref().filter(|learned| reached(learned)).map(|_| priors::MAX_BETA)
     }
 
     /// Returns the current alpha and beta.

@@ -4,8 +4,7 @@
 //! fit in memory?), `prepare` (start or resume), `run` (the loop) and `finish` (the model).
 //! `identity` is what a result depends on, `position` the progress of a training, `checkpoint` its
 //! state on disk, `verdict` everything about clocks and callbacks, `comm` the exchange between
-//! ranks. Nothing here knows update
-//! formulas, file formats or the terminal.
+//! ranks. Nothing here knows update formulas, file formats or the terminal.
 //!
 //! Start reading at [`Trainer`] and then at the loop in `run`.
 
@@ -28,7 +27,7 @@ use std::time::Duration;
 
 use crate::algorithms::piece::StateKind;
 use crate::algorithms::tbp::seed_words::{SeedWord, Seeds};
-use crate::corpus::{Corpus, Shape};
+use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::infer::Mixture;
 use crate::model::Model;
@@ -52,7 +51,7 @@ pub struct Trainer {
     seeds: Option<Seeds>,
     memory: Option<u64>,
     memory_in_use: u64,
-    guard_process: bool,
+    guard_process: Option<u64>,
     threads: usize,
     scratch: Option<PathBuf>,
     checkpoint: Option<PathBuf>,
@@ -81,7 +80,8 @@ pub enum Event<'a> {
     /// it has a folder for one) and returns an error that says so.
     Progress(&'a TrainingProgress),
     /// A pass is finished. If the callback asks to stop here, training to a model in memory returns
-    /// the topics found so far; training to a file stops as for [`Progress`](Event::Progress).
+    /// the topics found so far; training to a file stops as for [`Progress`](Event::Progress),
+    /// unless [`PlannedTraining::finish_when_asked`] is set.
     Pass(&'a PassReport),
     /// Training was resumed from a checkpoint after this number of passes.
     Resumed(u32),
@@ -155,10 +155,6 @@ pub struct PassReport {
     pub documents_per_second: f64,
 }
 
-/// Number of passes after which the kinds of passes of `tbp` repeat: plain passes, in which the
-/// topics settle, and over-relaxed ones, which search and raise the training perplexity.
-pub const PASS_PERIOD: u32 = crate::priors::PASS_INTERVAL;
-
 /// Why training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -199,6 +195,14 @@ pub struct Summary {
     pub message_bytes: u64,
     /// Reason why training ended.
     pub stop: Stop,
+    /// Maximum number of passes.
+    pub max_passes: u32,
+    /// Convergence tolerance at the last perplexity: training converges when the perplexity changes
+    /// by less than this per pass. 0 if training never converges.
+    pub tolerance: f64,
+    /// Largest possible value of beta, if beta was learned and has reached it. This happens if the
+    /// corpus is too small to learn beta from; all topics then have nearly the same words.
+    pub beta_limit: Option<f64>,
 }
 
 /// One method per option of the [table](crate::settings::SETTINGS).
@@ -222,7 +226,7 @@ impl Trainer {
             seeds: None,
             memory: None,
             memory_in_use: 0,
-            guard_process: false,
+            guard_process: None,
             threads: 1,
             scratch: None,
             checkpoint: None,
@@ -239,9 +243,11 @@ impl Trainer {
 
     /// Sets words that belong to topics; only for `tbp`. In every update, a seed word counts as if
     /// it occurred more often, with all additional occurrences in its topic; see
-    /// [`seed_weight`](Trainer::seed_weight). phi of the model only counts what the documents
-    /// contain. Seed words that are not in the corpus are ignored ([`Seeds::unknown`] lists them);
-    /// a topic none of whose seed words is in the corpus is an error.
+    /// [`seed_weight`](Trainer::seed_weight). A topic with seed words starts from the documents
+    /// that contain them, and other documents take it up only gradually. phi of the model only
+    /// counts what the documents contain. Seed words that are not in the corpus are ignored
+    /// ([`Seeds::unknown`] lists them); a topic none of whose seed words is in the corpus is an
+    /// error.
     #[must_use]
     pub fn seeds(self, seeds: Seeds) -> Trainer {
         Trainer { seeds: Some(seeds), ..self }
@@ -284,12 +290,12 @@ impl Trainer {
         Trainer { memory_in_use: bytes, ..self }
     }
     /// Sets whether to monitor the resident size of the whole process and to keep less in memory
-    /// when it approaches the limit set with [`memory`](Trainer::memory). This is meant for
-    /// programs that do nothing else, since memory allocated elsewhere would count as the
-    /// training's. The default is false.
+    /// when it approaches the limit set with [`memory`](Trainer::memory). `others` is the resident
+    /// memory in bytes that does not count towards the limit. Memory that other code allocates
+    /// later counts as the training's. The default is `None`: the process is not monitored.
     #[must_use]
-    pub fn guard_process(self, guard: bool) -> Trainer {
-        Trainer { guard_process: guard, ..self }
+    pub fn guard_process(self, others: Option<u64>) -> Trainer {
+        Trainer { guard_process: others, ..self }
     }
     /// Sets the folder for data that does not fit in memory. The default is the checkpoint folder.
     #[must_use]
@@ -335,11 +341,11 @@ impl Trainer {
     /// Returns the absolute convergence tolerance at a given perplexity.
     fn tolerance_at(&self, perplexity: f64) -> f64 {
         // Samples are spread over all passes, so training must not stop early.
-        let usual = match self.settings.samples {
+        let usual = match self.settings.sample_count() {
             _ if self.settings.chosen_algorithm().capabilities().relative_tolerance => {
                 RELATIVE_TOLERANCE * perplexity
             }
-            Some(2..) => 0.0,
+            2.. => 0.0,
             _ => TOLERANCE,
         };
         self.settings.tolerance.unwrap_or(usual)
@@ -398,9 +404,11 @@ impl Trainer {
         comm: &'a mut dyn Comm,
         keep_theta: bool,
     ) -> Result<Trained> {
-        let threads = Arc::new(Threads::new(self.threads_used())?);
         let mut referee = Referee::new(callback, comm, self.every);
-        let mut training = Training::new(PlannedTraining::new(self, corpus, true)?, &threads)?;
+        let mut training = referee.announcing(|_| {
+            let planned = PlannedTraining::new(self, corpus, true)?;
+            Training::new(planned, &Arc::new(Threads::new(self.threads_used())?))
+        })?;
         training.run(&mut referee)?;
         training.into_model(keep_theta, &referee)
     }
@@ -411,28 +419,16 @@ impl Trainer {
         Ok(self.prepare(corpus)?.plan)
     }
 
+    /// Returns the memory and disk space that [`train`](Trainer::train) would take, without
+    /// training.
+    pub fn plan_model(&self, corpus: &Corpus) -> Result<Plan> {
+        Ok(PlannedTraining::new(self, corpus, true)?.plan)
+    }
+
     /// Checks the settings and plans the memory of a training to a file. Training itself starts
     /// with [`PlannedTraining::train_to`].
     pub fn prepare<'a>(&'a self, corpus: &'a Corpus) -> Result<PlannedTraining<'a>> {
         PlannedTraining::new(self, corpus, false)
-    }
-
-    /// Returns the number of pieces in a step.
-    fn step_pieces(&self) -> u64 {
-        self.settings.step.unwrap_or(1)
-    }
-
-    /// Returns the number of non-zeros per piece for `tbp`.
-    fn tbp_piece_nonzeros(shape: Shape) -> u64 {
-        (shape.nonzeros / 32).clamp(1, 1 << 17)
-    }
-
-    /// Returns the number of non-zeros per piece, if the algorithm updates the topics after every
-    /// piece. It depends on the corpus alone because the division into pieces affects the result.
-    /// In a single piece all messages would change at once and oscillate from pass to pass; with
-    /// ten or more pieces they converge.
-    fn piece_nonzeros(algorithm: Algorithm, shape: Shape) -> Option<u64> {
-        algorithm.capabilities().updates_per_piece.then(|| Trainer::tbp_piece_nonzeros(shape))
     }
 }
 
@@ -444,8 +440,8 @@ pub struct PlannedTraining<'a> {
     checked: CheckedSettings,
     pieces: usize,
     plan: Plan,
-    /// Whether the result is a model in memory rather than a file.
-    model: bool,
+    /// Whether a request to stop after a pass finishes the training with the topics found so far.
+    finish_when_asked: bool,
 }
 
 impl<'a> PlannedTraining<'a> {
@@ -453,7 +449,16 @@ impl<'a> PlannedTraining<'a> {
         let checked = trainer.check_settings(corpus)?;
         let input = trainer.plan_input(corpus, &checked.word_tokens, trainer.result_kind(model))?;
         let plan = Plan::new(&input, trainer.settings.topic_count(), trainer.memory)?;
-        Ok(PlannedTraining { trainer, corpus, checked, pieces: input.sizes.pieces as usize, plan, model })
+        let pieces = input.sizes.pieces as usize;
+        // A caller who trains to a file and stops usually resumes later.
+        Ok(PlannedTraining { trainer, corpus, checked, pieces, plan, finish_when_asked: model })
+    }
+
+    /// Finishes the training if the callback asks to stop after a pass, and writes the topics found
+    /// so far, as for a model in memory. By default, such a training stops with a checkpoint.
+    #[must_use]
+    pub fn finish_when_asked(self) -> PlannedTraining<'a> {
+        PlannedTraining { finish_when_asked: true, ..self }
     }
 
     /// Returns the memory and disk space that the training will take.
@@ -507,15 +512,16 @@ type EachMixture<'a> = dyn FnMut(&Mixture<'_>) -> Result<()> + 'a;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::piece::PieceView;
+    use crate::algorithms::{Fault, PieceStats, Updater};
     use crate::corpus::Synth;
+    use crate::sections::{SectionReader, SectionWriter};
+    use crate::topics::Topics;
 
     fn corpus() -> Corpus {
         let settings = Synth { documents: 400, words: 200, topics: 5, mean_length: 30.0, ..Synth::default() };
         let mut synthetic = settings.prepare(&mut |_| ControlFlow::Continue(())).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("synth.tlc");
-        synthetic.write(&path, &settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap();
-        Corpus::open(&path).unwrap()
+        synthetic.corpus(&settings.vocabulary(), &mut |_| ControlFlow::Continue(())).unwrap()
     }
 
     /// Two ranks that exchange verdicts and sums produce the model of a single rank and stop
@@ -551,6 +557,90 @@ mod tests {
                     Some(_) => assert_eq!(trained[0].summary.stop, Stop::Asked),
                 }
             }
+        }
+    }
+
+    /// An algorithm that fails in one of its methods after some calls.
+    #[derive(Debug)]
+    struct FailingUpdater {
+        inner: Box<dyn Updater>,
+        method: &'static str,
+        calls_left: u32,
+    }
+
+    impl FailingUpdater {
+        fn call(&mut self, method: &str) -> Result<()> {
+            self.calls_left -= u32::from(self.method == method);
+            if self.calls_left == 0 { Err(Error::missing("patience", "more of it")) } else { Ok(()) }
+        }
+    }
+
+    impl Updater for FailingUpdater {
+        fn begin(&mut self, topics: &mut Topics) -> Result<()> {
+            self.call("begin")?;
+            self.inner.begin(topics)
+        }
+        fn piece(&mut self, topics: &mut Topics, view: PieceView<'_>) -> Result<PieceStats, Fault> {
+            self.call("piece").map_err(|error| (0, error.into()))?;
+            self.inner.piece(topics, view)
+        }
+        fn end(&mut self, topics: &mut Topics) -> Result<()> {
+            self.call("end")?;
+            self.inner.end(topics)
+        }
+        fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>) -> Result<f64, Fault> {
+            self.call("log_likelihood").map_err(|error| (0, error.into()))?;
+            self.inner.log_likelihood(topics, view)
+        }
+        fn topic_row(&mut self, topics: &Topics, word: u32, row: &mut [f32]) -> Result<()> {
+            self.call("topic_row")?;
+            self.inner.topic_row(topics, word, row)
+        }
+        fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
+            self.inner.save(topics, out)
+        }
+        fn restore(&mut self, topics: &mut Topics, from: &mut SectionReader) -> Result<()> {
+            self.inner.restore(topics, from)
+        }
+    }
+
+    /// A rank that fails, wherever that is, ends the other rank with its error. The failing rank
+    /// stays connected, as a process does.
+    #[test]
+    fn a_failing_rank_ends_all_ranks() {
+        let corpus = corpus();
+        let cases = [
+            (Algorithm::Tbp, "begin", 1),
+            (Algorithm::Tbp, "begin", 4),
+            (Algorithm::Tbp, "piece", 7),
+            (Algorithm::Tbp, "end", 2),
+            (Algorithm::Tbp, "topic_row", 1),
+            (Algorithm::Tbp, "log_likelihood", 1),
+            (Algorithm::Atbp, "log_likelihood", 3),
+        ];
+        for (algorithm, method, calls_left) in cases {
+            let trainer = Trainer::new(7).algorithm(algorithm).passes(12).optimize(true);
+            let ended: Vec<_> = std::thread::scope(|scope| {
+                let (trainer, corpus) = (&trainer, &corpus);
+                let ranks = comm::in_process::InProcess::ranks(2).into_iter().map(|mut comm| {
+                    scope.spawn(move || {
+                        let planned = PlannedTraining::new(trainer, corpus, true).unwrap();
+                        let threads = Arc::new(Threads::new(1).unwrap());
+                        let mut training = Training::new(planned, &threads).unwrap();
+                        if comm.rank() == 1 {
+                            let inner = training.updater;
+                            training.updater = Box::new(FailingUpdater { inner, method, calls_left });
+                        }
+                        let mut callback = |_: Event<'_>| ControlFlow::Continue(());
+                        let result = training.run(&mut Referee::new(&mut callback, &mut comm, None));
+                        (result.unwrap_err().to_string(), comm)
+                    })
+                });
+                ranks.collect::<Vec<_>>().into_iter().map(|rank| rank.join().unwrap()).collect()
+            });
+            let own = &ended[1].0;
+            assert!(own.contains("`patience` is missing"), "{method}: {own}");
+            assert_eq!(ended[0].0, format!("rank 1 has failed: {own}"), "{method}");
         }
     }
 

@@ -186,7 +186,7 @@ impl PlanComponents {
         if self.between_passes {
             return (work.saturating_add(self.at_end), buffers);
         }
-        // Buffers are freed before the model is created. Algorithms other than `tbp` keep the rest.
+        // Buffers are freed before the model is created, as far as the algorithm states it.
         let freed = if self.algorithm.freed_at_end { work.saturating_sub(self.not_returned) } else { 0 };
         let freed = buffers.saturating_add(freed);
         let work = work.max(self.algorithm.at_start);
@@ -376,7 +376,7 @@ mod tests {
 
     /// Returns statistics of `narrow` words with 512 tokens and `wide` words with 1024 tokens.
     fn words(narrow: u64, wide: u64) -> WordStatistics {
-        let mut words = WordStatistics::new(&[], |_| 0, 0);
+        let mut words = WordStatistics::new(&[]);
         (words.classes[9], words.classes[10], words.samples) = (narrow, wide, 4_000_000);
         words
     }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Trainer;
-use crate::algorithms::WarmUpStage;
+use crate::algorithms::schedule::{ScheduleState, WarmUpStage};
 use crate::store::Selection;
 
 /// Start and end of a pass in seconds of training, and its result.
@@ -41,10 +41,9 @@ pub(super) struct TrainingPosition {
     pub(super) repeat: u32,
     /// Number of finished passes over the whole corpus.
     pub(super) pass: u32,
-    /// Number of the last pass.
-    pub(super) last: u32,
-    /// Whether the final refinement has begun.
-    pub(super) refining: bool,
+    /// State of the schedule, when the checkpoint was written.
+    #[serde(flatten)]
+    pub(super) schedule: ScheduleState,
     pub(super) converged: bool,
     /// Number of the next visit in the current pass.
     pub(super) visit: usize,
@@ -69,9 +68,9 @@ pub(super) struct TrainingPosition {
 }
 
 impl TrainingPosition {
-    /// Returns the position at the start of a training of at most `passes` passes.
-    pub(super) fn start(passes: u32) -> TrainingPosition {
-        TrainingPosition { last: passes, log_likelihood: Some(0.0), ..TrainingPosition::default() }
+    /// Returns the position at the start of a training.
+    pub(super) fn start() -> TrainingPosition {
+        TrainingPosition { log_likelihood: Some(0.0), ..TrainingPosition::default() }
     }
 
     /// Resets the counters of a pass.
@@ -112,8 +111,8 @@ impl TrainingPosition {
         };
         self.stage <= stages.len()
             && self.repeat < repeats
-            && self.pass <= self.last
-            && self.last <= trainer.settings.max_passes()
+            && self.pass <= self.schedule.last
+            && self.schedule.last <= trainer.settings.max_passes()
             && (self.stage == stages.len() || self.pass == 0)
             && self.visit < selection.visits(pieces).max(1)
             && (self.log_likelihood.is_some_and(f64::is_finite)

@@ -17,16 +17,14 @@ use super::position::TrainingPosition;
 use super::run::Training;
 use super::{PlannedTraining, Resume, Stop, Trainer};
 use crate::algorithms::piece::StateKind;
-use crate::algorithms::tbp::TbpConfig;
-use crate::algorithms::tbp::counts::RowStorage;
-use crate::algorithms::tbp::cpu::deltas::DeltaStorage;
-use crate::algorithms::tbp::seed_words::SeedWord;
-use crate::algorithms::{PassKind, ScheduleInput, Setup, Updater};
+use crate::algorithms::schedule::{PassKind, Schedule, ScheduleInput};
+use crate::algorithms::{Setup, Updater, UpdaterStorage};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
+use crate::memory::SLACK_DIVISOR;
 use crate::random::{Purpose, Random};
 use crate::sections::SectionReader;
-use crate::settings::{Algorithm, Exclude};
+use crate::settings::Algorithm;
 use crate::simd::flat_mut;
 use crate::store::{self, BlockVisit, Selection, Store, StoreBudget, VisitOrder};
 use crate::threads::Threads;
@@ -49,7 +47,7 @@ struct PreparedTraining<'a> {
 impl<'a> Training<'a> {
     /// Starts a training or resumes it from a checkpoint.
     pub(super) fn new(planned: PlannedTraining<'a>, threads: &Arc<Threads>) -> Result<Training<'a>> {
-        let PlannedTraining { trainer, corpus, checked, pieces, plan, model } = planned;
+        let PlannedTraining { trainer, corpus, checked, pieces, plan, finish_when_asked } = planned;
         let CheckedSettings { word_tokens, seeds } = checked;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
@@ -73,25 +71,24 @@ impl<'a> Training<'a> {
                 let (store, position, rest) = prepared.resume(path, &mut topics)?;
                 (store, position, Some(rest))
             }
-            None => (
-                prepared.new_store(&mut topics)?,
-                TrainingPosition::start(trainer.settings.max_passes()),
-                None,
-            ),
+            None => (prepared.new_store(&mut topics)?, TrainingPosition::start(), None),
         };
         let setup = Setup {
             kernel,
             threads: Arc::clone(threads),
-            tbp: trainer.tbp_config(&prepared, seeds),
+            storage: prepared.updater_storage(),
+            seeds,
             word_tokens: std::mem::take(&mut prepared.word_tokens),
             settings: trainer.settings.clone(),
-            documents: corpus.shape().documents,
+            shape: corpus.shape(),
             given_start: trainer.start.is_some(),
         };
         let mut updater = trainer.settings.chosen_algorithm().updater(&mut topics, setup)?;
         let (resumed, saved_passes) = (rest.is_some(), position.pass);
+        let mut schedule = trainer.schedule(corpus, store.pieces());
         match rest {
             Some(mut rest) => {
+                schedule.restore(position.schedule);
                 updater.restore(&mut topics, &mut rest)?;
                 rest.end()?;
                 store.checkpoint_restored();
@@ -103,10 +100,7 @@ impl<'a> Training<'a> {
             corpus,
             topics,
             updater,
-            schedule: trainer
-                .settings
-                .chosen_algorithm()
-                .schedule(trainer.schedule_input(corpus, store.pieces())),
+            schedule,
             order: prepared.order,
             scratch: prepared.scratch,
             stop: if position.converged { Stop::Converged } else { Stop::Passes },
@@ -116,7 +110,7 @@ impl<'a> Training<'a> {
             folder: prepared.folder,
             saved: resumed.then_some(saved_passes),
             resumed,
-            model,
+            finish_when_asked,
         })
     }
 }
@@ -133,6 +127,15 @@ impl<'a> PreparedTraining<'a> {
         }
     }
 
+    /// Returns where the algorithm may keep its data within the memory plan.
+    fn updater_storage(&self) -> UpdaterStorage {
+        UpdaterStorage {
+            phi: (self.plan.phi_on_disk > 0).then_some(self.plan.phi),
+            deltas: self.plan.deltas,
+            folder: self.scratch.clone(),
+        }
+    }
+
     /// Creates the store of the documents. Nothing is loaded yet.
     fn store(&self) -> Store<'a> {
         let trainer = self.trainer;
@@ -140,15 +143,18 @@ impl<'a> PreparedTraining<'a> {
         // in memory.
         let bound = trainer.order.is_none();
         let on_disk = trainer.settings.chosen_algorithm().capabilities().disk;
+        let near_limit = self.plan.ceiling.zip(trainer.guard_process);
+        let near_limit =
+            near_limit.map(|(ceiling, others)| others.saturating_add(ceiling - ceiling / SLACK_DIVISOR));
         let budget = StoreBudget {
             limit: self.plan.limit.filter(|_| bound),
-            ceiling: self.plan.ceiling.filter(|_| bound && on_disk && trainer.guard_process),
+            near_limit: near_limit.filter(|_| bound && on_disk),
             scratch: self.scratch.clone(),
             depth: self.plan.depth as usize,
             margin: self.plan.piece,
         };
         let algorithm = trainer.settings.chosen_algorithm();
-        let size = Trainer::piece_nonzeros(algorithm, self.corpus.shape());
+        let size = algorithm.piece_nonzeros(self.corpus.shape());
         let state = trainer.state_kind(algorithm);
         Store::new(self.corpus, trainer.settings.topic_count(), size, state, budget)
     }
@@ -183,8 +189,7 @@ impl<'a> PreparedTraining<'a> {
         }
         let mut store = self.store();
         let position = opened.position;
-        let schedule =
-            trainer.settings.chosen_algorithm().schedule(trainer.schedule_input(self.corpus, store.pieces()));
+        let schedule = trainer.schedule(self.corpus, store.pieces());
         let visits = self.order.as_ref().map_or(Selection::ALL, Selection::Order);
         if !position.is_possible(trainer, schedule.warm_up(), visits, store.pieces()) {
             return Err(opened.rest.damaged("its training position is not possible"));
@@ -209,16 +214,16 @@ fn scratch_mismatch(checkpoint: &Path, found: Option<PathBuf>, wanted: Option<Pa
 }
 
 impl Trainer {
-    /// Returns the input for the pass schedule.
-    fn schedule_input(&self, corpus: &Corpus, pieces: usize) -> ScheduleInput {
-        ScheduleInput {
+    /// Returns the pass schedule, at its start.
+    fn schedule(&self, corpus: &Corpus, pieces: usize) -> Box<dyn Schedule> {
+        self.settings.chosen_algorithm().schedule(ScheduleInput {
             pieces: pieces as u64,
             tokens: corpus.shape().tokens,
             topics: self.settings.topic_count(),
             passes: self.settings.max_passes(),
             optimize: self.settings.optimizes(),
             given_start: self.start.is_some(),
-        }
+        })
     }
 
     /// Returns the kind of state kept per document between visits.
@@ -241,7 +246,7 @@ impl Trainer {
         };
         store.initialize_messages(
             start,
-            self.settings.active.unwrap_or_default().max_topics(self.settings.topic_count()),
+            self.settings.active_topics().max_topics(self.settings.topic_count()),
         )?;
         store.visit(Selection::ALL, 0, false, |_, mut view| {
             view.kind = PassKind::Load;
@@ -291,27 +296,6 @@ impl Trainer {
             folder.clear();
         }
         Ok(folder)
-    }
-
-    /// Returns the configuration of `tbp` within the memory plan.
-    fn tbp_config(&self, prepared: &PreparedTraining<'_>, seeds: Vec<SeedWord>) -> TbpConfig {
-        let plan = &prepared.plan;
-        // Two copies of phi are needed if no document state is kept.
-        let copies = if self.settings.is_stateless() { 2 } else { 1 };
-        let on_disk = plan.phi_on_disk > 0;
-        TbpConfig {
-            exclude: self.settings.exclude.unwrap_or_default() == Exclude::Own,
-            active: self.settings.active.unwrap_or_default(),
-            tokens: prepared.corpus.shape().tokens,
-            growing: self.start.is_none(),
-            stateless: self.settings.is_stateless(),
-            seeds,
-            storage: RowStorage {
-                memory: if on_disk { plan.phi / copies } else { u64::MAX },
-                folder: prepared.scratch.clone().filter(|_| on_disk),
-            },
-            deltas: DeltaStorage { memory: plan.deltas, folder: prepared.scratch.clone() },
-        }
     }
 
     /// Sets the initial counts: all tokens of a non-zero are assigned to one topic.

@@ -15,7 +15,8 @@ use super::plan::Plan;
 use super::position::{PassTiming, TrainingPosition};
 use super::verdict::{PieceSum, Referee, Verdict};
 use super::{Event, PassReport, Stop, Trainer, TrainingProgress};
-use crate::algorithms::{PassKind, Schedule, Updater, WarmUpStage};
+use crate::algorithms::Updater;
+use crate::algorithms::schedule::{PassKind, Schedule, WarmUpStage};
 use crate::corpus::Corpus;
 use crate::error::{Error, Result};
 use crate::priors;
@@ -45,42 +46,39 @@ pub(super) struct Training<'a> {
     pub(super) scratch: Option<PathBuf>,
     /// Whether the training was resumed from a checkpoint.
     pub(super) resumed: bool,
-    /// Whether the result is a model in memory rather than a file.
-    pub(super) model: bool,
+    /// Whether a request to stop after a pass finishes the training with the topics found so far.
+    pub(super) finish_when_asked: bool,
 }
 
 impl Training<'_> {
-    /// Runs all remaining passes.
+    /// Runs all remaining passes. All ranks agree after every step and every pass, and at the end,
+    /// so that either all of them have a result or none has.
     pub(super) fn run(&mut self, referee: &mut Referee<'_>) -> Result<()> {
         referee.start(self.position.seconds);
         if self.resumed {
             // A request to stop is ignored here; the callback is asked again soon.
             let _ = referee.report(Event::Resumed(self.position.pass));
         }
-        while self.stage().is_some() || (self.position.pass < self.position.last && self.stop != Stop::Asked)
-        {
-            let left = self.pass(referee)?;
+        while let Some(kind) = self.next_pass() {
+            let left = referee.announcing(|referee| self.pass(kind, referee))?;
             let mut save = left == Verdict::Checkpoint;
             if self.position.visit == 0 {
-                let own = self.after_pass(referee)?;
-                match referee.agree(own, &[], &mut None)? {
-                    Verdict::Continue => {}
-                    Verdict::Checkpoint => save = true,
-                    Verdict::Stop => self.stop = Stop::Asked,
-                    Verdict::Failed => return Err(Error::Interrupted),
+                let own = referee.announcing(|referee| self.after_pass(referee))?;
+                let verdict = referee.agree(own, &[], &mut None)?;
+                save |= verdict == Verdict::Checkpoint;
+                if verdict >= Verdict::Stop {
+                    self.stop = Stop::Asked;
                 }
             }
-            // A caller who trains to a file and stops will resume later.
-            if left == Verdict::Stop || (self.stop == Stop::Asked && !self.model) {
+            // A caller who trains to a file and stops usually resumes later.
+            if left == Verdict::Stop || (self.stop == Stop::Asked && !self.finish_when_asked) {
                 return Err(self.interrupted(referee));
             }
             if save {
                 self.try_save(referee);
             }
         }
-        self.final_perplexity(referee)?;
-        // A resumed training may not have visited all documents.
-        self.corpus.verify_totals()
+        self.end(referee)
     }
 
     /// Returns the current warm-up stage; `None` after the warm-up.
@@ -88,20 +86,18 @@ impl Training<'_> {
         self.schedule.warm_up().get(self.position.stage).copied()
     }
 
-    /// Returns the kind of the current pass.
-    fn kind(&mut self) -> PassKind {
-        if self.stage().is_some() {
-            return PassKind::WarmUp;
+    /// Returns the kind of the next pass, or of one that was interrupted; `None` after the last.
+    fn next_pass(&mut self) -> Option<PassKind> {
+        match self.stage() {
+            Some(_) => Some(PassKind::WarmUp),
+            None if self.stop == Stop::Asked => None,
+            None => self.schedule.next(self.position.pass),
         }
-        let position = &mut self.position;
-        let left = position.last.saturating_sub(position.pass);
-        position.refining |= left <= self.schedule.refine_passes();
-        self.schedule.kind(position.pass, position.last, position.refining)
     }
 
     /// Runs a pass or the rest of it. Returns the verdict that ended it.
-    fn pass(&mut self, referee: &mut Referee<'_>) -> Result<Verdict> {
-        let (kind, stage) = (self.kind(), self.stage());
+    fn pass(&mut self, kind: PassKind, referee: &mut Referee<'_>) -> Result<Verdict> {
+        let stage = self.stage();
         if self.position.visit == 0 {
             if stage.is_none() {
                 self.position.timings.push(PassTiming::starting(referee.seconds()));
@@ -116,7 +112,7 @@ impl Training<'_> {
         let Training { trainer, topics, updater, store, position, plan, schedule, .. } = self;
         let (traffic, documents) = (store.traffic(), self.corpus.shape().documents);
         let documents_total = documents / stage.map_or(1, |stage| stage.every);
-        let (visits, step) = (selection.visits(store.pieces()), trainer.step_pieces());
+        let (visits, step) = (selection.visits(store.pieces()), trainer.settings.step_pieces());
         let work = WorkEstimate::new(schedule.warm_up(), store.pieces(), position, selection);
         let (mut verdict, mut sums): (Verdict, Vec<PieceSum>) = (Verdict::Continue, Vec::new());
         let stopped = store.visit(selection, position.visit, true, |visit, mut view| {
@@ -124,14 +120,7 @@ impl Training<'_> {
             view.ends_step = ((visit + 1) as u64).is_multiple_of(step) || visit + 1 == visits;
             let ends_step = view.ends_step;
             position.documents += view.documents();
-            let stats = match updater.piece(topics, view) {
-                Ok(stats) => stats,
-                Err((d, bad)) => {
-                    // The other ranks are notified; the error of this rank takes precedence.
-                    let _ = referee.agree(Verdict::Failed, &[], &mut None);
-                    return Err(bad.in_document(d, "training"));
-                }
-            };
+            let stats = updater.piece(topics, view).map_err(|(d, bad)| bad.in_document(d, "training"))?;
             position.topics_in_use += stats.topics_in_use;
             position.documents_in_use += stats.documents_in_use;
             sums.push((visit as u64, stats.log_likelihood));
@@ -148,11 +137,8 @@ impl Training<'_> {
             });
             verdict = referee.agree(own, &sums, &mut position.log_likelihood)?;
             sums.clear();
-            match verdict {
-                Verdict::Continue => Ok(ControlFlow::Continue(())),
-                Verdict::Failed => Err(Error::Interrupted),
-                Verdict::Checkpoint | Verdict::Stop => Ok(ControlFlow::Break(())),
-            }
+            let more = verdict == Verdict::Continue;
+            Ok(if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         self.position.visit = stopped.unwrap_or(0);
         Ok(verdict)
@@ -199,44 +185,55 @@ impl Training<'_> {
         let (of_pass, log_likelihood) = match position.log_likelihood {
             Some(sum) if capabilities.current_likelihood => (pass, sum),
             Some(sum) => (pass - 1, sum),
-            None => (pass, self.log_likelihood()?),
+            None => (pass, self.log_likelihood(referee)?),
         };
         if of_pass == 0 {
             return Ok(false);
         }
         let (asked, converged) = self.record_perplexity(of_pass, self.perplexity(log_likelihood), referee);
-        if converged && !self.position.refining {
+        if converged && self.schedule.converge(pass) {
             self.stop = Stop::Converged;
-            // A period of over-relaxed passes is completed before the refinement.
-            let more = self.schedule.passes_until_plain(pass) + self.schedule.refine_passes();
-            self.position.last = self.position.last.min(pass + more);
             self.position.converged = true;
         }
         Ok(asked)
     }
 
-    /// Computes the perplexity after the last pass, unless it is known already.
-    fn final_perplexity(&mut self, referee: &mut Referee<'_>) -> Result<()> {
-        let pass = self.position.pass;
-        if self.position.history.last().map(|&(p, _)| p) == Some(pass) {
-            return Ok(());
-        }
-        let Some(sum) = self.final_log_likelihood(referee)? else { return Err(self.interrupted(referee)) };
-        let (asked, converged) = self.record_perplexity(pass, self.perplexity(sum), referee);
-        let own = if asked { Verdict::Stop } else { Verdict::Continue };
+    /// Measures the result of the last pass and checks that all documents were visited.
+    fn end(&mut self, referee: &mut Referee<'_>) -> Result<()> {
+        let own = referee.announcing(|referee| {
+            let own = self.final_perplexity(referee)?;
+            if own.is_some() {
+                // A resumed training may not have visited all documents.
+                self.corpus.verify_totals()?;
+            }
+            Ok(own)
+        })?;
+        let Some(own) = own else { return Err(self.interrupted(referee)) };
         let asked = referee.agree(own, &[], &mut None)? >= Verdict::Stop;
-        self.position.converged |= converged;
-        if asked && !self.model {
+        if asked && !self.finish_when_asked {
             return Err(self.interrupted(referee));
         }
         if self.stop == Stop::Passes {
-            self.stop = match (asked, converged) {
+            self.stop = match (asked, self.position.converged) {
                 (true, _) => Stop::Asked,
                 (_, true) => Stop::Converged,
                 _ => Stop::Passes,
             };
         }
         Ok(())
+    }
+
+    /// Computes the perplexity after the last pass, unless it is known already. Returns this rank's
+    /// verdict; `None` if the ranks have agreed to stop before the perplexity is known.
+    fn final_perplexity(&mut self, referee: &mut Referee<'_>) -> Result<Option<Verdict>> {
+        let pass = self.position.pass;
+        if self.position.history.last().map(|&(p, _)| p) == Some(pass) {
+            return Ok(Some(Verdict::Continue));
+        }
+        let Some(sum) = self.final_log_likelihood(referee)? else { return Ok(None) };
+        let (asked, converged) = self.record_perplexity(pass, self.perplexity(sum), referee);
+        self.position.converged |= converged;
+        Ok(Some(if asked { Verdict::Stop } else { Verdict::Continue }))
     }
 
     /// Records and reports the perplexity of a pass. Returns whether the caller asked to stop, and
@@ -307,7 +304,7 @@ impl Training<'_> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let mut attempt = || {
             let records = self.store.save()?;
-            let mut position = self.position.clone();
+            let mut position = TrainingPosition { schedule: self.schedule.state(), ..self.position.clone() };
             (position.seconds, position.pass_message_bytes) = (referee.seconds(), self.store.message_bytes());
             let identity = self.trainer.identity(self.corpus);
             let scratch = self.scratch.clone().filter(|path| path != folder.path());
@@ -344,16 +341,18 @@ impl Training<'_> {
     }
 
     /// Returns `sum x log p(w|d)` of all documents with the current topics and documents.
-    fn log_likelihood(&mut self) -> Result<f64> {
+    fn log_likelihood(&mut self, referee: &mut Referee<'_>) -> Result<f64> {
         let Training { updater, topics, store, .. } = self;
-        let mut total = 0f64;
+        let (mut sums, mut total): (Vec<PieceSum>, _) = (Vec::new(), Some(0f64));
         store.visit(Selection::ALL, 0, false, |visit, mut view| {
             view.first = visit == 0;
-            let done = updater.log_likelihood(topics, view, &mut total);
-            done.map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+            let sum = updater.log_likelihood(topics, view);
+            let sum = sum.map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+            sums.push((visit as u64, Some(sum)));
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(total)
+        referee.agree(Verdict::Continue, &sums, &mut total)?;
+        Ok(total.unwrap_or(f64::NAN))
     }
 
     /// Returns the log-likelihood of all documents after the last pass and reports progress; `None`
@@ -361,12 +360,13 @@ impl Training<'_> {
     fn final_log_likelihood(&mut self, referee: &mut Referee<'_>) -> Result<Option<f64>> {
         let Training { updater, topics, store, plan, position, trainer, stop, corpus, .. } = self;
         let (traffic, documents_total) = (store.traffic(), corpus.shape().documents);
-        let (mut total, mut asked, mut documents) = (0f64, false, 0);
+        let (mut sums, mut asked, mut documents): (Vec<PieceSum>, _, _) = (Vec::new(), false, 0);
         store.visit(Selection::ALL, 0, false, |visit, mut view| {
             view.first = visit == 0;
             documents += view.documents();
-            let done = updater.log_likelihood(topics, view, &mut total);
-            done.map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+            let sum = updater.log_likelihood(topics, view);
+            let sum = sum.map_err(|(d, bad)| bad.in_document(d, "the training perplexity"))?;
+            sums.push((visit as u64, Some(sum)));
             if referee.progress_due() {
                 let (pass, passes) = (position.pass, trainer.settings.max_passes());
                 let now = referee.progress(&traffic, plan);
@@ -378,8 +378,9 @@ impl Training<'_> {
             Ok(if asked { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         let own = if asked { Verdict::Stop } else { Verdict::Continue };
-        let verdict = referee.agree(own, &[], &mut None)?;
-        Ok((verdict < Verdict::Stop).then_some(total))
+        let mut total = Some(0f64);
+        let verdict = referee.agree(own, &sums, &mut total)?;
+        Ok(total.filter(|_| verdict < Verdict::Stop))
     }
 
     /// Returns the perplexity: exp(-log-likelihood per token).

@@ -1,13 +1,14 @@
-//! Decides what follows a step of a training. This is the only place with clocks, callbacks and the
-//! verdicts of other ranks.
+//! Decides what follows a step of a training. This is the only place where clocks, callbacks and
+//! the verdicts of other ranks decide anything.
 //!
 //! At the end of every step each rank forms its own [`Verdict`], and all ranks agree on the most
 //! severe one. The log-likelihood sums of the pieces that a rank is responsible for are sent along.
 //! They are added in the order of the pieces, regardless of the sender, so the total does not
-//! depend on the number of ranks.
+//! depend on the number of ranks. A rank whose work fails sends its error in place of its next
+//! verdict, so that no other rank waits for it.
 //!
-//! Nothing here knows algorithms or files. Start reading at [`Referee::own`] and
-//! [`Referee::agree`].
+//! Nothing here knows algorithms or files. Start reading at [`Referee::own`], [`Referee::agree`]
+//! and [`Referee::announcing`].
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ pub(super) enum Verdict {
     Checkpoint,
     /// Stop, because the caller of a rank asked for it.
     Stop,
-    /// A rank has failed.
+    /// A rank has failed. [`Referee::agree`] returns this as an error.
     Failed,
 }
 
@@ -58,6 +59,8 @@ pub(super) struct Referee<'a> {
     /// Time between two checkpoints; `None` if none are written.
     every: Option<Duration>,
     received: Vec<Vec<u8>>,
+    /// Whether the ranks no longer exchange messages, because one of them or the exchange failed.
+    ended: bool,
 }
 
 impl std::fmt::Debug for Referee<'_> {
@@ -83,6 +86,7 @@ impl<'a> Referee<'a> {
             reported: 0.0,
             every,
             received: Vec::new(),
+            ended: false,
         }
     }
 
@@ -152,14 +156,37 @@ impl<'a> Referee<'a> {
         }
     }
 
+    /// Runs work of this rank. If it fails, the other ranks receive its error, unless a failure
+    /// has ended the exchange already.
+    pub(super) fn announcing<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let result = work(self);
+        if let Err(error) = &result
+            && !std::mem::replace(&mut self.ended, true)
+        {
+            let mut message = vec![Verdict::Failed as u8];
+            message.extend(error.to_string().bytes());
+            // The error of this rank takes precedence over one of the exchange.
+            let _ = self.comm.all_gather(&message, &mut self.received);
+        }
+        result
+    }
+
     /// Agrees with the other ranks on what follows a step, and adds its log-likelihood sums to
-    /// `total` in the order of the pieces. `total` becomes `None` if a sum is unknown.
+    /// `total` in the order of the pieces. `total` becomes `None` if a sum is unknown. Returns an
+    /// error if a rank has failed.
     pub(super) fn agree(
         &mut self,
         own: Verdict,
         sums: &[PieceSum],
         total: &mut Option<f64>,
     ) -> Result<Verdict> {
+        let agreed = self.exchange(own, sums, total);
+        self.ended |= agreed.is_err();
+        agreed
+    }
+
+    /// Exchanges the verdict and the sums of this rank for those of all ranks.
+    fn exchange(&mut self, own: Verdict, sums: &[PieceSum], total: &mut Option<f64>) -> Result<Verdict> {
         if self.comm.ranks() == 1 {
             add(sums.iter().copied(), total);
             return Ok(own);
@@ -173,7 +200,10 @@ impl<'a> Referee<'a> {
         }
         self.comm.all_gather(&message, &mut self.received)?;
         let (mut verdict, mut all) = (own, Vec::with_capacity(sums.len()));
-        for message in &self.received {
+        for (rank, message) in self.received.iter().enumerate() {
+            if let Some(text) = message.strip_prefix(&[Verdict::Failed as u8]) {
+                return Err(Error::Rank { rank, message: String::from_utf8_lossy(text).into_owned() });
+            }
             verdict = verdict.max(decode(message, &mut all).ok_or(Error::Interrupted)?);
         }
         all.sort_unstable_by_key(|&(piece, _)| piece);

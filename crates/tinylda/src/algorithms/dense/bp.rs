@@ -194,6 +194,10 @@ impl Updater for Bp {
         Ok(())
     }
 
+    fn finish(&mut self) {
+        self.phases.free_buffers();
+    }
+
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
         topics.save(out)?;
         self.sums.save(out)

@@ -230,6 +230,12 @@ impl Accumulator {
         Ok(sum)
     }
 
+    /// Frees the buffers of a piece. The sums stay, since a checkpoint may still need them.
+    pub(crate) fn free_buffers(&mut self) {
+        self.phases.free_buffers();
+        self.contributions = WordContributions::default();
+    }
+
     /// Calls `each` for every document of a piece without accumulating anything. Returns the sum of
     /// its results.
     pub(crate) fn evaluate_piece(

@@ -329,6 +329,11 @@ impl Updater for Gibbs {
         Ok(())
     }
 
+    fn finish(&mut self) {
+        self.phases.free_buffers();
+        self.theta = Vec::new();
+    }
+
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
         topics.save(out)?;
         out.numbers(&[self.passes, self.samples_taken])?;
@@ -399,8 +404,9 @@ impl crate::algorithms::DocumentInference for GibbsInference<'_> {
                 let phi = topics.phi.row(w);
                 for label in labels.by_ref().take(x as usize) {
                     let z = *label as usize;
-                    let weigh = |count: f32, k: usize| (count + flat(&topics.alpha)[k]) * flat(inverse)[k];
-                    let weight = (flat(phi)[z] + topics.beta) * weigh(flat(counts)[z] - 1.0, z);
+                    let weight_of =
+                        |count: f32, k: usize| (count + flat(&topics.alpha)[k]) * flat(inverse)[k];
+                    let weight = (flat(phi)[z] + topics.beta) * weight_of(flat(counts)[z] - 1.0, z);
                     let token = Token { own: z, weight, u: random.unit() as f32 };
                     let (k, s) = kernel.sample_topic(phi, t, topics.beta, token, weights);
                     if !(s.is_finite() && s > 0.0) {
@@ -410,7 +416,7 @@ impl crate::algorithms::DocumentInference for GibbsInference<'_> {
                         *label = k as u32;
                         for (k, one) in [(z, -1.0), (k, 1.0)] {
                             flat_mut(counts)[k] += one;
-                            flat_mut(t)[k] = weigh(flat(counts)[k], k);
+                            flat_mut(t)[k] = weight_of(flat(counts)[k], k);
                         }
                     }
                 }

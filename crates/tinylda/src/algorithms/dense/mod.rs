@@ -25,16 +25,18 @@ use crate::simd::Kernel;
 use crate::topics::Topics;
 use document::{DocumentUpdater, FrozenTopics};
 
-/// Adds `sum x log p(w|d)` of a piece's documents to `total`, with the current theta and phi.
-pub(super) fn log_likelihood(topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
+/// Returns `sum x log p(w|d)` of a piece's documents with the current theta and phi.
+pub(super) fn log_likelihood(topics: &Topics, view: PieceView<'_>) -> Result<f64, Fault> {
     let mut inverse = Vec::new();
     topics.inverse(&mut inverse);
     let frozen = FrozenTopics::new(topics, &inverse);
     // All instruction sets give the same bits, so the best one can be used.
     let mut updater = DocumentUpdater::new(topics.count, Kernel::best());
+    let mut total = 0f64;
     view.for_each_theta(|d, document, theta| {
         let more = updater.log_likelihood(&frozen, document, theta, document.tokens());
-        *total += more.map_err(|bad| (d, bad.into()))?;
+        total += more.map_err(|bad| (d, bad.into()))?;
         Ok(())
-    })
+    })?;
+    Ok(total)
 }

@@ -130,19 +130,22 @@ impl Updater for Nmf {
         Ok(())
     }
 
-    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
+    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>) -> Result<f64, Fault> {
         if view.first {
             self.update_inverse();
         }
         let inverse_d = &self.inverse;
         let frozen = FrozenTopics::new(topics, inverse_d).with_weighting(mean_weighting);
-        *total += self.accumulator.evaluate_piece(topics, view, |task| {
+        self.accumulator.evaluate_piece(topics, view, |task| {
             let n = task.document.tokens();
             let total = rescaled_tokens(task.theta, topics, inverse_d);
             let likelihood = task.updater.log_likelihood(&frozen, task.document, task.theta, n)?;
             Ok(likelihood - n as f64 * libm::log(total / n as f64))
-        })?;
-        Ok(())
+        })
+    }
+
+    fn finish(&mut self) {
+        self.accumulator.free_buffers();
     }
 
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {

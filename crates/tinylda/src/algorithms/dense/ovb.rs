@@ -91,10 +91,10 @@ impl Ovb {
             phases: PhaseRunner::new(&setup.word_tokens, GROUPS, &setup.threads),
             kernel: setup.kernel,
             inner: options.inner.unwrap_or(MAX_INNER_UPDATES),
-            batch: options.batch.unwrap_or(1024),
-            tau0: options.tau0.unwrap_or(1024.0),
-            kappa: options.kappa.unwrap_or(0.5),
-            documents: setup.documents,
+            batch: options.batch_documents(),
+            tau0: options.tau0_value(),
+            kappa: options.kappa_value(),
+            documents: setup.shape.documents,
             batches: 0,
             batch_documents: 0,
             factor: 1.0,
@@ -271,15 +271,14 @@ impl Updater for Ovb {
         Ok(())
     }
 
-    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
+    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>) -> Result<f64, Fault> {
         if view.first {
             self.computed.fill(false);
             self.prepare_batch(topics);
         }
         let (block, _) = view.into_rows();
-        *total += PhaseRunner::batches(block)
-            .try_fold(0f64, |sum, range| Ok(sum + self.update_documents(topics, block, range, false)?))?;
-        Ok(())
+        PhaseRunner::batches(block)
+            .try_fold(0f64, |sum, range| Ok(sum + self.update_documents(topics, block, range, false)?))
     }
 
     fn topic_row(&mut self, topics: &Topics, word: u32, to: &mut [f32]) -> Result<()> {
@@ -287,6 +286,11 @@ impl Updater for Ovb {
         let row = flat(topics.phi.row(word));
         to.iter_mut().zip(row).for_each(|(to, &phi)| *to = phi * factor);
         Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.phases.free_buffers();
+        self.contributions = WordContributions::default();
     }
 
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {

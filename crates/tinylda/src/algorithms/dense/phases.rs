@@ -158,6 +158,11 @@ impl PhaseRunner {
         });
     }
 
+    /// Frees the lists of the documents that are loaded.
+    pub(crate) fn free_buffers(&mut self) {
+        self.chunks = Vec::new();
+    }
+
     /// Returns the chunks that are loaded.
     pub(crate) fn chunks(&self) -> &[DocumentChunk] {
         &self.chunks

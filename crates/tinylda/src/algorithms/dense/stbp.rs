@@ -56,6 +56,10 @@ impl Updater for Stbp {
         Ok(())
     }
 
+    fn finish(&mut self) {
+        self.0.free_buffers();
+    }
+
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {
         topics.save(out)?;
         self.0.save(out)

@@ -143,7 +143,7 @@ pub(crate) struct Vb {
 impl Vb {
     pub(crate) fn new(topics: &mut Topics, setup: &Setup) -> Result<Vb> {
         let accumulator = Accumulator::new(topics, setup)?;
-        let both = setup.settings.digamma == Some(Digamma::Both);
+        let both = setup.settings.digamma_parameters() == Digamma::Both;
         let rows = if both { Some(Matrix::zeros(topics.words(), topics.count)?) } else { None };
         let inner = setup.settings.inner.unwrap_or(if both { MAX_INNER_UPDATES } else { 1 });
         if both && !setup.given_start {
@@ -203,6 +203,10 @@ impl Updater for Vb {
     fn end(&mut self, topics: &mut Topics) -> Result<()> {
         self.accumulator.end(topics, self.rows.as_ref(), 0.0);
         Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.accumulator.free_buffers();
     }
 
     fn save(&self, topics: &Topics, out: &mut SectionWriter) -> Result<()> {

@@ -4,7 +4,8 @@ use super::counts::RowStorage;
 use super::cpu::deltas::DeltaStorage;
 use super::messages::MAX_DOCUMENT_TOPICS;
 use super::seed_words::SeedWord;
-use crate::settings::Active;
+use crate::algorithms::Setup;
+use crate::settings::{Active, Exclude};
 
 /// Conversion of the setting to a number.
 impl Active {
@@ -37,4 +38,27 @@ pub(crate) struct TbpConfig {
     pub(crate) stateless: bool,
     /// Seed words, in the order of the words.
     pub(crate) seeds: Vec<SeedWord>,
+}
+
+impl TbpConfig {
+    /// Returns the configuration for the settings and the storage of a training.
+    pub(super) fn new(setup: &Setup) -> TbpConfig {
+        let Setup { settings, storage, .. } = setup;
+        let stateless = settings.is_stateless();
+        // Two copies of phi are needed if no document state is kept.
+        let copies = if stateless { 2 } else { 1 };
+        TbpConfig {
+            exclude: settings.excluded() == Exclude::Own,
+            active: settings.active_topics(),
+            tokens: setup.shape.tokens,
+            growing: !setup.given_start,
+            storage: RowStorage {
+                memory: storage.phi.map_or(u64::MAX, |bytes| bytes / copies),
+                folder: storage.folder.clone().filter(|_| storage.phi.is_some()),
+            },
+            deltas: DeltaStorage { memory: storage.deltas, folder: storage.folder.clone() },
+            stateless,
+            seeds: setup.seeds.clone(),
+        }
+    }
 }

@@ -109,7 +109,9 @@ pub(crate) mod schedule;
 pub(crate) mod seed_words;
 
 use super::piece::{Chunk, PieceView, StateKind};
-use super::{Capabilities, Fault, PassKind, PieceStats, Setup, Updater};
+use super::schedule::PassKind;
+use super::{Capabilities, Fault, PieceStats, Setup, Updater};
+use crate::corpus::Shape;
 use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
 use crate::simd::{Lanes, flat, flat_mut};
@@ -123,7 +125,6 @@ use messages::UNITS_PER_TOKEN;
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     state: StateKind::QuantizedMessages,
     stateless: Some(StateKind::Chunks),
-    updates_per_piece: true,
     shared_phi: false,
     seed_words: true,
     noisy: true,
@@ -133,10 +134,20 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::PLAIN
 };
 
+/// Returns the number of non-zeros per piece. In a single piece all messages would change at once
+/// and oscillate from pass to pass; with ten or more pieces they converge.
+pub(crate) fn piece_nonzeros(shape: Shape) -> u64 {
+    (shape.nonzeros / 32).clamp(1, 1 << 17)
+}
+
 /// Largest smoothing of a topic, W*beta, as a share of its average number of tokens, while not all
 /// documents have been visited. beta is reduced to stay below it; otherwise small topics would be
 /// smoothed away for good.
 const MAX_SMOOTHING: f64 = 1.0 / 7.0;
+
+/// Smallest share of the weight of seed words: that in the first pass, when no document has been
+/// visited.
+const FIRST_SEED_SHARE: f64 = 1.0 / 32.0;
 
 /// The training state of `tbp`: everything except phi, which the backend holds.
 #[derive(Debug)]
@@ -155,7 +166,7 @@ pub(crate) struct Tbp<B = Cpu> {
     round: u32,
     /// beta in units; see [`MAX_SMOOTHING`].
     beta: f64,
-    /// Units of each seed word that are in phi and lambda now.
+    /// Units of each seed word that are in phi now.
     seed_units: Vec<i64>,
     /// Sums of the chunks of the last piece.
     sums: Vec<ChunkSums>,
@@ -164,8 +175,8 @@ pub(crate) struct Tbp<B = Cpu> {
 impl Tbp<Cpu> {
     /// Creates empty topics, with the CPU backend.
     pub(crate) fn new(topics: &Topics, setup: Setup) -> Result<Tbp<Cpu>> {
-        let Setup { kernel, threads, settings, tbp: config, word_tokens, .. } = setup;
-        let seed = settings.seed_value();
+        let (config, seed) = (TbpConfig::new(&setup), setup.settings.seed_value());
+        let Setup { kernel, threads, word_tokens, .. } = setup;
         let backend =
             Cpu::new(cpu::CpuSetup { kernel, threads, seed, topics: topics.count }, &config, &word_tokens)?;
         Ok(Tbp::with_backend(topics, config, backend))
@@ -208,23 +219,22 @@ impl<B: Backend> Tbp<B> {
 
     /// Returns the number of units that documents contribute to lambda.
     fn document_units(&self) -> i64 {
-        self.lambda.iter().sum::<i64>() - self.seed_units.iter().sum::<i64>()
+        self.lambda.iter().sum()
     }
 
-    /// Adjusts the units of seed words in phi and lambda to the share of the corpus that has been
-    /// visited. While most documents are missing, the full weight would exceed what a topic has,
-    /// and no other word would join the topic.
+    /// Adjusts the units of seed words in phi to the share of the corpus that has been visited.
+    /// While most documents are missing, the full weight would exceed what a topic has. lambda does
+    /// not change, since that would lower the probability of all other words of the topic.
     fn apply_seed_words(&mut self) -> Result<()> {
         if self.config.seeds.is_empty() {
             return Ok(());
         }
         let all = self.config.tokens as f64 * f64::from(UNITS_PER_TOKEN);
-        let share = (self.document_units() as f64 / all.max(1.0)).clamp(0.0, 1.0);
+        let share = (self.document_units() as f64 / all.max(1.0)).clamp(FIRST_SEED_SHARE, 1.0);
         let mut more = Vec::with_capacity(self.config.seeds.len());
         for (seed, applied) in self.config.seeds.iter().zip(&mut self.seed_units) {
             let wanted = (f64::from(seed.units) * share).round() as i64;
             let units = wanted - *applied;
-            self.lambda[seed.topic as usize] += units;
             *applied = wanted;
             more.push(units);
         }
@@ -292,9 +302,9 @@ impl<B: Backend> Tbp<B> {
 impl<B: Backend> Updater for Tbp<B> {
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
         self.swap_buffers()?;
-        self.round += 1;
+        self.round = self.round.saturating_add(1);
+        self.apply_seed_words()?;
         if !self.at_random() {
-            self.apply_seed_words()?;
             self.update_factors(topics);
             self.recompute_prior_mass()?;
         }
@@ -318,15 +328,14 @@ impl<B: Backend> Updater for Tbp<B> {
         })
     }
 
-    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>, total: &mut f64) -> Result<(), Fault> {
+    fn log_likelihood(&mut self, topics: &Topics, view: PieceView<'_>) -> Result<f64, Fault> {
         if view.first {
             self.swap_buffers().map_err(|e| (0, e.into()))?;
             self.update_factors(topics);
             self.recompute_prior_mass().map_err(|e| (0, e.into()))?;
         }
         let kind = view.kind;
-        *total += self.run(topics, (Operation::Measure, kind), view.chunks())?.log_likelihood;
-        Ok(())
+        Ok(self.run(topics, (Operation::Measure, kind), view.chunks())?.log_likelihood)
     }
 
     fn finish(&mut self) {

@@ -4,28 +4,8 @@
 //! This module has the numbers only. The formulas they enter are in `cpu/documents.rs`, and the
 //! measurements behind them in `bench/record/2026-11-14-tbp-experiments.md`.
 
-use crate::algorithms::{Schedule, ScheduleInput, WarmUpStage};
+use crate::algorithms::schedule::{PassKind, Schedule, ScheduleInput, ScheduleState, WarmUpStage};
 use crate::priors;
-
-/// Kind of a pass over the documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PassKind {
-    /// An ordinary pass of an algorithm whose passes are all alike.
-    Plain,
-    /// Adds given messages to the topics.
-    Load,
-    /// A pass over a subset of the corpus before the first pass.
-    WarmUp,
-    /// Searches for topics. `left` is the number of passes from this one to the final refinement.
-    /// It is `None` if priors are learned, which needs all plain passes.
-    Search { pass: u32, left: Option<u32> },
-    /// Learns priors from the topics that were found.
-    Learn,
-    /// Moves the topics once more before the final refinement.
-    Perturb,
-    /// Refines the topics that were found. `left` counts the passes from this one on.
-    Refine { left: u32 },
-}
 
 /// The schedule of a training with `tbp`.
 #[derive(Debug)]
@@ -33,13 +13,20 @@ pub(crate) struct TbpSchedule {
     stages: Vec<WarmUpStage>,
     passes: u32,
     optimize: bool,
+    state: ScheduleState,
 }
 
 impl TbpSchedule {
     /// Creates the schedule of a training.
     pub(crate) fn new(of: ScheduleInput) -> TbpSchedule {
         let stages = if of.given_start { Vec::new() } else { stages(of.pieces, of.tokens, of.topics) };
-        TbpSchedule { stages, passes: of.passes, optimize: of.optimize }
+        let state = ScheduleState::start(of.passes);
+        TbpSchedule { stages, passes: of.passes, optimize: of.optimize, state }
+    }
+
+    /// Returns the number of passes of the final refinement.
+    fn refine_passes(&self) -> u32 {
+        refine_passes(self.passes, self.optimize)
     }
 }
 
@@ -48,28 +35,45 @@ impl Schedule for TbpSchedule {
         &self.stages
     }
 
-    fn kind(&self, done: u32, last: u32, refining: bool) -> PassKind {
-        let left = last.saturating_sub(done);
-        if refining {
+    fn next(&mut self, done: u32) -> Option<PassKind> {
+        let (left, refine_passes) = (self.state.left(done), self.refine_passes());
+        if left == 0 {
+            return None;
+        }
+        self.state.refining |= left <= refine_passes;
+        Some(if self.state.refining {
             refine(left, self.passes, self.optimize)
         } else {
-            let left = (!self.optimize).then(|| left.saturating_sub(self.refine_passes()));
+            let left = (!self.optimize).then_some(left - refine_passes);
             PassKind::Search { pass: done + 1, left }
+        })
+    }
+
+    fn converge(&mut self, done: u32) -> bool {
+        if self.state.refining {
+            return false;
         }
+        // A period of over-relaxed passes is completed before the refinement.
+        let more = passes_until_plain(done) + self.refine_passes();
+        self.state.last = self.state.last.min(done + more);
+        true
     }
 
-    fn refine_passes(&self) -> u32 {
-        refine_passes(self.passes, self.optimize)
+    fn learns_after(&self, done: u32) -> bool {
+        !self.state.refining || self.state.left(done) >= after_learning(self.passes)
     }
 
-    fn passes_until_plain(&self, pass: u32) -> u32 {
-        passes_until_plain(pass)
+    fn state(&self) -> ScheduleState {
+        self.state
     }
 
-    fn learns_with(&self, left: u32) -> bool {
-        left >= after_learning(self.passes)
+    fn restore(&mut self, state: ScheduleState) {
+        self.state = state;
     }
 }
+
+/// Number of passes after which the kinds of passes repeat.
+pub(crate) const PERIOD: u32 = priors::PASS_INTERVAL;
 
 /// Over-relaxation while topics form: how far a message moves beyond its new value, as a multiple
 /// of the distance from the old one. Over-relaxed passes reach the same perplexity in a third of
@@ -81,7 +85,7 @@ const OVER_RELAXATION: f32 = 2.5;
 /// again afterwards. While messages oscillate, documents seem to have more topics than they have.
 const PLAIN: u32 = 2;
 /// Number of over-relaxed passes between two runs of plain passes.
-const OVER_RELAXED: u32 = priors::PASS_INTERVAL - PLAIN;
+const OVER_RELAXED: u32 = PERIOD - PLAIN;
 
 /// Returns the number of consecutive plain passes from this one on.
 fn plain_run(pass: u32) -> u32 {
@@ -107,7 +111,7 @@ pub(crate) fn over_relaxation(kind: PassKind) -> f32 {
 
 /// Returns the number of consecutive over-relaxed passes after this one.
 fn passes_until_plain(pass: u32) -> u32 {
-    (1..=priors::PASS_INTERVAL).take_while(|more| plain_run(pass + more) == 0).count() as u32
+    (1..=PERIOD).take_while(|more| plain_run(pass + more) == 0).count() as u32
 }
 
 /// Number of plain passes at the end. More would overfit the training documents; see docs/tbp.md.
@@ -184,10 +188,51 @@ fn stages(pieces: u64, tokens: u64, topics: u32) -> Vec<WarmUpStage> {
 #[cfg(test)]
 mod tests {
     use super::{
-        OVER_RELAXATION, OVER_RELAXATION_FIRST, PassKind, after_learning, is_fine, over_relaxation,
-        passes_until_plain, refine, refine_passes,
+        OVER_RELAXATION, OVER_RELAXATION_FIRST, PassKind, TbpSchedule, after_learning, is_fine,
+        over_relaxation, passes_until_plain, refine, refine_passes,
     };
+    use crate::algorithms::schedule::{Schedule, ScheduleInput};
     use crate::priors;
+
+    fn schedule(passes: u32, optimize: bool) -> TbpSchedule {
+        let (pieces, tokens, topics) = (32, 1_000_000, 100);
+        TbpSchedule::new(ScheduleInput { pieces, tokens, topics, passes, optimize, given_start: false })
+    }
+
+    /// Without convergence all passes are made. With it, the period of over-relaxed passes is
+    /// completed and the refinement follows, once. A restored schedule continues in the same way.
+    #[test]
+    fn convergence_leads_to_the_refinement() {
+        let mut whole = schedule(40, false);
+        let kinds: Vec<PassKind> = (0..).map_while(|done| whole.next(done)).collect();
+        assert_eq!(kinds.len(), 40);
+        assert_eq!(kinds[35], PassKind::Search { pass: 36, left: Some(1) });
+        assert_eq!(kinds[36], PassKind::Refine { left: 4 });
+        assert!(!whole.converge(40));
+        let mut early = schedule(40, false);
+        assert!((0..21).all(|done| early.next(done).is_some()) && early.converge(21));
+        let mut restored = schedule(40, false);
+        restored.restore(early.state());
+        let rest: Vec<PassKind> = (21..).map_while(|done| restored.next(done)).collect();
+        assert_eq!(rest.len(), 2 + 4);
+        assert_eq!(rest[1], PassKind::Search { pass: 23, left: Some(1) });
+        assert_eq!(rest[5], PassKind::Refine { left: 1 });
+        assert!(!restored.converge(27));
+    }
+
+    /// Priors are learned until the end of the learning passes.
+    #[test]
+    fn learning_ends_before_the_last_passes() {
+        let mut schedule = schedule(100, true);
+        let learns: Vec<bool> = (1..=100)
+            .map(|done| {
+                assert!(schedule.next(done - 1).is_some());
+                schedule.learns_after(done)
+            })
+            .collect();
+        assert_eq!(learns.iter().filter(|&&learns| learns).count(), 93);
+        assert!(learns[92] && !learns[93]);
+    }
 
     #[test]
     fn plain_passes_lead_up_to_learning() {

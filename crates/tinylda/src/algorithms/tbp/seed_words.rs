@@ -6,8 +6,9 @@
 //! whitespace or commas. Empty lines and lines that start with `#` are ignored.
 //!
 //! A seed word counts as if it occurred more often than it does, by `weight` times its own tokens,
-//! all of them in its topic. These tokens are part of `phi[w,k]` and `lambda[k]` while messages are
-//! updated, and are subtracted again from the model.
+//! all of them in its topic. These tokens are part of `phi[w,k]` while messages are updated, and
+//! are subtracted again from the model. They are not part of `lambda[k]`. Which documents can take
+//! up a topic with seed words is decided in `cpu/seeding.rs`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,13 @@ pub(crate) struct SeedWord {
     pub(crate) topic: u32,
     /// Weight of the word in units, 64 per token.
     pub(crate) units: u32,
+}
+
+impl SeedWord {
+    /// Returns the weight of the word in tokens, rounded up.
+    pub(crate) fn tokens(self) -> u64 {
+        u64::from(self.units.div_ceil(UNITS_PER_TOKEN))
+    }
 }
 
 impl Seeds {
@@ -188,8 +196,8 @@ impl Seeds {
                 let words = topic.words.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
                 return Err(bad(
                     topic.line,
-                    format!("only seed words that are not in the corpus: {words}"),
-                    "at least one word of the corpus".into(),
+                    format!("none of these words is in the corpus: {words}"),
+                    String::new(),
                     "spell seed words as in the vocabulary of the corpus",
                 ));
             }
@@ -207,6 +215,12 @@ impl Seeds {
         all.sort_unstable();
         Ok(all)
     }
+}
+
+/// Returns the topics of which a word is a seed word. `seeds` are in the order of the words.
+pub(super) fn topics_of(seeds: &[SeedWord], word: u32) -> impl Iterator<Item = u32> + '_ {
+    let from = seeds.partition_point(|seed| seed.word < word);
+    seeds[from..].iter().take_while(move |seed| seed.word == word).map(|seed| seed.topic)
 }
 
 /// Returns the topics of which a word is a seed word, with the units that are applied now.

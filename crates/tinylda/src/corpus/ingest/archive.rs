@@ -20,6 +20,42 @@ const BUFFER_BYTES: usize = 1 << 16;
 const MAX_MEDIA_TYPE_BYTES: u64 = 200;
 const COPY_REMEDY: &str = "copy or download the file again";
 
+/// Problem of a member whose name another member has, too.
+pub(crate) const REPEATED: &str = "a file with the name of a later file of the archive";
+/// Bytes of the record at the end of a zip archive without its comment.
+const END_BYTES: usize = 22;
+/// Bytes of an entry of the directory of a zip archive without its name.
+const ENTRY_BYTES: usize = 46;
+
+/// Returns the names of the members that a later member of the same name replaces. `known` is the
+/// number of different names.
+fn repeated_names(file: &SharedFile, known: usize) -> io::Result<Vec<String>> {
+    let length = file.bytes().min(END_BYTES as u64 + u64::from(u16::MAX));
+    let mut end = Vec::new();
+    file.reader_at(file.bytes() - length).take(length).read_to_end(&mut end)?;
+    let number = |bytes: &[u8], at: usize, width: usize| {
+        bytes.get(at..at + width).map_or(0, |all| all.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b)))
+    };
+    let Some(at) = memchr::memmem::rfind(&end, b"PK\x05\x06") else { return Ok(Vec::new()) };
+    let (entries, bytes, offset) =
+        (number(&end, at + 10, 2), number(&end, at + 12, 4), number(&end, at + 16, 4));
+    // Archives of more than 65,535 files have their numbers elsewhere.
+    if entries <= known as u64 || entries == u64::from(u16::MAX) || offset == u64::from(u32::MAX) {
+        return Ok(Vec::new());
+    }
+    let mut directory = Vec::new();
+    file.reader_at(offset).take(bytes).read_to_end(&mut directory)?;
+    let (mut names, mut rest) = (Vec::new(), &directory[..]);
+    while rest.starts_with(b"PK\x01\x02") && rest.len() >= ENTRY_BYTES {
+        let [name, extra, comment] = [28, 30, 32].map(|at| number(rest, at, 2) as usize);
+        let Some(bytes) = rest.get(ENTRY_BYTES..ENTRY_BYTES + name) else { break };
+        names.push(String::from_utf8_lossy(bytes).into_owned());
+        rest = rest.get(ENTRY_BYTES + name + extra + comment..).unwrap_or_default();
+    }
+    names.sort_unstable();
+    Ok(names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone()).collect())
+}
+
 /// Kind of a zip archive, determined by its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArchiveKind {
@@ -37,6 +73,8 @@ pub(crate) struct ArchiveMember {
     /// Index in the archive.
     index: usize,
     pub(crate) name: String,
+    /// Length in bytes that the archive states.
+    pub(crate) size: u64,
     /// Reason why the member cannot be read, if there is one.
     pub(crate) problem: Option<&'static str>,
 }
@@ -80,7 +118,11 @@ impl FileArchive {
             } else {
                 None
             };
-            members.push(ArchiveMember { index, name, problem });
+            let size = member.size();
+            members.push(ArchiveMember { index, name, size, problem });
+        }
+        for name in repeated_names(&file, archive.len()).map_err(|e| damaged(&e))? {
+            members.push(ArchiveMember { index: usize::MAX, name, size: 0, problem: Some(REPEATED) });
         }
         members.retain(|member| !is_hidden(&member.name));
         members.sort_by(|a, b| a.name.split('/').cmp(b.name.split('/')));
@@ -162,8 +204,11 @@ impl FileArchive {
 /// Returns whether the name of a member is a relative path that stays in the archive.
 fn stays_inside(name: &str) -> bool {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    let drive = name.as_bytes().get(1) == Some(&b':');
-    !name.contains('\\') && !name.contains('\0') && !drive && Path::new(name).components().all(is_plain)
+    let drive_letter = name.as_bytes().get(1) == Some(&b':');
+    !name.contains('\\')
+        && !name.contains('\0')
+        && !drive_letter
+        && Path::new(name).components().all(is_plain)
 }
 
 /// Returns whether a member is hidden, or one of the additional files that macOS adds.
@@ -244,6 +289,18 @@ mod tests {
         let mut word = open(&zipped(&[("[Content_Types].xml", b""), (WORD_PART, b"")])).unwrap();
         assert_eq!(word.kind(), ArchiveKind::Data(Format::Docx));
         assert_eq!(open(&zipped(&[("data.npy", b"")])).unwrap().kind(), ArchiveKind::Data(Format::Npz));
+    }
+
+    #[test]
+    fn repeated_names_are_noticed() {
+        let mut bytes = zipped(&[("a.txt", b"one"), ("b.txt", b"two"), ("c.txt", b"three")]);
+        for at in memchr::memmem::find_iter(&bytes.clone(), b"b.txt") {
+            bytes[at] = b'a';
+        }
+        let archive = open(&bytes).unwrap();
+        let members: Vec<_> = archive.members.iter().map(|m| (m.name.as_str(), m.problem)).collect();
+        assert_eq!(members, [("a.txt", None), ("a.txt", Some(REPEATED)), ("c.txt", None)]);
+        assert_eq!(archive.find("a.txt").unwrap().problem, None);
     }
 
     #[test]

@@ -333,10 +333,6 @@ fn write_corpus(
             "check that this is the right file",
         ));
     }
-    let sorted = sorter.sorted();
-    let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
-    let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
-    let compression = Compression::None;
-    let inputs = vec![super::InputNotes::new(path.to_path_buf(), format, compression)];
-    Ok(Imported { shape, format, compression, empty_documents, sorted, dropped: None, dates: None, inputs })
+    let notes = super::InputNotes::new(path.to_path_buf(), format, Compression::None);
+    super::write_counts(sorter, words, vocabulary.as_ref(), notes, progress)
 }

@@ -216,16 +216,21 @@ pub(crate) fn html_text(page: &str) -> String {
     out
 }
 
-/// Returns the text of an XML document. The header of a TEI document is left out.
-pub(crate) fn xml_text(document: &str) -> String {
+/// Returns the text of an XML document, and whether the document is not well-formed or uses
+/// entities that are not declared here. The header of a TEI document is left out.
+pub(crate) fn xml_text(document: &str) -> (String, bool) {
     let mut out = String::new();
     let (mut hidden, mut inline) = (0u32, &[][..]);
+    let (mut open, mut damaged) = (Vec::new(), false);
     for event in (MarkupTokens { rest: document }) {
         match event {
-            MarkupEvent::Text(text) if hidden == 0 => push_decoded(text, &mut out),
+            MarkupEvent::Text(text) if hidden == 0 => damaged |= push_xml(text, &mut out),
             MarkupEvent::Literal(text) if hidden == 0 => out.push_str(text),
-            MarkupEvent::Open(name, empty) => {
-                let name = local_name(name);
+            MarkupEvent::Open(full_name, empty) => {
+                let name = local_name(full_name);
+                if !empty {
+                    open.push(full_name);
+                }
                 if matches!(name, "TEI" | "TEI.2" | "teiCorpus") {
                     inline = &TEI_INLINE_ELEMENTS[..];
                 }
@@ -236,8 +241,13 @@ pub(crate) fn xml_text(document: &str) -> String {
                     end_line(&mut out);
                 }
             }
-            MarkupEvent::Close(name) => {
-                let name = local_name(name);
+            MarkupEvent::Close(full_name) => {
+                let name = local_name(full_name);
+                if open.last() == Some(&full_name) {
+                    open.pop();
+                } else {
+                    damaged = true;
+                }
                 if name == "teiHeader" {
                     hidden = hidden.saturating_sub(1);
                 }
@@ -248,7 +258,205 @@ pub(crate) fn xml_text(document: &str) -> String {
             _ => {}
         }
     }
-    out
+    (out, damaged || !open.is_empty())
+}
+
+/// Appends text of XML with its entities decoded. An unknown entity is replaced by a blank; returns
+/// whether there is one.
+fn push_xml(text: &str, out: &mut String) -> bool {
+    let (mut rest, mut unknown) = (text, false);
+    while let Some(at) = rest.find('&') {
+        let name =
+            rest[at + 1..].bytes().take_while(|b| b.is_ascii_alphanumeric() || b"._-".contains(b)).count();
+        let end = at + name + 2;
+        let closed = name > 0 && rest.as_bytes().get(end - 1) == Some(&b';');
+        if closed && entity(&rest[at..]).is_none() {
+            push_decoded(&rest[..at], out);
+            out.push(' ');
+            (rest, unknown) = (&rest[end..], true);
+        } else {
+            let next = rest[at + 1..].find('&').map_or(rest.len(), |next| at + 1 + next);
+            push_decoded(&rest[..next], out);
+            rest = &rest[next..];
+        }
+    }
+    out.push_str(rest);
+    unknown
+}
+
+/// Elements of HTML that separate words, besides those that are hidden.
+const BLOCK_ELEMENTS: [&str; 49] = [
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "br",
+    "caption",
+    "center",
+    "col",
+    "colgroup",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "hr",
+    "html",
+    "img",
+    "input",
+    "li",
+    "link",
+    "main",
+    "meta",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "script",
+    "section",
+    "style",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+];
+/// Maximum length of a tag in a text in bytes.
+const MAX_TAG_BYTES: usize = 2000;
+
+/// Removes the tags and decodes the entities of HTML in a text that is not a page, such as a cell
+/// of a table. Returns `None` if there are none. Angle brackets that are not part of a known tag
+/// stay.
+pub(crate) fn strip_html(text: &str) -> Option<String> {
+    let once = strip_html_once(text)?;
+    // Markup is often escaped: `&lt;br&gt;`.
+    Some(strip_html_once(&once).unwrap_or(once))
+}
+
+fn strip_html_once(text: &str) -> Option<String> {
+    let (mut copied, mut finder) = (0, HtmlFinder::new(text));
+    let mut found = finder.next()?;
+    let mut out = String::with_capacity(text.len());
+    loop {
+        out.push_str(&text[copied..found.at]);
+        out.extend(found.replacement);
+        copied = found.at + found.length;
+        match finder.next() {
+            Some(next) => found = next,
+            None => break,
+        }
+    }
+    out.push_str(&text[copied..]);
+    Some(out)
+}
+
+/// Returns whether a text, of which some bytes may not be valid, has tags or entities of HTML.
+pub(crate) fn has_html(text: &[u8]) -> bool {
+    text.utf8_chunks().any(|chunk| HtmlFinder::new(chunk.valid()).next().is_some())
+}
+
+/// Tag or entity of HTML in a text.
+struct FoundHtml {
+    at: usize,
+    length: usize,
+    replacement: Option<char>,
+}
+
+/// Finder of tags and entities of HTML in a text.
+struct HtmlFinder<'a> {
+    text: &'a str,
+    at: usize,
+    /// Whether the text has end tags, once that is known.
+    closes: Option<bool>,
+}
+
+impl HtmlFinder<'_> {
+    fn new(text: &str) -> HtmlFinder<'_> {
+        HtmlFinder { text, at: 0, closes: None }
+    }
+}
+
+impl Iterator for HtmlFinder<'_> {
+    type Item = FoundHtml;
+
+    fn next(&mut self) -> Option<FoundHtml> {
+        let bytes = self.text.as_bytes();
+        loop {
+            let at = self.at + memchr::memchr2(b'<', b'&', &bytes[self.at..])?;
+            let rest = &self.text[at..];
+            let markup = if bytes[at] == b'&' {
+                html_entity(rest)
+            } else {
+                let has_end_tag = || memchr::memmem::find(bytes, b"</").is_some();
+                html_tag(rest, *self.closes.get_or_insert_with(has_end_tag))
+            };
+            self.at = at + markup.map_or(1, |(length, _)| length);
+            if let Some((length, replacement)) = markup {
+                return Some(FoundHtml { at, length, replacement });
+            }
+        }
+    }
+}
+
+/// Returns the length of the entity that `text` begins with and ends with a semicolon, and its
+/// character.
+fn html_entity(text: &str) -> Option<(usize, Option<char>)> {
+    let (decoded, length) = entity(text)?;
+    let closed = text.as_bytes()[length - 1] == b';';
+    // A soft hyphen is not part of a word.
+    let decoded = if decoded == '\u{a0}' { ' ' } else { decoded };
+    closed.then_some((length, Some(decoded).filter(|&c| c != '\u{ad}')))
+}
+
+/// Returns the length of the HTML tag or comment that `text` begins with, and the character that
+/// replaces it. Scripts and styles include their content. `closes` is set if the text has end tags;
+/// without them, a single letter in angle brackets is no tag.
+fn html_tag(text: &str, closes: bool) -> Option<(usize, Option<char>)> {
+    let bytes = text.as_bytes();
+    if text.starts_with("<!--") {
+        return memchr::memmem::find(bytes, b"-->").map(|end| (end + 3, Some(' ')));
+    }
+    let is_end = bytes.get(1) == Some(&b'/');
+    let start = 1 + usize::from(is_end);
+    let length =
+        bytes[start.min(bytes.len())..].iter().take(12).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let name = text.get(start..start + length).filter(|name| !name.is_empty())?.to_ascii_lowercase();
+    let inline = INLINE_ELEMENTS.contains(&name.as_str());
+    if !inline && !BLOCK_ELEMENTS.contains(&name.as_str()) {
+        return None;
+    }
+    let body = &bytes[start + length..bytes.len().min(MAX_TAG_BYTES)];
+    let end = memchr::memchr2(b'<', b'>', body).filter(|&end| body[end] == b'>')?;
+    let attributes = body[..end].strip_suffix(b"/").unwrap_or(&body[..end]);
+    let is_blank = attributes.trim_ascii().is_empty();
+    let is_separated = attributes.first().is_none_or(u8::is_ascii_whitespace);
+    if !is_separated || !is_blank && (is_end || memchr::memchr(b'=', attributes).is_none()) {
+        return None;
+    }
+    if inline && name.len() == 1 && !is_end && is_blank && !closes {
+        return None;
+    }
+    let mut length = start + length + end + 1;
+    if !is_end && matches!(name.as_str(), "script" | "style") {
+        let mut content = MarkupTokens { rest: &text[length..] };
+        length += content.raw_content(&name).len();
+    }
+    Some((length, (!inline).then_some(' ')))
 }
 
 /// Returns the name of an element without its namespace prefix.
@@ -505,7 +713,34 @@ mod tests {
             ("<tei:TEI><tei:teiHeader>x</tei:teiHeader><tei:p>y</tei:p></tei:TEI>", "y\n"),
             ("<!DOCTYPE a [<!ENTITY x \"y\">]><a>z</a>", "z\n"),
         ] {
-            assert_eq!(xml_text(document), text, "{document}");
+            assert_eq!(xml_text(document).0, text, "{document}");
+        }
+    }
+
+    #[test]
+    fn u5_markup_in_cells() {
+        for (text, expected) in [
+            ("<p>Hello <b>world</b></p>", " Hello world "),
+            ("great.<br /><br />I &amp; you<a href=\"x\">link</a>&nbsp;end", "great.  I & youlink end"),
+            ("a<script>var x = '<p>';</script>b", "a  b"),
+            ("&lt;br&gt;word &lt;i&gt;x&lt;/i&gt;", " word x"),
+            ("soft&shy;ware <!-- no -->x", "software  x"),
+        ] {
+            assert_eq!(strip_html(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in [
+            "a < b and c > d",
+            "vector<a> and List<String>",
+            "<unk> word <eos>",
+            "AT&T &c. fish&chips",
+            "Joe <joe@example.com>",
+            "i<b and c>d",
+            "<",
+            "</",
+            "&",
+            "<p",
+        ] {
+            assert_eq!(strip_html(text), None, "{text}");
         }
     }
 
@@ -535,6 +770,7 @@ mod tests {
         #[test]
         fn any_markup_is_read(text in "([<>/&;!?'\"= \\-#xXa-c\u{e9}\\[\\]]|<!--|-->|<!\\[CDATA\\[|]]>|<script>|</title>|<title>){0,60}") {
             html_text(&text);
+            strip_html(&text);
             xml_text(&text);
             word_text(&text);
             declared_encoding(text.as_bytes());

@@ -77,6 +77,7 @@ pub use options::{RecordOptions, TableColumns, TextPipeline};
 use self::binary::BinaryInput;
 use self::input::Input;
 use self::lines::LineReader;
+use self::options::other_family_error;
 use self::prepare::PreparedInput;
 use self::sorter::{CountMemory, DocumentSorter, SortLimits};
 use self::words::DroppedTokens;
@@ -89,6 +90,7 @@ const ZERO_REMEDY: &str = "remove the entry, or skip zeros with {skip_zeros}";
 
 /// Formats that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// UCI bag of words: the header lines D, W and NNZ, then `document word count` with numbers
     /// from 1.
@@ -255,6 +257,8 @@ pub struct Imported {
     pub dropped: Option<DroppedTokens>,
     /// Raw text: the dates of the documents; `None` if they have none.
     pub dates: Option<ImportedDates>,
+    /// Raw text: the smallest memory limit in bytes with which the import would have succeeded.
+    pub memory_needed: Option<u64>,
     /// What was assumed about each input, and what was skipped in it.
     pub inputs: Vec<InputNotes>,
 }
@@ -462,12 +466,8 @@ impl Import {
             .unwrap_or_else(|| vocabulary.as_ref().map_or(seen, |v| (v.len() as u32).max(seen)));
         options.check_words(&lines, u64::from(words), sorter.entries())?;
         drop(lines);
-        let sorted = sorter.sorted();
-        let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
-        let (shape, empty_documents) = sorter.finish(words, vocabulary.as_ref(), &mut sorting)?;
-        let (dropped, dates) = (None, None);
-        let inputs = vec![InputNotes::new(path, format, compression)];
-        Ok(Imported { shape, format, compression, empty_documents, sorted, dropped, dates, inputs })
+        let notes = InputNotes::new(path, format, compression);
+        write_counts(sorter, words, vocabulary.as_ref(), notes, progress)
     }
 
     /// Returns the limits of the sort within the memory of the import.
@@ -508,10 +508,28 @@ impl Import {
             Format::Parquet,
         ];
         fits(self.records.label_separator.is_some().then_some("label_separator"), &labelled, another)?;
+        let has_labels = !self.records.label_columns.is_empty()
+            || !self.records.label_fields.is_empty()
+            || formats.iter().any(|format| matches!(format, Format::Mallet | Format::VowpalWabbit));
+        if self.records.label_separator.is_some() && !has_labels {
+            return Err(Error::requires("label_separator", "{label_column} or {label_field}"));
+        }
         let tables = [Format::Csv, Format::Parquet];
         let tables = if formats.len() > 1 { &tables[..] } else { &tables[..1] };
-        fits(self.records.table_option(), tables, another)?;
-        fits(self.records.json_option(), &[Format::JsonLines, Format::Json], another)?;
+        let json = [Format::JsonLines, Format::Json];
+        for (option, fitting, others) in [
+            (self.records.table_option(), tables, &json[..]),
+            (self.records.json_option(), &json[..], &[Format::Csv][..]),
+        ] {
+            let misplaced = option.filter(|_| !formats.iter().any(|format| fitting.contains(format)));
+            if let Some(error) = misplaced
+                .filter(|_| others.contains(&format))
+                .and_then(|option| other_family_error(option, format.name(), Path::new("the input")))
+            {
+                return Err(error);
+            }
+            fits(option, fitting, another)?;
+        }
         let words = self.words.given().filter(|_| !self.words_if_text);
         let strict = self.records.strict.then_some("strict");
         let encoding = self.records.encoding.is_some().then_some("encoding");
@@ -544,6 +562,30 @@ fn spool(input: Input, output: &Path, progress: ProgressCallback<'_>) -> Result<
 /// Returns the bytes of a vocabulary that was given, and of the search for duplicates in it.
 fn vocabulary_bytes(vocabulary: &Vocabulary) -> u64 {
     vocabulary.parts().0.len() as u64 + 32 * vocabulary.len() as u64
+}
+
+/// Sorts the counts of a bag of words into documents and writes the corpus.
+fn write_counts(
+    sorter: DocumentSorter,
+    words: u32,
+    vocabulary: Option<&Vocabulary>,
+    notes: InputNotes,
+    progress: ProgressCallback<'_>,
+) -> Result<Imported> {
+    let sorted = sorter.sorted();
+    let mut sorting = |entries, total| progress(Step::Sorting.at(entries, total));
+    let (shape, empty_documents) = sorter.finish(words, vocabulary, &mut sorting)?;
+    Ok(Imported {
+        shape,
+        format: notes.format,
+        compression: notes.compression,
+        empty_documents,
+        sorted,
+        dropped: None,
+        dates: None,
+        memory_needed: None,
+        inputs: vec![notes],
+    })
 }
 
 /// Creates an error about a whole file.

@@ -26,6 +26,8 @@ pub struct InputNotes {
     pub fields: Option<TableNotes>,
     /// Folders and archives: files that were skipped.
     pub skipped_files: SkippedFiles,
+    /// Number of XML documents that are not well-formed or use entities that are not declared.
+    pub damaged_files: u64,
     /// Records that were skipped or changed.
     pub records: RecordNotes,
 }
@@ -42,6 +44,7 @@ impl InputNotes {
             table: None,
             fields: None,
             skipped_files: SkippedFiles::default(),
+            damaged_files: 0,
             records: RecordNotes::default(),
         }
     }
@@ -62,6 +65,10 @@ pub struct TableNotes {
     pub delimiter: Option<char>,
     /// Whether the first row contains the names of the columns.
     pub header: bool,
+    /// Whether the first rows do not show if the table has a header.
+    pub header_assumed: bool,
+    /// Names that several columns have, each with the number of the column that was read, from 1.
+    pub ambiguous: Vec<(String, usize)>,
 }
 
 /// File that was skipped.
@@ -86,13 +93,20 @@ pub struct SkippedFiles {
 
 impl SkippedFiles {
     /// Maximum number of examples.
-    const MAX_EXAMPLES: usize = 5;
+    const MAX_EXAMPLES: usize = 1000;
 
     pub(crate) fn push(&mut self, file: SkippedFile) {
         self.count += 1;
         if self.examples.len() < SkippedFiles::MAX_EXAMPLES {
             self.examples.push(file);
         }
+    }
+
+    /// Appends other files.
+    pub(crate) fn append(&mut self, other: SkippedFiles) {
+        self.count += other.count;
+        self.examples.extend(other.examples);
+        self.examples.truncate(SkippedFiles::MAX_EXAMPLES);
     }
 }
 
@@ -114,8 +128,17 @@ pub struct RecordNotes {
     pub skipped_rows: LineCount,
     /// JSON records without the text field. They were skipped.
     pub records_without_text: LineCount,
+    /// JSON records without one of the fields with the name, the labels or the date. They were
+    /// imported.
+    pub missing_fields: LineCount,
+    /// JSON: names, labels and dates that are objects. They were left out.
+    pub object_values: LineCount,
+    /// Number of texts with tags or entities of HTML, which were removed or decoded.
+    pub markup: u64,
     /// Vowpal Wabbit: features with the count 0. They were left out.
     pub zero_features: LineCount,
     /// Vowpal Wabbit: weights of namespaces. They were ignored.
     pub namespace_weights: LineCount,
+    /// Vowpal Wabbit: importance weights of documents. They were ignored.
+    pub document_weights: LineCount,
 }

@@ -1,7 +1,10 @@
 //! Options of an import as plain data. Nothing here reads an input.
 
+use std::path::Path;
+
 use super::words::{Pipeline, StopWords, WordSelection};
 use crate::corpus::Vocabulary;
+use crate::error::{Error, Template};
 
 /// Options for reading the records of raw text: where texts, names, labels and dates
 /// are.
@@ -68,6 +71,31 @@ impl RecordOptions {
     }
 }
 
+/// Returns the parameter for the same part of a document in the other kind of data: the parameter
+/// for JSON of one for tables, and the other way around. `None` if there is none.
+fn counterpart(name: &str) -> Option<&'static str> {
+    const PAIRS: [(&str, &str); 4] = [
+        ("text_column", "text_field"),
+        ("id_column", "id_field"),
+        ("label_column", "label_field"),
+        ("date_column", "date_field"),
+    ];
+    PAIRS.into_iter().find_map(|(table, json)| match name {
+        _ if name == table => Some(json),
+        _ if name == json => Some(table),
+        _ => None,
+    })
+}
+
+/// Returns the error for an option for tables that was given with JSON, or the other way around.
+/// `format` is the name of the input's format. Returns `None` if the option has no counterpart.
+pub(crate) fn other_family_error(option: &'static str, format: &str, input: &Path) -> Option<Error> {
+    let other = counterpart(option)?;
+    let fitting: &[&str] = if other.ends_with("field") { &["CSV", "TSV", "Parquet"] } else { &["JSON"] };
+    let remedy = Template::default().text(format!("{} is {format}, use ", input.display()));
+    Some(Error::only_with(option, fitting.iter().copied()).with_remedy(remedy.parameter(other, None)))
+}
+
 /// Returns the name of the first given parameter.
 fn first_given(all: &[(&'static str, bool)]) -> Option<&'static str> {
     all.iter().find(|&&(_, given)| given).map(|&(name, _)| name)
@@ -93,6 +121,20 @@ pub struct TextPipeline {
 }
 
 impl TextPipeline {
+    /// Returns the options that process text as it was processed for an existing model or corpus,
+    /// with the same vocabulary. Without a pipeline, only whole words are compared.
+    pub fn existing(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> TextPipeline {
+        let stop = if pipeline.is_some() { StopWords::Given } else { StopWords::None };
+        TextPipeline {
+            pipeline: pipeline.cloned().unwrap_or_else(Pipeline::plain),
+            languages: Some(Vec::new()),
+            fixed_segmentation: true,
+            stop,
+            selection: WordSelection::default(),
+            vocabulary: Some(vocabulary),
+        }
+    }
+
     /// Returns the name of the first parameter that differs from its default.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let defaults = TextPipeline::default();

@@ -8,17 +8,21 @@ use super::detect::{DetectedInput, InputKind, START_BYTES};
 use super::foreign::foreign_format;
 use super::input::{Compression, Input};
 use super::shared_file::SharedFile;
-use super::{Format, Import, Imported, file_error, random_access};
+use super::{Format, Import, Imported, random_access};
+#[cfg(feature = "text")]
+use crate::error::Template;
 use crate::error::{Error, Result};
 use crate::progress::ProgressCallback;
 #[cfg(feature = "text")]
 use {
-    super::archive::{ArchiveKind, FileArchive},
+    super::archive::{ArchiveKind, FileArchive, REPEATED},
     super::detect::{data_suffix, detect},
     super::encoding::{EncodingRule, unicode_encoding},
+    super::file_error,
     super::raw::files::{TABLE_SUFFIXES, only_tables},
     super::raw::import::PreparedText,
     super::raw::source::{TextDecoding, member_input},
+    super::raw::table::has_header,
 };
 
 /// Formats that are named when an input is none of them.
@@ -105,20 +109,22 @@ impl Import {
         #[cfg(feature = "text")]
         let has_zero = has_zero && self.records.encoding.is_none() && unicode_encoding(start).is_none();
         let foreign = foreign_format(start, path).filter(|_| self.format.is_none());
-        let (found, remedy) = if start.trim_ascii().is_empty() {
-            ("an empty file", "give a file with documents")
+        let (statement, remedy) = if start.is_empty() {
+            ("is empty".to_owned(), "pass a file with documents")
+        } else if start.trim_ascii().is_empty() && start.len() < START_BYTES {
+            ("contains only blank lines".to_owned(), "pass a file with documents")
         } else if kind == InputKind::Corpus {
-            ("a corpus file", "it is already imported: use it directly")
+            ("is a corpus file".to_owned(), "it is already imported: use it directly")
         } else if kind == InputKind::Model {
-            ("a model file", "give the documents instead of the model")
+            ("is a model file".to_owned(), "pass the documents instead of the model")
         } else if let Some(foreign) = foreign {
-            (foreign.name, foreign.remedy)
+            (format!("is {}", foreign.name), foreign.remedy)
         } else if self.format.is_none() && has_zero {
-            ("a binary file", SUPPORTED)
+            ("is a binary file".to_owned(), SUPPORTED)
         } else {
             return Ok(());
         };
-        Err(file_error(path, found.into(), "documents to import", remedy))
+        Err(Error::unusable_input(path, statement, remedy))
     }
 
     /// Returns the format of an input that is read from its beginning to its end.
@@ -127,7 +133,9 @@ impl Import {
             (Some(format), _)
             | (
                 None,
-                InputKind::Data(format @ (Format::JsonLines | Format::Json | Format::Html | Format::Xml)),
+                InputKind::Data(
+                    format @ (Format::JsonLines | Format::Json | Format::Csv | Format::Html | Format::Xml),
+                ),
             ) => format,
             _ if self.records.json_option().is_some() => Format::JsonLines,
             _ if self.records.table_option().is_some() => Format::Csv,
@@ -164,6 +172,17 @@ impl Import {
         // A detected delimiter is used only if the format was detected, too.
         let detected = InputKind::Data(format) == kind && self.format.is_none();
         let delimiter = self.records.delimiter.or(delimiter.filter(|_| detected));
+        if let Some(option) = self.records.table_option().filter(|_| format == Format::Csv && !detected) {
+            let start = input.peek(START_BYTES)?;
+            let whole = start.len() < START_BYTES;
+            let by_name = self.records.text_columns.iter().any(|name| name.parse::<usize>().is_err());
+            if by_name && self.format.is_none() && !has_header(start, whole, delimiter) {
+                let remedy = format!("{} is plain text with one document per line", path.display());
+                return Err(
+                    Error::only_with(option, ["tables"]).with_remedy(Template::default().text(remedy))
+                );
+            }
+        }
         let text = self.prepare_text((input, decoding), format, delimiter, output, progress)?;
         Ok(PreparedInput::Texts(vec![text]))
     }
@@ -195,7 +214,10 @@ impl Import {
     ) -> Result<PreparedInput> {
         #[cfg(feature = "text")]
         {
-            let tables = if self.format.is_none() { only_tables(folder, &self.records)? } else { Vec::new() };
+            let (tables, skipped) = match self.format {
+                None => only_tables(folder, &self.records)?,
+                Some(_) => Default::default(),
+            };
             if tables.is_empty() {
                 return Ok(PreparedInput::Texts(vec![self.prepare_folder(folder)?]));
             }
@@ -208,6 +230,9 @@ impl Import {
                         texts.push(self.prepare_table(format, file, &path)?);
                     }
                 }
+            }
+            if let Some(first) = texts.first_mut() {
+                first.skipped_files = skipped;
             }
             for text in &mut texts {
                 text.container = Some(Format::Folder);
@@ -249,32 +274,26 @@ impl Import {
                 return Ok(PreparedInput::Texts(vec![document]));
             }
             ArchiveKind::Foreign(foreign) => {
-                return Err(file_error(path, foreign.name.into(), "documents to import", foreign.remedy));
+                return Err(Error::unusable_input(path, format!("is {}", foreign.name), foreign.remedy));
             }
             ArchiveKind::Files if nested => {
                 let remedy = "unpack it first, and give the folder with its files";
-                return Err(file_error(
-                    path,
-                    "an archive in an archive".into(),
-                    "documents to import",
-                    remedy,
-                ));
+                return Err(Error::unusable_input(path, "is an archive in an archive", remedy));
             }
             ArchiveKind::Files => {}
         }
         if archive.members.is_empty() {
-            let remedy = "give an archive with documents";
-            return Err(file_error(
-                path,
-                "a zip archive without files".into(),
-                "documents to import",
-                remedy,
-            ));
+            let remedy = "pass an archive with documents";
+            return Err(Error::unusable_input(path, "is a zip archive without files", remedy));
         }
         let is_table = |name: &str| TABLE_SUFFIXES.contains(&data_suffix(Path::new(name)).as_str());
         let all_tables = archive.members.iter().all(|member| is_table(&member.name));
         if self.format == Some(Format::Zip) || archive.members.len() > 1 && !all_tables {
             return Ok(PreparedInput::Texts(vec![self.prepare_archive(archive, path, reopenable)?]));
+        }
+        if let Some(member) = archive.members.iter().find(|member| member.problem == Some(REPEATED)) {
+            let remedy = "unpack the archive, and give the folder with its files";
+            return Err(file_error(&path.join(&member.name), REPEATED.into(), "documents to import", remedy));
         }
         let names: Vec<String> = archive.members.iter().map(|member| member.name.clone()).collect();
         let mut texts = Vec::new();

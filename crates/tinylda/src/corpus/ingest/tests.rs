@@ -152,8 +152,8 @@ fn uci_refuses() {
 
 #[test]
 fn empty_and_foreign_files() {
-    refuses(None, b"", &["an empty file"]);
-    refuses(None, b" \n\n ", &["an empty file"]);
+    refuses(None, b"", &["is empty"]);
+    refuses(None, b" \n\n ", &["contains only blank lines"]);
     refuses(None, b"\x89TLC\r\n\x1a\nabc", &["already imported"]);
     refuses(None, b"abc\0def", &["binary file"]);
 }
@@ -254,7 +254,7 @@ fn text() {
     assert_eq!(imported.shape, Shape { documents: 3, words: 7, nonzeros: 7, tokens: 9 });
     // Ids are in the order of the bytes of the words: 3d, cat, cat's, dog, naïve, the, école.
     assert_eq!(got, [(0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 5, 2), (2, 0, 1), (2, 4, 1), (2, 6, 2)]);
-    refuses(Some(Format::Text), b"12 34\n", &["words were all dropped"]);
+    refuses(Some(Format::Text), b"12 34\n", &["all words of the document were dropped"]);
 }
 
 #[test]

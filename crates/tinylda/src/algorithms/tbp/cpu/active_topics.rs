@@ -15,8 +15,9 @@
 //! result is quantized: its running sum is cut at u, u+1, u+2, …, so that it is right on average
 //! over u and adds up exactly.
 //!
-//! Start reading with `weigh_of` (z and its cuts) and [`ActiveTopics::commit_message`] (the new
-//! message). This module knows nothing about files, threads or the schedule.
+//! Start reading with `quantize_message_of` (z and its cuts) and
+//! [`ActiveTopics::commit_message`] (the new message). This module knows nothing about files,
+//! threads or the schedule.
 
 #![allow(unsafe_code)] // kernels; each has its proof
 #![allow(clippy::inline_always)] // definitions must be inlined into the function that enables the instructions
@@ -292,10 +293,10 @@ impl ActiveTopics {
 /// # Safety
 /// The processor has V's instructions.
 #[inline(always)]
-unsafe fn weigh_of<V: Vector>(
+unsafe fn quantize_message_of<V: Vector>(
     active: &mut ActiveTopics,
     at: usize,
-    (row, weight, taken): (PhiRow<'_>, f32, f32),
+    (row, prior_mass, taken): (PhiRow<'_>, f32, f32),
     params: UpdateParams,
     u: f32,
 ) -> WeighedMessage {
@@ -304,12 +305,12 @@ unsafe fn weigh_of<V: Vector>(
     // row.
     let (sum, full, own) = unsafe {
         match row {
-            PhiRow::Narrow(row) => weigh_cells::<V, u16>(row, active, at, params.beta, taken),
-            PhiRow::Wide(row) => weigh_cells::<V, u32>(row, active, at, params.beta, taken),
+            PhiRow::Narrow(row) => message_cells::<V, u16>(row, active, at, params.beta, taken),
+            PhiRow::Wide(row) => message_cells::<V, u32>(row, active, at, params.beta, taken),
         }
     };
-    let elsewhere = if params.open { (weight - own).max(0.0) } else { 0.0 };
-    let mut weighed = WeighedMessage { full: full + weight, total: sum + elsewhere };
+    let elsewhere = if params.open { (prior_mass - own).max(0.0) } else { 0.0 };
+    let mut weighed = WeighedMessage { full: full + prior_mass, total: sum + elsewhere };
     let n = active.lanes();
     let ActiveTopics { columns, risen, .. } = active;
     if params.over_relaxation != 0.0 && weighed.is_usable() {
@@ -347,7 +348,7 @@ unsafe fn weigh_of<V: Vector>(
 
 /// Sets z. Returns the sum of z, the sum `full`, and the word's own part of the prior mass.
 #[inline(always)]
-unsafe fn weigh_cells<V: Vector, C: Count>(
+unsafe fn message_cells<V: Vector, C: Count>(
     row: &[C],
     active: &mut ActiveTopics,
     at: usize,
@@ -356,10 +357,10 @@ unsafe fn weigh_cells<V: Vector, C: Count>(
 ) -> (f32, f32, f32) {
     let n = active.lanes();
     active.weighed = active.length;
-    // SAFETY: see `weigh_of`.
+    // SAFETY: see `quantize_message_of`.
     unsafe {
         let (beta, taken, zero) = (V::splat(beta), V::splat(taken), V::zero());
-        let (mut s, mut full, mut own_weight) = (V::zero(), V::zero(), V::zero());
+        let (mut s, mut full, mut own_mass) = (V::zero(), V::zero(), V::zero());
         for column in &mut active.columns[..n] {
             let (t, own) = (V::load(&column.t), V::widen_u32(&column.own[at]).mul(taken));
             let row = C::gather::<V>(row.as_ptr(), &column.topics);
@@ -369,10 +370,10 @@ unsafe fn weigh_cells<V: Vector, C: Count>(
             let without = row.sub(own).add(beta).mul(inverse).mul(t.sub(own).max(zero));
             s = s.add(without);
             full = row.add(beta).mul(inverse).fma(t, full);
-            own_weight = own.fma(V::load(&column.factors), own_weight);
+            own_mass = own.fma(V::load(&column.factors), own_mass);
             without.store(&mut column.z[at]);
         }
-        (s.sum(), full.sum(), own_weight.sum())
+        (s.sum(), full.sum(), own_mass.sum())
     }
 }
 
@@ -654,7 +655,7 @@ impl Kernel {
         /// Computes the message of word `at` of the batch over the topics in use, and quantizes it,
         /// starting at u. `word` is its row of phi, its prior mass, and how often its own units are
         /// subtracted.
-        pub(crate) fn weigh(active: &mut ActiveTopics, at: usize, word: (PhiRow<'_>, f32, f32), params: UpdateParams, u: f32) -> WeighedMessage = weigh_of
+        pub(crate) fn quantize_message(active: &mut ActiveTopics, at: usize, word: (PhiRow<'_>, f32, f32), params: UpdateParams, u: f32) -> WeighedMessage = quantize_message_of
     }
 
     kernel! {

@@ -30,12 +30,12 @@ use super::active_topics::{
     ActiveTopics, AllTopicsColumn, UpdateParams, WORDS_PER_BATCH, WeighedMessage, WordUpdate,
 };
 use super::deltas::Deltas;
+use super::seeding::{SeedRestriction, SeedTable};
 use crate::algorithms::DocumentFailure;
 use crate::algorithms::dense::document::NotANumber;
 use crate::algorithms::tbp::counts::{PhiCounts, RowBuffer};
 use crate::algorithms::tbp::delta::Delta;
 use crate::algorithms::tbp::messages::{DocumentMessages, MessageEntry, Messages, UNITS_PER_TOKEN};
-use crate::algorithms::tbp::seed_words::SeedWord;
 use crate::corpus::Document;
 use crate::random::Random;
 use crate::simd::{Kernel, Lanes, flat, flat_mut};
@@ -82,8 +82,7 @@ pub(super) struct UpdateContext<'a> {
     /// Sum of alpha over topics, in tokens.
     pub(super) alpha_sum: f64,
     pub(super) params: UpdateParams,
-    /// Seed words, in the order of the words.
-    pub(super) seeds: &'a [SeedWord],
+    pub(super) seeds: &'a SeedTable,
     /// Whether a message is subtracted before it is updated.
     pub(super) exclude: bool,
     /// Largest number of topics of a document.
@@ -153,6 +152,8 @@ pub(super) struct DocumentScratch {
     all_topics: Vec<AllTopicsColumn>,
     /// Topics of a new document that are chosen from theta.
     chosen: Vec<u32>,
+    /// Seeded topics that the document can use.
+    pub(super) restriction: SeedRestriction,
     /// Rows of the words in the current batch that come from a file.
     rows: [RowBuffer; WORDS_PER_BATCH],
 }
@@ -167,6 +168,7 @@ impl DocumentScratch {
             theta: vec![Lanes::ZERO; stride(topics)],
             all_topics: vec![AllTopicsColumn::ZERO; stride(topics)],
             chosen: Vec::new(),
+            restriction: SeedRestriction::default(),
             rows: Default::default(),
         }
     }
@@ -297,7 +299,9 @@ impl UpdateContext<'_> {
         match random {
             None => each[..count]
                 .fill((document.tokens() as f64 * f64::from(UNITS_PER_TOKEN) / count as f64) as f32),
-            Some(random) if !self.seeds.is_empty() => self.seeded_start(document, random, each, count),
+            Some(random) if !self.seeds.is_empty() => {
+                self.seeds.start(document, random, &mut each[..count]);
+            }
             Some(random) => {
                 for &x in document.counts {
                     each[random.below(count as u64) as usize] += x as f32 * UNITS_PER_TOKEN as f32;
@@ -353,33 +357,14 @@ impl UpdateContext<'_> {
         Ok(log.value() - self.log_normalizer(document))
     }
 
-    /// Starts a document at random if there are seed words: they start in their topics, and so does
-    /// half of the other words of the document. In a topic of seed words alone, no other word would
-    /// ever join.
-    fn seeded_start(self, document: Document<'_>, random: &mut Random, each: &mut [f32], count: usize) {
-        let of = |w: u32| {
-            let from = self.seeds.partition_point(|seed| seed.word < w);
-            self.seeds[from..].iter().take_while(move |seed| seed.word == w).map(|seed| seed.topic)
-        };
-        let here: Vec<u32> = document.words.iter().flat_map(|&w| of(w)).collect();
-        for (&w, &x) in document.words.iter().zip(document.counts) {
-            let mut k = random.below(count as u64) as usize;
-            let own: Vec<u32> = of(w).collect();
-            let choice = if own.is_empty() && random.unit() < 0.5 { &here } else { &own };
-            if !choice.is_empty() {
-                k = choice[random.below(choice.len() as u64) as usize] as usize;
-            }
-            each[k] += x as f32 * UNITS_PER_TOKEN as f32;
-        }
-    }
-
     /// Makes the topics of a new document active: those with enough units, or the strongest if
     /// there are more than the limit.
     fn choose_topics(self, scratch: &mut DocumentScratch) {
         let theta = flat(&scratch.theta);
         let chosen = &mut scratch.chosen;
         chosen.clear();
-        let all = 0..scratch.slot_of.len() as u32;
+        let (seeds, restriction) = (self.seeds, &scratch.restriction);
+        let all = (0..scratch.slot_of.len() as u32).filter(|&k| seeds.allows(restriction, k));
         let min_units = self.min_units.min(FIRST_SHARE * theta.iter().sum::<f32>());
         chosen.extend(all.clone().filter(|&k| theta[k as usize] >= min_units));
         if chosen.is_empty() {
@@ -431,7 +416,7 @@ impl UpdateContext<'_> {
         for (&w, &x) in document.words.iter().zip(document.counts) {
             let row = self.counts.row(w, &mut scratch.rows[0])?;
             let word = (row, self.counts.address(w).prior_mass, 0.0);
-            let s = self.kernel.weigh(&mut scratch.active, 0, word, self.params, 0.0).full;
+            let s = self.kernel.quantize_message(&mut scratch.active, 0, word, self.params, 0.0).full;
             if !(s > 0.0 && s.is_finite()) {
                 bad = Some(NotANumber(s));
             }
@@ -482,7 +467,7 @@ impl UpdateContext<'_> {
                 let u = (bits >> 40) as f32 / (1u32 << 24) as f32;
                 params.over_relaxation =
                     if u64::from(x) > dominant { DAMPING } else { self.params.over_relaxation };
-                *weighed = (self.kernel.weigh(&mut scratch.active, at, word, params, u), bits);
+                *weighed = (self.kernel.quantize_message(&mut scratch.active, at, word, params, u), bits);
             }
             for (at, (&w, &x)) in words.iter().zip(counts).enumerate() {
                 let (old, (message, bits)) = (olds[at], weighed[at]);
@@ -514,7 +499,14 @@ impl UpdateContext<'_> {
 
     /// Assigns the quanta that fell on the prior mass, or were lost in rounding.
     #[inline(never)]
-    fn assign_rest(self, rest: u16, w: u32, bits: u64, scratch: &mut DocumentScratch, word: WordUpdate<'_>) {
+    fn assign_rest(
+        self,
+        mut rest: u16,
+        w: u32,
+        bits: u64,
+        scratch: &mut DocumentScratch,
+        word: WordUpdate<'_>,
+    ) {
         let samples = self.counts.topic_samples(w);
         let UpdateParams { quantum, open, .. } = self.params;
         let WordUpdate { old, x, deltas, cell, .. } = word;
@@ -525,12 +517,24 @@ impl UpdateContext<'_> {
         };
         if open && !samples.is_empty() {
             let mut at = (((bits & 0xFFFF_FFFF) * samples.len() as u64) >> 32) as usize;
+            let mut closed = 0;
             for _ in 0..rest {
-                let slot = scratch.slot(self, u32::from(samples[at]));
+                let next = |at: usize| if at + 1 == samples.len() { 0 } else { at + 1 };
+                // The next sample that the document can use.
+                let allowed = |at: &usize| self.seeds.allows(&scratch.restriction, samples[*at].into());
+                let found = std::iter::successors(Some(at), |&at| Some(next(at)));
+                let Some(found) = found.take(samples.len()).find(allowed) else {
+                    closed += 1;
+                    continue;
+                };
+                let slot = scratch.slot(self, u32::from(samples[found]));
                 add(scratch, slot as usize, quantum);
-                at = if at + 1 == samples.len() { 0 } else { at + 1 };
+                at = next(found);
             }
-            return;
+            if closed == 0 {
+                return;
+            }
+            rest = closed;
         }
         let (entries, from) = scratch.active.messages();
         match entries.get(from..).and_then(<[MessageEntry]>::last) {

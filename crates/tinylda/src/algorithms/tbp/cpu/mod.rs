@@ -9,6 +9,7 @@
 pub(crate) mod active_topics;
 pub(crate) mod deltas;
 mod documents;
+mod seeding;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ use crate::threads::{Threads, locked};
 use active_topics::UpdateParams;
 use deltas::{AllDeltas, Deltas};
 use documents::{DocumentScratch, UpdateContext};
+use seeding::SeedTable;
 
 /// Bytes of messages above which a worker frees its buffers after a chunk.
 const LARGE_CHUNK: u64 = 1 << 20;
@@ -53,7 +55,7 @@ pub(crate) struct Cpu {
     exclude: bool,
     active: Active,
     growing: bool,
-    seeds: Vec<SeedWord>,
+    seeds: SeedTable,
     counts: PhiCounts,
     /// phi of the current pass, in training without document state: old messages cannot be
     /// subtracted there.
@@ -110,7 +112,7 @@ impl Cpu {
             exclude: config.exclude,
             active: config.active,
             growing: config.growing,
-            seeds: config.seeds.clone(),
+            seeds: SeedTable::new(&config.seeds, setup.topics),
             counts: current,
             next,
             workers: (0..workers).map(worker).collect(),
@@ -163,6 +165,7 @@ impl Cpu {
         }
         let seed = self.setup.seed;
         let mut cut = Random::new(seed, Purpose::Quantization, number | u64::from(params.round) << 40);
+        self.seeds.restrict(document, &mut cut, &mut scratch.restriction);
         if self.growing && messages.entries.is_empty() {
             let mut start = Random::new(seed, Purpose::InitialTopic, number);
             let random = params.at_random.then_some(&mut start);

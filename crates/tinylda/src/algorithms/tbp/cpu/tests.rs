@@ -67,7 +67,7 @@ fn messages_are_what_the_formulas_say() {
             }
             active.set_own(0, &old);
             let params = UpdateParams { beta: 0.64, quantum, open: true, over_relaxation };
-            let weighed = kernel.weigh(&mut active, 0, (row, weight, x as f32), params, u);
+            let weighed = kernel.quantize_message(&mut active, 0, (row, weight, x as f32), params, u);
             assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
             assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
             let mut deltas = DeltaList::default();

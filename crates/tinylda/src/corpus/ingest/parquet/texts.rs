@@ -48,6 +48,8 @@ impl ParquetTexts {
             date: self.date.as_ref().map(|column| column.name.clone()),
             delimiter: None,
             header: true,
+            header_assumed: false,
+            ambiguous: Vec::new(),
         }
     }
 

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::source::{MAX_RECORD_BYTES, MIN_BATCH_BYTES, SpanKind, TextBatch, TextSource, TextSpan};
+use super::source::{
+    MAX_RECORD_BYTES, MIN_BATCH_BYTES, MeasuredRecord, SpanKind, TextBatch, TextSource, TextSpan,
+};
 use crate::corpus::MAGIC;
 use crate::corpus::Source;
 use crate::corpus::ingest::archive::FileArchive;
@@ -21,9 +23,9 @@ use crate::corpus::ingest::markup::{declared_encoding, docx_text, html_text, xml
 use crate::corpus::ingest::notes::{SkippedFile, SkippedFiles};
 use crate::corpus::ingest::shared_file::SharedFile;
 use crate::corpus::ingest::{Format, RecordOptions};
-use crate::error::{Error, Position, Result, Template};
+use crate::error::{Error, Result, Template};
 
-/// Number of copies of a file while it is read: its bytes, its text, and the text in a batch.
+/// Number of copies of a file that is decoded or has markup, while it is read.
 const COPIES: usize = 3;
 /// Number of bytes that are read at a time.
 const READ_BYTES: usize = 1 << 16;
@@ -52,6 +54,8 @@ struct FileText {
     mark: usize,
     /// Name of the encoding, unless it is UTF-8.
     encoding: Option<&'static str>,
+    /// Whether the file is XML that is not well-formed or uses entities that are not declared.
+    damaged: bool,
 }
 
 /// Returns the text of a file with this name and content. `format` is the format of the file, if it
@@ -69,7 +73,7 @@ fn file_text(
     match detect_binary(&bytes) {
         Some(Format::Zip) if suffix == "docx" || format == Some(Format::Docx) => {
             let text = docx_text(&bytes, MAX_RECORD_BYTES).map_err(|found| FileProblem::new(found, ""))?;
-            return Ok(FileText { bytes: text.into_bytes(), mark: 0, encoding: None });
+            return Ok(FileText { bytes: text.into_bytes(), mark: 0, encoding: None, damaged: false });
         }
         Some(Format::Zip) => {
             return Err(FileProblem::new("an archive or an Office document", "import it on its own"));
@@ -94,32 +98,67 @@ fn file_text(
     let markup = markup.or_else(|| detect_markup(&bytes, &suffix));
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let text = match markup {
-        Some(Format::Html) => html_text(&String::from_utf8_lossy(&bytes[mark..])),
+        Some(Format::Html) => (html_text(&String::from_utf8_lossy(&bytes[mark..])), false),
         Some(Format::Xml) => xml_text(&String::from_utf8_lossy(&bytes[mark..])),
-        _ => return Ok(FileText { bytes, mark, encoding }),
+        _ => return Ok(FileText { bytes, mark, encoding, damaged: false }),
     };
-    Ok(FileText { bytes: text.into_bytes(), mark: 0, encoding })
+    let (text, damaged) = text;
+    Ok(FileText { bytes: text.into_bytes(), mark: 0, encoding, damaged })
 }
 
-/// Reads a file of at most 64 MiB.
-fn read_file(path: &Path) -> Result<Vec<u8>, FileProblem> {
-    let unreadable = |error: Error| match error {
+/// Returns how many copies of a file there are at a time while its text is put into an empty batch.
+fn copies_of(name: &str, bytes: &[u8], format: Option<Format>) -> usize {
+    let is_plain = format.is_none()
+        && detect_markup(bytes, &data_suffix(Path::new(name))).is_none()
+        && detect_binary(bytes).is_none()
+        && std::str::from_utf8(bytes).is_ok();
+    if is_plain { 1 } else { COPIES }
+}
+
+fn unreadable(error: Error) -> FileProblem {
+    match error {
         Error::Io { source, .. } => FileProblem::new(format!("a file that cannot be read: {source}"), ""),
         Error::Input { found, .. } => FileProblem::new(found, "copy or download the file again"),
         other => FileProblem::new(other.to_string(), ""),
-    };
-    let mut input = Input::open(path).map_err(unreadable)?;
+    }
+}
+
+/// Reads an input of at most 64 MiB. Returns `None` if it is longer than `max` bytes.
+fn read_input(input: &mut Input, max: usize) -> Result<Option<Vec<u8>>, FileProblem> {
     let mut bytes = Vec::new();
     loop {
         let filled = bytes.len();
         bytes.resize(filled + READ_BYTES, 0);
         let n = input.read(&mut bytes[filled..]).map_err(unreadable)?;
         bytes.truncate(filled + n);
-        if n == 0 {
-            return Ok(bytes);
-        }
         if bytes.len() > MAX_RECORD_BYTES {
             return Err(too_long());
+        }
+        if bytes.len() > max {
+            return Ok(None);
+        }
+        if n == 0 {
+            if bytes.len() > MIN_BATCH_BYTES {
+                bytes.shrink_to_fit();
+            }
+            return Ok(Some(bytes));
+        }
+    }
+}
+
+/// Reads a file of at most 64 MiB. Returns `None` if it is longer than `max` bytes.
+fn read_file(path: &Path, max: usize) -> Result<Option<Vec<u8>>, FileProblem> {
+    read_input(&mut Input::open(path).map_err(unreadable)?, max)
+}
+
+/// Returns the length of a file in bytes, after decompression, up to 64 MiB.
+fn file_length(path: &Path) -> Option<usize> {
+    let (mut input, mut buffer, mut length) = (Input::open(path).ok()?, vec![0; READ_BYTES], 0);
+    loop {
+        let n = input.read(&mut buffer).ok()?;
+        length += n;
+        if n == 0 || length > MAX_RECORD_BYTES {
+            return Some(length.min(MAX_RECORD_BYTES));
         }
     }
 }
@@ -136,9 +175,15 @@ struct FolderWalk {
     root: PathBuf,
     /// Folders (true) and files (false) that are still to be visited, the next one last.
     waiting: Vec<(PathBuf, bool)>,
+    /// Entries that are neither, and what they are, the next one last.
+    others: Vec<(PathBuf, FileProblem)>,
 }
 
 impl FolderWalk {
+    fn new(root: &Path) -> FolderWalk {
+        FolderWalk { root: root.to_path_buf(), waiting: vec![(root.to_path_buf(), true)], others: Vec::new() }
+    }
+
     /// Adds the content of a folder to the list of what is to be visited.
     fn list_folder(&mut self, folder: &Path) -> std::io::Result<()> {
         let mut found = Vec::new();
@@ -148,13 +193,37 @@ impl FolderWalk {
             let link = path.is_symlink();
             // Links to folders are not followed, since they could form a cycle.
             let is_folder = path.is_dir();
-            if !hidden && (is_folder && !link || path.is_file()) {
-                found.push((path, is_folder));
+            if hidden {
+                continue;
             }
+            if is_folder && !link || path.is_file() {
+                found.push((path, is_folder));
+                continue;
+            }
+            let problem = if is_folder {
+                FileProblem::new("a link to a folder", "give the folder itself as an input")
+            } else if link && !path.exists() {
+                FileProblem::new("a link to a file that does not exist", "")
+            } else {
+                FileProblem::new("a pipe or device", "copy its content to a file")
+            };
+            self.others.push((path, problem));
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
+        self.others.sort_unstable_by(|a, b| b.0.cmp(&a.0));
         self.waiting.extend(found);
         Ok(())
+    }
+
+    /// Returns the name of the next entry that is neither a folder nor a file, and what it is.
+    fn next_other(&mut self, rules: &FileRules) -> Option<(String, FileProblem)> {
+        loop {
+            let (path, problem) = self.others.pop()?;
+            let name = self.name(&path);
+            if rules.accepts(&name) {
+                return Some((name, problem));
+            }
+        }
     }
 
     /// Returns the document name of a file: its path in the folder, with slashes.
@@ -170,12 +239,20 @@ enum FileList {
     Folder(FolderWalk),
     /// Archive, and the index of its next member.
     Archive(Box<FileArchive>, usize),
-    /// Content of a single file, and whether it has been visited.
+    /// Single file, and whether it has been visited.
     Single {
         name: String,
-        bytes: Vec<u8>,
+        content: SingleContent,
         visited: bool,
     },
+}
+
+/// Content of a single file.
+enum SingleContent {
+    /// File that is read in every pass.
+    File(PathBuf),
+    /// Bytes of an input that can be read only once.
+    Bytes(Vec<u8>),
 }
 
 /// Rules for the files of a source.
@@ -207,31 +284,38 @@ impl FileRules {
 }
 
 /// Returns the files of a folder if all of them have the suffix of a table, and nothing otherwise.
-pub(crate) fn only_tables(root: &Path, options: &RecordOptions) -> Result<Vec<PathBuf>> {
+/// Entries that are no files are skipped, or refused if the import is strict.
+pub(crate) fn only_tables(root: &Path, options: &RecordOptions) -> Result<(Vec<PathBuf>, SkippedFiles)> {
     let rules = FileRules::new(options, EncodingRule::Detect)?;
-    let mut walk = FolderWalk { root: root.to_path_buf(), waiting: vec![(root.to_path_buf(), true)] };
-    let mut tables = Vec::new();
+    let mut walk = FolderWalk::new(root);
+    let (mut tables, mut skipped) = (Vec::new(), SkippedFiles::default());
     while let Some((path, is_folder)) = walk.waiting.pop() {
         if is_folder {
             // A folder that cannot be read is reported later.
             if walk.list_folder(&path).is_err() {
-                return Ok(Vec::new());
+                return Ok(Default::default());
             }
         } else if rules.accepts(&walk.name(&path)) {
             if !TABLE_SUFFIXES.contains(&data_suffix(&path).as_str()) {
-                return Ok(Vec::new());
+                return Ok(Default::default());
             }
             tables.push(path);
         }
     }
-    Ok(tables)
+    while let Some((name, problem)) = walk.next_other(&rules).filter(|_| !tables.is_empty()) {
+        if rules.strict {
+            return Err(file_problem_error(&root.join(name), &problem));
+        }
+        skipped.push(SkippedFile { name, found: problem.found, remedy: problem.remedy });
+    }
+    Ok((tables, skipped))
 }
 
 /// Next file of a list.
 enum ListedFile {
     File(String, Result<Vec<u8>, FileProblem>),
-    /// Folder that cannot be listed.
-    Folder(String, FileProblem),
+    /// File that takes more memory than there is. It stays in the list.
+    TooLarge,
 }
 
 /// Source of files with one document each, in the order of their names.
@@ -243,9 +327,13 @@ pub(crate) struct FileTexts {
     rules: FileRules,
     read: u64,
     skipped: SkippedFiles,
+    /// Number of XML documents that are not well-formed.
+    damaged: u64,
     encodings: BTreeMap<&'static str, u64>,
     /// Whether the texts can be found again by the path.
     reopenable: bool,
+    /// Number of copies of the next file while it is read, as far as they are known.
+    copies: usize,
 }
 
 impl FileTexts {
@@ -257,8 +345,10 @@ impl FileTexts {
             rules,
             read: 0,
             skipped: SkippedFiles::default(),
+            damaged: 0,
             encodings: BTreeMap::new(),
             reopenable: true,
+            copies: 1,
         }
     }
 
@@ -266,8 +356,7 @@ impl FileTexts {
     pub(crate) fn folder(root: &Path, rules: FileRules) -> Result<FileTexts> {
         // A folder that cannot be listed at all is an error.
         std::fs::read_dir(root).map_err(Error::io("read", root))?;
-        let walk = FolderWalk { root: root.to_path_buf(), waiting: vec![(root.to_path_buf(), true)] };
-        Ok(FileTexts::new(root, FileList::Folder(walk), rules))
+        Ok(FileTexts::new(root, FileList::Folder(FolderWalk::new(root)), rules))
     }
 
     /// Creates a source of the files of an archive.
@@ -284,84 +373,131 @@ impl FileTexts {
     /// Creates a source of one file, which is one document.
     #[allow(clippy::needless_pass_by_value, reason = "as the other constructors")]
     pub(crate) fn single(mut input: Input, format: Format, rules: FileRules) -> Result<FileTexts> {
-        let mut bytes = Vec::new();
-        loop {
-            let filled = bytes.len();
-            bytes.resize(filled + READ_BYTES, 0);
-            let n = input.read(&mut bytes[filled..])?;
-            bytes.truncate(filled + n);
-            if n == 0 {
-                break;
-            }
-            if bytes.len() > MAX_RECORD_BYTES {
-                return Err(file_problem_error(&input.path, too_long()));
-            }
-        }
         let name = input.name_path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let list = FileList::Single { name, bytes, visited: false };
+        let reopenable = input.reopenable && input.member.is_none();
+        let content = if reopenable {
+            SingleContent::File(input.path.clone())
+        } else {
+            let read = read_input(&mut input, MAX_RECORD_BYTES);
+            SingleContent::Bytes(read.map_err(|p| file_problem_error(&input.path, &p))?.unwrap_or_default())
+        };
+        let list = FileList::Single { name, content, visited: false };
         // A file is refused instead of being skipped.
         let rules = FileRules { strict: true, glob: None, ..rules };
-        let reopenable = input.reopenable && input.member.is_none();
         Ok(FileTexts { format: Some(format), reopenable, ..FileTexts::new(&input.path, list, rules) })
     }
 
-    /// Returns the length of the next file in bytes, or 0 if it is not known.
+    /// Returns the length of the next file in bytes, as far as it is known without reading it.
     fn next_length(&self) -> usize {
+        let length_of = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
         let length = match &self.list {
             FileList::Folder(walk) => match walk.waiting.last() {
-                Some((path, false)) => path.metadata().map_or(0, |metadata| metadata.len()),
+                Some((path, false)) => length_of(path),
                 _ => 0,
             },
-            FileList::Archive(..) => 0,
-            FileList::Single { bytes, .. } => bytes.len() as u64,
+            FileList::Archive(archive, next) => archive.members.get(*next).map_or(0, |member| member.size),
+            FileList::Single { content: SingleContent::File(path), .. } => length_of(path),
+            FileList::Single { content: SingleContent::Bytes(bytes), .. } => bytes.len() as u64,
         };
         usize::try_from(length).map_or(MAX_RECORD_BYTES, |length| length.min(MAX_RECORD_BYTES))
     }
 
-    /// Returns the name and the content of the next file; `None` at the end.
-    fn next_file(&mut self) -> Option<ListedFile> {
+    /// Goes to the next file that is to be read. Fails for a folder that cannot be listed.
+    fn find_file(&mut self) -> Result<(), (String, FileProblem)> {
         match &mut self.list {
-            FileList::Folder(walk) => loop {
-                let (path, is_folder) = walk.waiting.pop()?;
-                let name = walk.name(&path);
-                if is_folder {
-                    if let Err(error) = walk.list_folder(&path) {
-                        let problem = FileProblem::new(format!("a folder that cannot be read: {error}"), "");
-                        return Some(ListedFile::Folder(name, problem));
+            FileList::Folder(walk) => {
+                if let Some(other) = walk.next_other(&self.rules) {
+                    return Err(other);
+                }
+                while let Some((path, is_folder)) = walk.waiting.last() {
+                    let (name, is_folder) = (walk.name(path), *is_folder);
+                    if !is_folder && self.rules.accepts(&name) {
+                        break;
                     }
-                } else if self.rules.accepts(&name) {
-                    return Some(ListedFile::File(name, read_file(&path)));
+                    let Some((path, _)) = walk.waiting.pop() else { break };
+                    if is_folder && let Err(error) = walk.list_folder(&path) {
+                        let found = format!("a folder that cannot be read: {error}");
+                        return Err((name, FileProblem::new(found, "")));
+                    }
+                    if let Some(other) = walk.next_other(&self.rules) {
+                        return Err(other);
+                    }
                 }
-            },
-            FileList::Archive(archive, next) => loop {
+            }
+            FileList::Archive(archive, next) => {
+                while archive.members.get(*next).is_some_and(|member| !self.rules.accepts(&member.name)) {
+                    *next += 1;
+                }
+            }
+            FileList::Single { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the name and the content of the next file, which may take `max` bytes while it is
+    /// read; `None` at the end.
+    fn next_file(&mut self, max: usize) -> Option<ListedFile> {
+        let (name, content) = match &mut self.list {
+            FileList::Folder(walk) => {
+                let (path, _) = walk.waiting.last()?;
+                (walk.name(path), read_file(path, max))
+            }
+            FileList::Archive(archive, next) => {
                 let member = archive.members.get(*next)?.clone();
-                *next += 1;
-                if self.rules.accepts(&member.name) {
-                    let read = archive.read_member(&member, MAX_RECORD_BYTES);
-                    let read = read.map_err(|found| FileProblem::new(found, ""));
-                    return Some(ListedFile::File(member.name, read));
-                }
-            },
-            FileList::Single { name, bytes, visited } => {
-                let first = !std::mem::replace(visited, true);
-                first.then(|| ListedFile::File(name.clone(), Ok(bytes.clone())))
+                let read = archive.read_member(&member, MAX_RECORD_BYTES);
+                (member.name, read.map(Some).map_err(|found| FileProblem::new(found, "")))
+            }
+            FileList::Single { visited: true, .. } => return None,
+            FileList::Single { name, content, .. } => {
+                let read = match content {
+                    SingleContent::File(path) => read_file(path, max),
+                    SingleContent::Bytes(bytes) => Ok(Some(bytes.clone())),
+                };
+                (name.clone(), read)
+            }
+        };
+        let content = match content {
+            Ok(None) => return Some(ListedFile::TooLarge),
+            Ok(Some(bytes)) => Ok(bytes),
+            Err(problem) => Err(problem),
+        };
+        if let Ok(bytes) = &content
+            && bytes.len() > MIN_BATCH_BYTES
+        {
+            self.copies = copies_of(&name, bytes, self.format);
+            if self.copies * bytes.len() > max {
+                return Some(ListedFile::TooLarge);
             }
         }
+        match &mut self.list {
+            FileList::Folder(walk) => drop(walk.waiting.pop()),
+            FileList::Archive(_, next) => *next += 1,
+            FileList::Single { visited, .. } => *visited = true,
+        }
+        self.copies = 1;
+        Some(ListedFile::File(name, content))
     }
 
     /// Skips a file, or refuses it if the import is strict.
     fn skip(&mut self, name: String, problem: FileProblem) -> Result<()> {
         if self.rules.strict {
             let path = if self.format.is_some() { self.path.clone() } else { self.path.join(&name) };
-            return Err(file_problem_error(&path, problem));
+            return Err(file_problem_error(&path, &problem));
         }
         self.skipped.push(SkippedFile { name, found: problem.found, remedy: problem.remedy });
         Ok(())
     }
 
-    fn push(&mut self, name: String, text: &FileText, batch: &mut TextBatch) {
-        let start = batch.bytes.len();
-        batch.bytes.extend_from_slice(&text.bytes[text.mark..]);
+    fn push(&mut self, name: String, text: FileText, batch: &mut TextBatch) {
+        let start = if batch.bytes.is_empty() && text.bytes.len() > MIN_BATCH_BYTES {
+            // A long text is not copied.
+            batch.bytes = text.bytes;
+            text.mark
+        } else {
+            batch.bytes.extend_from_slice(&text.bytes[text.mark..]);
+            batch.bytes.len() - (text.bytes.len() - text.mark)
+        };
+        self.damaged += u64::from(text.damaged);
         if let Some(encoding) = text.encoding {
             *self.encodings.entry(encoding).or_default() += 1;
         }
@@ -378,25 +514,19 @@ impl FileTexts {
     }
 }
 
-fn file_problem_error(path: &Path, problem: FileProblem) -> Error {
-    Error::Input {
-        path: path.to_path_buf(),
-        position: Position::Whole,
-        found: problem.found,
-        expected: "a document that can be read".into(),
-        remedy: problem.remedy.into(),
-    }
+fn file_problem_error(path: &Path, problem: &FileProblem) -> Error {
+    Error::unusable_input(path, format!("is {}", problem.found), problem.remedy)
 }
 
 impl TextSource for FileTexts {
     fn rewind(&mut self) -> Result<()> {
         match &mut self.list {
-            FileList::Folder(walk) => walk.waiting = vec![(walk.root.clone(), true)],
+            FileList::Folder(walk) => *walk = FolderWalk::new(&walk.root.clone()),
             FileList::Archive(_, next) => *next = 0,
             FileList::Single { visited, .. } => *visited = false,
         }
         self.read = 0;
-        self.skipped = SkippedFiles::default();
+        (self.skipped, self.damaged) = (SkippedFiles::default(), 0);
         self.encodings.clear();
         Ok(())
     }
@@ -404,40 +534,50 @@ impl TextSource for FileTexts {
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool> {
         batch.clear();
         while batch.bytes.len() < batch.enough_bytes && batch.spans.len() < batch.enough_records {
-            let length = self.next_length();
-            if length > MIN_BATCH_BYTES && batch.bytes.len() + COPIES * length > batch.max_bytes {
-                batch.needs_memory = batch.spans.is_empty();
-                return Ok(true);
+            if let Err((name, problem)) = self.find_file() {
+                self.skip(name, problem)?;
+                continue;
             }
-            let Some(file) = self.next_file() else { break };
+            let available = batch.max_bytes.saturating_sub(batch.bytes.len());
+            let length = self.next_length();
+            let is_too_large = length > MIN_BATCH_BYTES
+                && (length > available || !batch.spans.is_empty() && COPIES * length > available);
+            let file = if is_too_large { Some(ListedFile::TooLarge) } else { self.next_file(available) };
             let (name, content) = match file {
-                ListedFile::File(name, content) => (name, content),
-                ListedFile::Folder(name, problem) => {
-                    self.skip(name, problem)?;
-                    continue;
+                None => break,
+                Some(ListedFile::File(name, content)) => (name, content),
+                Some(ListedFile::TooLarge) => {
+                    batch.needs_memory = batch.spans.is_empty();
+                    return Ok(true);
                 }
             };
             self.read += content.as_ref().map_or(0, Vec::len) as u64;
             let text = content
                 .and_then(|bytes| file_text(Path::new(&name), bytes, self.rules.encoding, self.format));
             match text {
-                Ok(text) => self.push(name, &text, batch),
+                Ok(text) => self.push(name, text, batch),
                 Err(problem) => self.skip(name, problem)?,
             }
         }
         Ok(!batch.spans.is_empty())
     }
 
-    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
-        let name = match &self.list {
-            FileList::Folder(walk) => walk.waiting.last().map(|(path, _)| walk.name(path)),
-            FileList::Archive(archive, next) => archive.members.get(*next).map(|member| member.name.clone()),
-            FileList::Single { .. } => None,
+    fn measure_record(&mut self) -> Result<MeasuredRecord> {
+        let (name, path) = match &self.list {
+            FileList::Folder(walk) => {
+                let path = walk.waiting.last().map(|(path, _)| path);
+                (path.map(|path| walk.name(path)), path)
+            }
+            FileList::Archive(archive, next) => (archive.members.get(*next).map(|m| m.name.clone()), None),
+            FileList::Single { content: SingleContent::File(path), .. } => (None, Some(path)),
+            FileList::Single { content: SingleContent::Bytes(_), .. } => (None, None),
         };
+        let length = path.and_then(|path| file_length(path)).unwrap_or_else(|| self.next_length());
         let mut start = TextBatch::default();
         let kind = SpanKind::Text { name, labels: Vec::new(), date: None };
         start.spans.push(TextSpan { bytes: 0..0, source: 0, offset: 0, line: 1, kind });
-        Ok(((COPIES * self.next_length()) as u64, start))
+        let reading = (self.copies * length + MIN_BATCH_BYTES) as u64;
+        Ok(MeasuredRecord { length: length as u64, reading, start, escaped: false })
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
@@ -450,6 +590,10 @@ impl TextSource for FileTexts {
 
     fn skipped_files(&self) -> SkippedFiles {
         self.skipped.clone()
+    }
+
+    fn damaged_files(&self) -> u64 {
+        self.damaged
     }
 
     fn encodings(&self) -> Vec<(String, u64)> {
@@ -490,7 +634,7 @@ impl FileTextFinder {
                 if !Path::new(name).components().all(is_normal) || !file.is_file() {
                     return None;
                 }
-                (read_file(&file).ok()?, None)
+                (read_file(&file, MAX_RECORD_BYTES).ok()??, None)
             }
             Format::Zip => {
                 if self.archive.is_none() && self.path.is_file() {
@@ -502,7 +646,7 @@ impl FileTextFinder {
                 (archive.read_member(&member, MAX_RECORD_BYTES).ok()?, None)
             }
             _ if !self.path.is_file() => return None,
-            format => (read_file(&self.path).ok()?, Some(format)),
+            format => (read_file(&self.path, MAX_RECORD_BYTES).ok()??, Some(format)),
         };
         let mut text = file_text(Path::new(name), bytes, self.rule, format).ok()?;
         text.bytes.drain(..text.mark);

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::files::{FileRules, FileTexts};
-use super::json::{JsonEnvelope, JsonSample, find_envelope};
+use super::json::{JsonEnvelope, JsonSample, JsonShape, find_envelope};
 use super::memory::{HeldMemory, ImportMemory};
 use super::readers::RecordReaders;
 use super::records::{JsonFields, RecordFormat, RecordReader};
@@ -15,9 +15,10 @@ use crate::corpus::ingest::archive::FileArchive;
 use crate::corpus::ingest::detect::START_BYTES;
 use crate::corpus::ingest::encoding::{EncodingRule, parse_encoding};
 use crate::corpus::ingest::input::{Compression, Input};
-use crate::corpus::ingest::notes::{InputNotes, TableNotes};
+use crate::corpus::ingest::notes::{InputNotes, SkippedFiles, TableNotes};
+use crate::corpus::ingest::options::other_family_error;
 use crate::corpus::ingest::words::TokenRule;
-use crate::corpus::ingest::{Format, Import, Imported, RecordOptions, spool};
+use crate::corpus::ingest::{Format, Import, Imported, RecordOptions, file_error, spool};
 use crate::error::{Error, Result, Template};
 use crate::progress::ProgressCallback;
 
@@ -32,6 +33,8 @@ pub(in crate::corpus::ingest) struct PreparedText {
     notes: InputNotes,
     /// Format of the folder or archive that contains the input.
     pub(in crate::corpus::ingest) container: Option<Format>,
+    /// Files of the folder that were skipped before the input was opened.
+    pub(in crate::corpus::ingest) skipped_files: SkippedFiles,
 }
 
 impl Import {
@@ -77,7 +80,7 @@ impl Import {
             encoding: self.records.encoding.clone(),
         };
         let reader = self.record_reader(path, record_format);
-        PreparedText { source, reader, part, notes, container: None }
+        PreparedText { source, reader, part, notes, container: None, skipped_files: SkippedFiles::default() }
     }
 
     /// Prepares a file of texts, which is decoded. `delimiter` is the delimiter of a table.
@@ -162,7 +165,8 @@ impl Import {
             self.check_options(&formats)?;
         }
         let (mut sources, mut readers, mut parts, mut inputs) = (vec![], vec![], vec![], vec![]);
-        for PreparedText { source, reader, part, notes, .. } in prepared {
+        for PreparedText { source, reader, part, mut notes, skipped_files, .. } in prepared {
+            notes.skipped_files = skipped_files;
             sources.push(source);
             readers.push(reader);
             parts.push(part);
@@ -179,6 +183,7 @@ impl Import {
             parts,
             words: &self.words,
             names: self.names.as_deref(),
+            glob: self.records.glob.as_deref(),
             output,
             memory: ImportMemory::new(held, self.memory, threads, pattern)?,
         };
@@ -187,7 +192,8 @@ impl Import {
         let written = import.run(&mut source, progress)?;
         for ((notes, records), source) in inputs.iter_mut().zip(readers.notes()).zip(source.sources()) {
             notes.records = records;
-            notes.skipped_files = source.skipped_files();
+            notes.skipped_files.append(source.skipped_files());
+            notes.damaged_files = source.damaged_files();
             notes.encodings = source.encodings();
             notes.replaced = source.has_replaced();
         }
@@ -199,6 +205,7 @@ impl Import {
             sorted: false,
             dropped: Some(written.dropped),
             dates: written.dates,
+            memory_needed: Some(written.memory_needed),
             inputs,
         })
     }
@@ -242,7 +249,7 @@ fn record_format(
         }
         Format::JsonLines | Format::Json => {
             let envelope = (format == Format::Json).then(|| find_envelope(start, &options.text_fields));
-            let (fields, notes) = json_fields(options, start, envelope, path)?;
+            let (fields, notes) = json_fields(options, (start, whole), envelope, path)?;
             (RecordFormat::Json(fields), notes)
         }
         Format::Mallet => (RecordFormat::Mallet, None),
@@ -254,11 +261,16 @@ fn record_format(
 /// Determines the fields of JSON records from the first records and the options.
 fn json_fields(
     options: &RecordOptions,
-    start: &[u8],
+    (start, whole): (&[u8], bool),
     envelope: Option<JsonEnvelope>,
     path: &Path,
 ) -> Result<(JsonFields, Option<TableNotes>)> {
     let values = envelope.clone().unwrap_or_default();
+    let shape = if options.text_fields.is_empty() { JsonShape::find(start) } else { None };
+    if let Some(shape) = shape {
+        let expected = "an array of objects, or one object per line";
+        return Err(file_error(path, shape.found(), expected, shape.remedy()));
+    }
     let sample = JsonSample::read(start, &values, envelope.is_none());
     let listed = || {
         let fields = sample.fields.iter().take(MAX_LISTED_FIELDS).map(|(name, _)| format!("{name:?}"));
@@ -270,6 +282,11 @@ fn json_fields(
         // read.
         ([], None) if sample.objects == 0 => Vec::new(),
         ([], None) => {
+            let (option, format) =
+                (options.table_option(), if envelope.is_some() { Format::Json } else { Format::JsonLines });
+            if let Some(error) = option.and_then(|option| other_family_error(option, format.name(), path)) {
+                return Err(error);
+            }
             return Err(Error::missing("text_field", Template::from("one of ").text(listed())));
         }
         (given, _) => {
@@ -277,11 +294,23 @@ fn json_fields(
             if let Some(unknown) = unknown.filter(|_| sample.objects > 0) {
                 let expected = Template::from("one of ").text(listed());
                 return Err(Error::out_of_range("text_field", format!("{unknown:?}"), expected)
-                    .with_remedy("a dot leads into an object"));
+                    .with_remedy("use a dot for nested fields: payload.body"));
             }
             given.to_vec()
         }
     };
+    // Other fields may be in later records only.
+    let others = (options.id_field.iter().map(|field| ("id_field", field)))
+        .chain(options.label_fields.iter().map(|field| ("label_field", field)))
+        .chain(options.date_field.iter().map(|field| ("date_field", field)));
+    let has_text = text.iter().all(|field| sample.fields.iter().any(|(known, _)| known == field));
+    for (option, field) in others.filter(|_| whole && has_text && sample.is_complete()) {
+        if !sample.has_field(field) {
+            let expected = Template::from("one of ").text(listed());
+            return Err(Error::out_of_range(option, format!("{field:?}"), expected)
+                .with_remedy("a dot leads into an object"));
+        }
+    }
     let notes = TableNotes {
         text: text.clone(),
         id: options.id_field.clone(),

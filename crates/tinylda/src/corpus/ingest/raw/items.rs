@@ -5,12 +5,13 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::buffered::BufferedBatches;
 use super::memory::{BatchExtent, ImportMemory, MAX_COLLECTED_IDS, reading_cost};
 use super::parallel::{ItemSource, NextItem};
-use super::passes::BufferedBatches;
 use super::readers::RecordReaders;
-use super::records::RecordReader;
-use super::source::{MIN_BATCH_BYTES, MIN_BYTES_PER_RECORD, TextBatch, TextSource};
+use super::records::{RecordFormat, RecordReader};
+use super::source::{MIN_BATCH_BYTES, MIN_BYTES_PER_RECORD, MeasuredRecord, TextBatch, TextSource};
+use crate::corpus::ingest::words::ChunkRule;
 use crate::error::{Error, Result};
 
 /// Bytes of a numbered document besides its words: its end and its metadata.
@@ -31,8 +32,8 @@ pub(super) struct TextItems<'a> {
     pub(super) source: &'a mut dyn TextSource,
     pub(super) readers: &'a RecordReaders,
     pub(super) memory: &'a ImportMemory,
-    /// Whether long texts are tokenized in chunks.
-    pub(super) chunked: bool,
+    /// Where long texts are cut into chunks.
+    pub(super) chunk_rule: ChunkRule,
     pub(super) pass: TextPass<'a>,
     /// Extent of the longest record so far.
     pub(super) longest: &'a mut LongestRecord,
@@ -72,7 +73,7 @@ impl TextItems<'_> {
 
     /// Returns the bytes that it takes to read the records of a batch of this extent.
     fn reading_cost(&self, batch: &TextBatch, extent: BatchExtent) -> u64 {
-        self.reader(batch).map_or(0, |reader| reading_cost(batch, extent, reader, self.chunked))
+        self.reader(batch).map_or(0, |reader| reading_cost(batch, extent, reader, self.chunk_rule))
     }
 
     fn extent(&self, batch: &TextBatch) -> BatchExtent {
@@ -196,14 +197,23 @@ impl ItemSource for TextItems<'_> {
         }
         match self.source.measure_record() {
             Err(error) => error,
-            Ok((length, start)) => {
+            Ok(MeasuredRecord { length, reading, start, escaped }) => {
                 // The beginning of the record tells what the rest of it will cost.
                 let sample = start.bytes.len() as u64;
                 let extent = BatchExtent { documents: 1, longest: sample };
-                let copies = self.reading_cost(&start, extent).saturating_sub(sample);
+                let copies =
+                    if sample == 0 { 0 } else { self.reading_cost(&start, extent).saturating_sub(sample) };
                 let copies = copies as f64 / sample.max(1) as f64 * length as f64;
-                let read = length + length / 8 + MIN_BATCH_BYTES as u64;
-                let cost = read + copies as u64 + self.pass_cost(&start, extent);
+                let format = self.reader(&start).map(|reader| &reader.format);
+                let is_copied = match format {
+                    Some(RecordFormat::Json(_)) => escaped && memchr::memchr(b'\\', &start.bytes).is_none(),
+                    Some(RecordFormat::Table(table)) => {
+                        escaped && table.quotes && memchr::memmem::find(&start.bytes, b"\"\"").is_none()
+                    }
+                    _ => false,
+                };
+                let unescaped = if is_copied { length } else { 0 };
+                let cost = reading + copies as u64 + unescaped + self.pass_cost(&start, extent);
                 self.refuse_record(&start, length, cost)
             }
         }

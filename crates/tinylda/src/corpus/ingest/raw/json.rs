@@ -8,6 +8,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::corpus::ingest::options::text_name_rank;
+use crate::error::{Remedy, Template};
 
 /// Maximum number of records that are inspected to find the fields.
 const MAX_SAMPLED_RECORDS: usize = 50;
@@ -314,15 +315,107 @@ pub(crate) fn find_envelope(start: &[u8], fields: &[String]) -> JsonEnvelope {
         return JsonEnvelope::Values;
     }
     let arrays = |first: u8| {
-        let is_array = move |value: &[u8]| {
-            value.strip_prefix(b"[").is_some_and(|inside| inside.trim_ascii_start().first() == Some(&first))
-        };
-        let mut found = members.iter().filter(move |(_, value)| is_array(value)).map(|(name, _)| name);
+        let mut found = members.iter().filter(move |(_, value)| begins_array(value, first));
         let only = found.next();
         only.filter(|_| found.next().is_none())
     };
-    let member = arrays(b'{').or_else(|| arrays(b'"'));
-    member.map_or(JsonEnvelope::Values, |name| JsonEnvelope::Member(name.clone()))
+    let has_text = |(_, value): &&(String, &[u8])| !is_prose(&members) || has_text_member(value);
+    let has_strings = || members.iter().any(|(_, value)| value.starts_with(b"\""));
+    let member = arrays(b'{').filter(has_text);
+    let member = member.or_else(|| arrays(b'"').filter(|(name, _)| !has_strings() || is_list_name(name)));
+    member.map_or(JsonEnvelope::Values, |(name, _)| JsonEnvelope::Member(name.clone()))
+}
+
+/// Returns whether a value begins like an array whose elements begin with `first`.
+fn begins_array(value: &[u8], first: u8) -> bool {
+    value.strip_prefix(b"[").is_some_and(|inside| inside.trim_ascii_start().first() == Some(&first))
+}
+
+/// Returns whether one of the members is a string of several words.
+fn is_prose(members: &[(String, &[u8])]) -> bool {
+    const MIN_BLANKS: usize = 4;
+    members.iter().any(|(_, value)| {
+        let end = string_end(value, 0).unwrap_or(value.len());
+        value.starts_with(b"\"") && memchr::memchr_iter(b' ', &value[..end]).count() >= MIN_BLANKS
+    })
+}
+
+/// Returns whether the first object of an array has a member with a usual name for the text.
+fn has_text_member(array: &[u8]) -> bool {
+    let object = bytes_of(array, 1).trim_ascii_start();
+    let is_text =
+        |(name, value): &(String, &[u8])| text_name_rank(name).is_some() && value.starts_with(b"\"");
+    object_members(object).iter().any(is_text)
+}
+
+/// Returns whether a member of this name usually is a list of texts.
+fn is_list_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let plural = name.strip_suffix('s').is_some_and(|one| text_name_rank(one).is_some());
+    plural || matches!(name.as_str(), "data" | "docs" | "items" | "records" | "results" | "rows" | "stories")
+}
+
+/// Shape of a JSON text that does not consist of records.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum JsonShape {
+    /// Names of columns and lists of values, as pandas writes with `orient="split"`.
+    Split,
+    /// Object of objects, as pandas writes by default.
+    Objects,
+    /// The records are in an array inside of an object of the object, with this path.
+    Nested(String),
+}
+
+impl JsonShape {
+    /// Finds the shape of a text that begins with `start`; `None` if it may consist of records.
+    pub(crate) fn find(start: &[u8]) -> Option<JsonShape> {
+        let start = start.trim_ascii_start();
+        let several = || value_end(start, 0, false).is_some_and(|end| !start[end..].trim_ascii().is_empty());
+        if !start.starts_with(b"{") || several() {
+            return None;
+        }
+        let members = object_members(start);
+        let value = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+        let rows = value("data").map_or_else(
+            || value("index").is_some_and(|index| index.starts_with(b"[")),
+            |data| begins_array(data, b'['),
+        );
+        if rows && value("columns").is_some_and(|columns| columns.starts_with(b"[")) {
+            return Some(JsonShape::Split);
+        }
+        let is_object = |value: &[u8]| value.starts_with(b"{");
+        for (name, value) in members.iter().filter(|(_, value)| is_object(value)) {
+            let inside = object_members(value);
+            if let Some((inner, _)) = inside.iter().find(|(_, value)| begins_array(value, b'{')) {
+                return Some(JsonShape::Nested(format!("{name}.{inner}")));
+            }
+        }
+        let objects = !members.is_empty() && members.iter().all(|(_, value)| is_object(value));
+        objects.then_some(JsonShape::Objects)
+    }
+
+    /// Returns what the text is.
+    pub(crate) fn found(&self) -> String {
+        match self {
+            JsonShape::Split => "an object with the names and the values of columns apart".into(),
+            JsonShape::Objects => "an object of objects".into(),
+            JsonShape::Nested(path) => format!("an object with the records inside of {path:?}"),
+        }
+    }
+
+    /// Returns how to convert the text.
+    pub(crate) fn remedy(&self) -> Remedy {
+        match self {
+            JsonShape::Split => "with pandas, write it with orient=\"records\"".into(),
+            JsonShape::Objects => Remedy::from(
+                "with pandas, write it with orient=\"records\"; if the objects are records, use jq '.[]'; \
+                 if this is one document, set {text_field}",
+            ),
+            JsonShape::Nested(path) => Remedy::from(
+                Template::from("extract the records, for instance with jq '.").text(path).text("[]'"),
+            ),
+        }
+    }
 }
 
 /// Returns the names and the values of the members of the object that `start` begins with, as far
@@ -366,6 +459,8 @@ pub(crate) struct JsonSample {
     pub(crate) strings: usize,
     /// Number of records that are neither.
     pub(crate) others: usize,
+    /// Number of records that cannot be parsed.
+    damaged: usize,
 }
 
 impl JsonSample {
@@ -399,7 +494,7 @@ impl JsonSample {
                 }
                 Ok(Value::String(_)) => sample.strings += 1,
                 Ok(_) => sample.others += 1,
-                Err(_) => {}
+                Err(_) => sample.damaged += 1,
             }
         }
         if sample.objects + sample.strings + sample.others == 0 {
@@ -452,13 +547,22 @@ impl JsonSample {
             .fields
             .iter()
             .filter(|(_, is_text)| *is_text)
-            .filter_map(|(name, _)| text_name_rank(name).map(|rank| (rank, name)))
+            .filter_map(|(name, _)| {
+                let depth = name.matches('.').count();
+                text_name_rank(name).map(|rank| ((depth, rank), name))
+            })
             .min_by_key(|(rank, _)| *rank);
         match (&self.fields[..], usual) {
             (_, Some((_, name))) => Some(name),
             ([(only, true)], None) => Some(only),
             _ => None,
         }
+    }
+
+    /// Returns whether all records of a text that was read completely are objects in the sample.
+    pub(crate) fn is_complete(&self) -> bool {
+        let rest = self.strings + self.others + self.damaged;
+        (1..MAX_SAMPLED_RECORDS).contains(&self.objects) && rest == 0
     }
 
     /// Returns whether a record has a field, or an object or list with this path.
@@ -562,11 +666,31 @@ mod tests {
             ("{\"texts\":[\"a\"]}", member("texts")),
             ("{\"text\":\"a\",\"authors\":[{\"name\":\"b\"}]}", JsonEnvelope::Values),
             ("{\"a\":[{}],\"b\":[{}]}", JsonEnvelope::Values),
+            ("{\"title\":\"a\",\"keywords\":[\"b\"],\"story_full\":\"c\"}", JsonEnvelope::Values),
+            ("{\"language\":\"en\",\"texts\":[\"a\"]}", member("texts")),
+            ("{\"x\":\"a b c d e f\",\"authors\":[{\"name\":\"b\"}]}", JsonEnvelope::Values),
+            ("{\"x\":\"a b c d e f\",\"rows\":[{\"text\":\"b\"}]}", member("rows")),
         ] {
             assert_eq!(find_envelope(text.as_bytes(), &[]), envelope, "{text}");
         }
         let given = ["words".to_owned()];
         assert_eq!(find_envelope(b"{\"words\":[\"a\",\"b\"]}", &given), JsonEnvelope::Values);
+    }
+
+    #[test]
+    fn shapes_without_records() {
+        for (text, shape) in [
+            ("{\"columns\":[\"id\"],\"index\":[0],\"data\":[[0]]}", Some(JsonShape::Split)),
+            ("{\"columns\":[\"id\"],\"data\":[{\"text\":\"a\"}]}", None),
+            ("{\"text\":{\"0\":\"a\",\"1\":\"b\"}}", Some(JsonShape::Objects)),
+            ("{\"took\":1,\"hits\":{\"hits\":[{\"a\":1}]}}", Some(JsonShape::Nested("hits.hits".into()))),
+            ("{\"a\":{\"b\":1}}\n{\"a\":{\"b\":1}}", None),
+            ("{\"text\":\"a\"}", None),
+            ("{}", None),
+            ("[]", None),
+        ] {
+            assert_eq!(JsonShape::find(text.as_bytes()), shape, "{text}");
+        }
     }
 
     #[test]
@@ -615,6 +739,7 @@ mod tests {
                 JsonSample::read(text.as_bytes(), &envelope, false);
             }
             find_envelope(text.as_bytes(), &[]);
+            JsonShape::find(text.as_bytes());
         }
     }
 }

@@ -7,6 +7,8 @@
 
 use super::records::{RecordEnds, RecordFormat, RecordReader};
 use super::source::{SpanKind, TextBatch};
+use crate::corpus::ingest::markup::has_html;
+use crate::corpus::ingest::words::{CHUNK_BYTES, ChunkRule, longest_chunk};
 use crate::error::{Error, Position, Result};
 use crate::format::human_bytes;
 use crate::memory::{BYTES_PER_THREAD, SLACK_DIVISOR};
@@ -80,7 +82,7 @@ impl ImportMemory {
             Error::Memory {
                 need,
                 have: memory.limit,
-                remedy: format!("use {{memory={}}}", mebibytes(need)).into(),
+                remedy: format!("pass {{memory={}}}", mebibytes(need)).into(),
             }
         })
     }
@@ -116,13 +118,35 @@ impl ImportMemory {
         Error::Memory { need, have: self.limit, remedy: remedy.into() }
     }
 
-    /// Returns the division of what `phrases` phrases leave.
-    pub(super) fn with_phrases(self, phrases: usize) -> Result<ImportMemory> {
-        let bytes = self.held.bytes + BYTES_PER_PHRASE * phrases as u64;
-        let holding = ImportMemory { held: HeldMemory { bytes, ..self.held }, ..self };
-        holding
+    /// Returns what `phrases` phrases leave, which is not divided yet.
+    fn beside_phrases(self, phrases: u64) -> ImportMemory {
+        let bytes = self.held.bytes + BYTES_PER_PHRASE * phrases;
+        ImportMemory { held: HeldMemory { bytes, ..self.held }, ..self }
+    }
+
+    /// Returns the maximum number of phrases that leave enough memory for an import.
+    pub(super) fn max_phrases(&self) -> usize {
+        let (mut most, mut step) = (0, 1 << 31);
+        while step > 0 {
+            if self.beside_phrases(most + step).with_limit(self.limit).is_some() {
+                most += step;
+            }
+            step /= 2;
+        }
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the division of what `phrases` phrases leave. If they do not fit, the error states a
+    /// limit for which `fits` returns true, which knows more about the input.
+    pub(super) fn with_phrases(
+        self,
+        phrases: u64,
+        fits: &dyn Fn(&ImportMemory) -> bool,
+    ) -> Result<ImportMemory> {
+        let beside = self.beside_phrases(phrases);
+        beside
             .with_limit(self.limit)
-            .ok_or_else(|| holding.refuse(&format!("{phrases} phrases were found"), "", &|_| true))
+            .ok_or_else(|| beside.refuse(&format!("{phrases} phrases were found"), "", fits))
     }
 
     /// Returns the number of worker threads.
@@ -280,14 +304,14 @@ pub(super) fn reading_cost(
     batch: &TextBatch,
     extent: BatchExtent,
     reader: &RecordReader,
-    chunked: bool,
+    rule: ChunkRule,
 ) -> u64 {
     let held = batch.bytes.capacity() + batch.spans.capacity() * size_of::<super::source::TextSpan>();
     let longest = extent.longest;
     let copies = if longest <= SHORT_RECORD_BYTES {
         7 * longest
     } else {
-        copied_bytes(&batch.bytes, longest, reader) + tokenizing_bytes(&batch.bytes, chunked)
+        copied_bytes(&batch.bytes, longest, reader) + tokenizing_bytes(&batch.bytes, reader, rule)
     };
     held as u64 + copies
 }
@@ -301,7 +325,10 @@ fn copied_bytes(bytes: &[u8], longest: u64, reader: &RecordReader) -> u64 {
     };
     let text = longest.max(replaced);
     let has = |byte: u8| memchr::memchr(byte, bytes).is_some();
+    // Markup is removed in two steps.
+    let markup = if (has(b'<') && has(b'>') || has(b'&')) && has_html(bytes) { 2 * text } else { 0 };
     replaced
+        + markup
         + match &reader.format {
             RecordFormat::Lines
             | RecordFormat::Mallet
@@ -314,77 +341,33 @@ fn copied_bytes(bytes: &[u8], longest: u64, reader: &RecordReader) -> u64 {
                 // The bytes after the record that were read together with it.
                 joined + unquoted + longest / 8
             }
-            RecordFormat::Json(_) => {
+            RecordFormat::Json(json) => {
                 let unescaped = if has(b'\\') { text } else { 0 };
-                2 * text + unescaped + 40 * memchr::memchr_iter(b',', bytes).count() as u64
+                let joined = if json.text.len() > 1 || has(b'[') { text } else { 0 };
+                text + unescaped + joined + 40 * memchr::memchr_iter(b',', bytes).count() as u64
             }
             RecordFormat::Vowpal => longest,
         }
 }
 
 /// Returns the bytes that the tokenizer needs for a long text: copies in lower case and in normal
-/// form of a chunk, or of the whole text if it cannot be cut. In that case the table of words
-/// cannot be emptied before the end of the text, either.
-fn tokenizing_bytes(bytes: &[u8], chunked: bool) -> u64 {
-    let copies = if bytes.is_ascii() { 1 } else { 3 };
-    if chunked { copies * longest_chunk(bytes) as u64 } else { (copies + 8) * bytes.len() as u64 }
-}
-
-/// Length in bytes up to which a text is tokenized as a whole.
-pub(super) const CHUNK_BYTES: usize = 1 << 15;
-
-/// Characters other than ASCII whitespace at which a text can be cut: no word of any language
-/// contains them, and they do not combine with their neighbours.
-const CUTS: [&[u8]; 4] = ["\u{3000}".as_bytes(), "、".as_bytes(), "。".as_bytes(), "，".as_bytes()];
-
-/// Returns the length of the first chunk of a text: the text as a whole if it is short, otherwise
-/// up to the last line end or whitespace in its first bytes, or the first one after them.
-fn chunk_length(text: &[u8]) -> usize {
-    if text.len() <= CHUNK_BYTES {
-        return text.len();
-    }
-    let (head, tail) = text.split_at(CHUNK_BYTES);
-    if let Some(at) = memchr::memrchr2(b'\n', b'\r', head).or_else(|| memchr::memrchr2(b' ', b'\t', head)) {
-        return at + 1;
-    }
-    let last = CUTS.iter().filter_map(|cut| memchr::memmem::rfind(head, cut).map(|at| at + cut.len())).max();
-    last.unwrap_or_else(|| {
-        let blank = memchr::memchr3(b'\n', b' ', b'\t', tail).map_or(text.len(), |at| CHUNK_BYTES + at + 1);
-        // A cut may begin in the last two bytes of the head.
-        let from = CHUNK_BYTES - 2;
-        let cuts = CUTS
-            .iter()
-            .filter_map(|cut| memchr::memmem::find(&text[from..blank], cut).map(|at| from + at + cut.len()));
-        cuts.min().unwrap_or(blank)
-    })
-}
-
-fn longest_chunk(mut bytes: &[u8]) -> usize {
-    let mut longest = 0;
-    while !bytes.is_empty() {
-        let length = chunk_length(bytes);
-        longest = longest.max(length);
-        bytes = &bytes[length..];
-    }
-    longest
-}
-
-/// Returns the text in parts that can be tokenized one after the other with the same result.
-pub(super) fn chunks(text: &str, chunked: bool) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let text = rest.take()?;
-        let length = if chunked { chunk_length(text.as_bytes()) } else { text.len() };
-        let (chunk, after) = text.split_at_checked(length).unwrap_or((text, ""));
-        rest = (!after.is_empty()).then_some(after);
-        Some(chunk)
-    })
+/// form of its longest chunk. A long chunk that is not ASCII has no spaces, so that the boundaries
+/// of its words come in addition, unless a pattern finds the words.
+fn tokenizing_bytes(bytes: &[u8], reader: &RecordReader, rule: ChunkRule) -> u64 {
+    let longest = longest_chunk(bytes, rule);
+    let is_escaped =
+        matches!(reader.format, RecordFormat::Json(_)) && memchr::memmem::find(bytes, b"\\u").is_some();
+    let copies = match (bytes.is_ascii() && !is_escaped, longest > CHUNK_BYTES) {
+        (true, _) => 1,
+        (false, true) if rule != ChunkRule::Nowhere => 11,
+        (false, _) => 3,
+    };
+    copies * longest as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn a_small_limit_reduces_the_threads_and_the_stated_minimum_works() {
@@ -403,18 +386,6 @@ mod tests {
                 let fits = |memory: &ImportMemory| memory.counting_bytes(false) >= cost;
                 let need = memory.smallest_limit(&fits);
                 assert!(fits(&ImportMemory::new(held, Some(need), threads, false).unwrap()));
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn chunks_make_up_the_text(parts in prop::collection::vec("[a-z]{0,9}|。|，|\u{3000}|[é😀 \n]", 0..60), times in 1usize..900) {
-            let text = parts.concat().repeat(times);
-            prop_assert_eq!(chunks(&text, true).collect::<String>(), text.clone());
-            prop_assert_eq!(chunks(&text, false).count(), 1);
-            for chunk in chunks(&text, true) {
-                prop_assert!(chunk.len() <= longest_chunk(text.as_bytes()));
             }
         }
     }

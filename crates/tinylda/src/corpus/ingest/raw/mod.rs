@@ -10,20 +10,27 @@
 //!
 //! Start with [`TextImport::run`]. `import` prepares it: it decides how an input is read. Records
 //! come from `source` (files of records) and `files` (one document per file), and are parsed by
-//! `records`, with the help of `table` and `json`. The threads run `passes` through `parallel`, and
-//! text is turned into words by [`words`](super::words).
+//! `records`, with the help of `table` and `json`. Text is turned into words by
+//! [`words`](super::words) and into word numbers by `numbering`. The threads run `counter` in the
+//! first pass and `encoder` in the second one, through `parallel`; `buffered` documents skip
+//! tokenization in the second one.
 
+mod buffered;
+mod counter;
+mod encoder;
 pub(crate) mod files;
+mod header;
 pub(super) mod import;
 mod items;
 pub(crate) mod json;
 mod memory;
+mod metadata;
+mod numbering;
 mod parallel;
-mod passes;
 mod readers;
 pub(crate) mod records;
 pub(crate) mod source;
-mod table;
+pub(super) mod table;
 mod tally;
 
 use std::cell::RefCell;
@@ -33,17 +40,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use self::buffered::BufferedBatches;
+use self::counter::{CountingContext, NumberedBatch, WordCounter};
+use self::encoder::{DocumentEncoder, EncodedBatch};
 use self::items::{LongestRecord, TextItems, TextPass};
 use self::memory::{BYTES_PER_WORD, ImportMemory, vocabulary_cost};
 use self::parallel::parallel_map_ordered;
-use self::passes::{
-    BufferedBatches, CountingContext, DocumentEncoder, EncodedBatch, NumberedBatch, WordCounter,
-};
 use self::readers::RecordReaders;
 use self::records::{RecordFields, RecordReader};
 use self::source::{TextBatch, TextDecoding, TextSource};
 use super::encoding::TextEncoding;
 use super::lines::LineReader;
+use super::notes::SkippedFiles;
 use super::options::TextPipeline;
 use super::words::{
     CountRuns, DroppedTokens, LanguageSample, Pipeline, Segmentation, StopWords, TextLanguages, TokenRule,
@@ -51,9 +59,9 @@ use super::words::{
 };
 use super::{Format, ImportedDates};
 use crate::corpus::{About, CorpusWriter, DocumentFields, Shape, Source, Vocabulary};
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Result, Template};
 use crate::files::folder_of;
-use crate::format::grouped;
+use crate::format::{counted, grouped};
 use crate::progress::{ProgressCallback, Step};
 
 /// Input of an import, as it is stored in the corpus.
@@ -91,6 +99,8 @@ pub(crate) struct TextImport<'a> {
     pub(crate) parts: Vec<TextPart>,
     pub(crate) words: &'a TextPipeline,
     pub(crate) names: Option<&'a Path>,
+    /// Pattern that the names of files must match.
+    pub(crate) glob: Option<&'a str>,
     pub(crate) output: &'a Path,
     memory: ImportMemory,
 }
@@ -101,6 +111,8 @@ pub(crate) struct WrittenTexts {
     pub(crate) empty_documents: u64,
     pub(crate) dropped: DroppedTokens,
     pub(crate) dates: Option<ImportedDates>,
+    /// Smallest memory limit in bytes with which the import fits.
+    pub(crate) memory_needed: u64,
 }
 
 /// Remedies for a vocabulary that is too large, besides more memory.
@@ -124,8 +136,8 @@ impl TextImport<'_> {
         pass: TextPass<'a>,
         longest: &'a mut LongestRecord,
     ) -> TextItems<'a> {
-        let chunked = tokenizer.cuts_at_whitespace();
-        TextItems { source, readers: &self.readers, memory: &self.memory, chunked, pass, longest }
+        let chunk_rule = tokenizer.chunk_rule();
+        TextItems { source, readers: &self.readers, memory: &self.memory, chunk_rule, pass, longest }
     }
 
     /// Completes the pipeline with the languages, the segmentation and the stop words.
@@ -217,25 +229,14 @@ impl TextImport<'_> {
         } else {
             if let Some(score) = self.words.selection.phrases {
                 // The first pass finds pairs of words, the next one pairs of a phrase and a word.
+                let memory = self.memory;
                 for _ in 1..pipeline.phrase_words {
-                    let tokenizer = Tokenizer::new(&pipeline)?;
-                    let mut counted = self.count_words(
-                        source,
-                        &tokenizer,
-                        true,
-                        &mut DroppedTokens::default(),
-                        &mut |at| report(at, pass),
-                    )?;
-                    let longest = counted.longest;
-                    counted
-                        .selector
-                        .select_phrases(&mut counted.runs, score, &mut pipeline.phrases)
-                        .map_err(|error| self.explain_memory(error, longest, ""))?;
+                    let found =
+                        self.find_phrases(source, &mut pipeline, score, memory, &mut |at| report(at, pass))?;
+                    dropped.phrases = found;
                     source.rewind()?;
                     pass += 1;
                 }
-                dropped.phrases = pipeline.phrases.len() as u64;
-                self.memory = self.memory.with_phrases(pipeline.phrases.len())?;
             }
             let tokenizer = Tokenizer::new(&pipeline)?;
             let mut counted =
@@ -249,17 +250,47 @@ impl TextImport<'_> {
             }
             pass += 1;
             if chosen.is_empty() {
-                return Err(self.no_words_error(counted.selector.documents, &dropped));
+                let (documents, skipped) = (counted.selector.documents, source.skipped_files());
+                return Err(self.no_words_error(documents, &dropped, &skipped));
             }
             &chosen
         };
         let others = if self.words.vocabulary.is_some() { "" } else { FEWER_WORDS };
         self.check_vocabulary(vocabulary, longest, others)?;
+        let (words, text) = (vocabulary.len() as u64, vocabulary.parts().0.len() as u64);
+        let cost = vocabulary_cost(words, text, longest.bytes);
+        let memory_needed = self.memory.smallest_limit(&|memory| longest.fits_beside(words, cost, memory));
         let written =
             self.write_documents(source, buffered, pipeline, vocabulary, &mut dropped, &mut |at| {
                 report(at, pass)
             })?;
-        Ok(WrittenTexts { dropped, ..written })
+        Ok(WrittenTexts { dropped, memory_needed, ..written })
+    }
+
+    /// Adds the phrases of two words or, if there are phrases already, of three words to the
+    /// pipeline. Takes their memory from `memory`, which is that of the import without phrases.
+    /// Returns the number of all phrases.
+    fn find_phrases(
+        &mut self,
+        source: &mut dyn TextSource,
+        pipeline: &mut Pipeline,
+        score: f64,
+        memory: ImportMemory,
+        report: &mut dyn FnMut((u64, Option<u64>)) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let tokenizer = Tokenizer::new(pipeline)?;
+        let mut counted =
+            self.count_words(source, &tokenizer, true, &mut DroppedTokens::default(), report)?;
+        drop(tokenizer);
+        let (longest, most) = (counted.longest, memory.max_phrases());
+        let found = counted.selector.select_phrases(&mut counted.runs, score, &mut pipeline.phrases, most);
+        let found = found.map_err(|error| self.explain_memory(error, longest, ""))?;
+        let max_words = self.words.selection.max_words.map_or(u64::MAX, u64::from);
+        let words = (found.words + found.phrases).min(max_words);
+        let cost = vocabulary_cost(words, found.text, longest.bytes);
+        self.memory =
+            memory.with_phrases(found.phrases, &|memory| longest.fits_beside(words, cost, memory))?;
+        Ok(found.phrases)
     }
 
     /// Returns the path of the first input for errors.
@@ -267,23 +298,55 @@ impl TextImport<'_> {
         self.readers.all().first().map(|reader| reader.path.clone()).unwrap_or_default()
     }
 
-    fn no_words_error(&self, documents: u64, dropped: &DroppedTokens) -> Error {
-        let (found, remedy) = if documents == 0 {
-            ("no documents".to_string(), "check that this is the right file or folder, and its {format}")
-        } else if dropped.tokens == 0 {
-            (format!("{documents} documents without words"), "check the input, its {format} and its columns")
+    /// Returns the error for an import without any word.
+    fn no_words_error(&self, documents: u64, dropped: &DroppedTokens, skipped: &SkippedFiles) -> Error {
+        if documents == 0 {
+            return self.no_documents_error(skipped);
+        }
+        let of = if documents == 1 {
+            "the document".into()
+        } else {
+            format!("the {} documents", grouped(documents))
+        };
+        let (statement, remedy) = if dropped.tokens == 0 {
+            (format!("contains no words in {of}"), "check the input, its {format} and its columns")
         } else {
             (
-                format!("{documents} documents whose words were all dropped"),
-                "keep more words: decrease {min_docs} or {min_length}, increase {max_docs}, or change {stop_words}",
+                format!("has no words left: all words of {of} were dropped"),
+                "decrease {min_docs} or {min_length}, increase {max_docs}, or change {stop_words}",
             )
         };
-        Error::Input {
-            path: self.path(),
-            position: Position::Whole,
-            found,
-            expected: "at least one document with a word".into(),
-            remedy: remedy.into(),
+        Error::unusable_input(&self.path(), statement, remedy)
+    }
+
+    /// Returns the error for an import without any document.
+    fn no_documents_error(&self, skipped: &SkippedFiles) -> Error {
+        let path = self.path();
+        if let Some(first) = skipped.examples.first() {
+            let mut examples: Vec<String> =
+                skipped.examples.iter().map(|file| format!("{}: {}", file.name, file.found)).collect();
+            if skipped.count > skipped.examples.len() as u64 {
+                examples.push("…".into());
+            }
+            let (files, were) =
+                (counted(skipped.count, "file"), if skipped.count == 1 { "was" } else { "were" });
+            let statement =
+                format!("contains no readable documents: {files} {were} skipped ({})", examples.join(", "));
+            return Error::unusable_input(&path, statement, first.remedy);
+        }
+        let is_files = self.parts.iter().all(|part| matches!(part.format, Format::Folder | Format::Zip));
+        match self.glob {
+            Some(glob) if is_files => {
+                let remedy = Template::from("check ").parameter("glob", Some(glob));
+                Error::unusable_input(&path, "contains no file with a matching name", remedy)
+            }
+            _ if is_files => {
+                Error::unusable_input(&path, "contains no files", "pass a folder with documents")
+            }
+            _ => {
+                let remedy = "check that this is the right file or folder, and its {format}";
+                Error::unusable_input(&path, "contains no documents", remedy)
+            }
         }
     }
 
@@ -306,13 +369,8 @@ impl TextImport<'_> {
         let threads = 0..self.memory.threads();
         let counters = threads.map(|worker| WordCounter::new(worker, pairs, table_bytes)).collect();
         let mut longest = LongestRecord::default();
-        let context = CountingContext {
-            readers: &self.readers,
-            tokenizer,
-            chunked: tokenizer.cuts_at_whitespace(),
-            runs: &runs,
-            buffering: &buffering,
-        };
+        let context =
+            CountingContext { readers: &self.readers, tokenizer, runs: &runs, buffering: &buffering };
         let work = |counter: &mut WordCounter, batch: &mut TextBatch| counter.count_batch(batch, &context);
         let pass = TextPass::Counting { buffering: &buffering, buffered: &buffered };
         let items = self.items(source, tokenizer, pass, &mut longest);
@@ -405,9 +463,8 @@ impl TextImport<'_> {
         let memory = self.memory.writing_bytes(cost, self.memory.id_tables_bytes());
         let (fixed, limit) = (self.words.vocabulary.is_some(), self.memory.id_table_bytes());
         let encoders = (0..self.memory.threads()).map(|_| DocumentEncoder::new(fixed, limit)).collect();
-        let chunked = tokenizer.cuts_at_whitespace();
         let work = |encoder: &mut DocumentEncoder, batch: &mut TextBatch| {
-            encoder.encode_batch(batch, &self.readers, tokenizer, &index, chunked)
+            encoder.encode_batch(batch, &self.readers, tokenizer, &index)
         };
         let mut longest = LongestRecord::default();
         let items = self.items(source, tokenizer, TextPass::Writing { words, memory }, &mut longest);
@@ -484,19 +541,17 @@ impl TextImport<'_> {
         {
             return Err(names_error(lines, documents));
         }
-        if documents == 0 || (fixed && empty == documents) {
-            return Err(Error::Input {
-                path: self.path(),
-                position: Position::Whole,
-                found: format!("{documents} documents without any word of the vocabulary"),
-                expected: "at least one document with a word".into(),
-                remedy: "check that the vocabulary belongs to this text, and that the text is in the right column or field".into(),
-            });
+        if documents == 0 {
+            return Err(self.no_documents_error(&source.skipped_files()));
+        }
+        if fixed && empty == documents {
+            return Err(Error::NoKnownWords { path: self.path(), documents });
         }
         Ok(WrittenTexts {
             shape: writer.finish(vocabulary.len() as u32, Some(vocabulary))?.shape(),
             empty_documents: empty,
             dropped: DroppedTokens::default(),
+            memory_needed: 0,
             dates: self.readers.fields().dates.then_some(found_dates),
         })
     }

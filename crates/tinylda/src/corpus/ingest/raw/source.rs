@@ -111,6 +111,27 @@ impl TextBatch {
     }
 }
 
+/// Record that does not fit into a batch.
+#[derive(Debug)]
+pub(crate) struct MeasuredRecord {
+    /// Length in bytes.
+    pub(crate) length: u64,
+    /// Memory in bytes that it takes to read the record into a batch.
+    pub(crate) reading: u64,
+    /// Batch with the position and the beginning of the record.
+    pub(crate) start: TextBatch,
+    /// Whether there are escaped characters after the beginning, so that the text is copied.
+    pub(crate) escaped: bool,
+}
+
+impl MeasuredRecord {
+    /// Returns a record of a file of records, which is read in steps.
+    fn in_steps(length: u64, start: TextBatch) -> MeasuredRecord {
+        let reading = length + length / 8 + MIN_BATCH_BYTES as u64;
+        MeasuredRecord { length, reading, start, escaped: false }
+    }
+}
+
 /// Source of text that is read up to three times.
 pub(crate) trait TextSource {
     /// Rewinds to the beginning.
@@ -118,10 +139,10 @@ pub(crate) trait TextSource {
     /// Fills an empty batch; returns false at the end of the source. If the next record is longer
     /// than the batch may be, sets `needs_memory` and returns true with an empty batch.
     fn next(&mut self, batch: &mut TextBatch) -> Result<bool>;
-    /// Returns the length in bytes of the next record, after `next` has set `needs_memory`, and a
-    /// batch with its position and its beginning. The source must be rewound afterwards.
-    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
-        Ok((MAX_RECORD_BYTES as u64, TextBatch::default()))
+    /// Measures the next record, after `next` has set `needs_memory`. The source must be rewound
+    /// afterwards.
+    fn measure_record(&mut self) -> Result<MeasuredRecord> {
+        Ok(MeasuredRecord::in_steps(MAX_RECORD_BYTES as u64, TextBatch::default()))
     }
     /// Returns the share of the memory that the source itself may take, as a divisor.
     fn held_share(&self) -> Option<u64> {
@@ -147,6 +168,10 @@ pub(crate) trait TextSource {
     /// Returns the files that were skipped since the beginning.
     fn skipped_files(&self) -> SkippedFiles {
         SkippedFiles::default()
+    }
+    /// Returns the number of XML documents since the beginning that are not well-formed.
+    fn damaged_files(&self) -> u64 {
+        0
     }
     /// Returns the encodings other than UTF-8 of the source, with the number of files in each.
     fn encodings(&self) -> Vec<(String, u64)> {
@@ -456,22 +481,26 @@ impl TextSource for FileSource {
     }
 
     /// Reads on to the end of the record. In a table, line ends between quotes do not count.
-    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
+    fn measure_record(&mut self) -> Result<MeasuredRecord> {
         let mut start = TextBatch::default();
         let mut part = TextBatch::default();
         std::mem::swap(&mut part.bytes, &mut self.rest);
         start.bytes.extend_from_slice(&part.bytes[..part.bytes.len().min(READ_STEP_BYTES)]);
         start.spans.push(self.span(0..start.bytes.len()));
         if self.splitter.is_some() {
-            return Ok((MAX_RECORD_BYTES as u64, start));
+            return Ok(MeasuredRecord::in_steps(MAX_RECORD_BYTES as u64, start));
         }
-        let (mut length, mut in_quotes) = (0, false);
+        let (mut length, mut in_quotes, mut escaped) = (0, false, false);
         loop {
+            // Two quotes stand for one in tables, and backslashes begin escapes in JSON.
+            escaped |= memchr::memmem::find(&part.bytes, b"\"\"").is_some()
+                || memchr::memchr(b'\\', &part.bytes).is_some();
             for at in memchr::memchr2_iter(b'\n', b'"', &part.bytes) {
                 if part.bytes[at] == b'"' {
                     in_quotes = !in_quotes && self.ends != RecordEnds::Lines;
                 } else if !in_quotes {
-                    return Ok((length + at as u64 + 1, start));
+                    let record = MeasuredRecord::in_steps(length + at as u64 + 1, start);
+                    return Ok(MeasuredRecord { escaped, ..record });
                 }
             }
             length += part.bytes.len() as u64;
@@ -480,7 +509,7 @@ impl TextSource for FileSource {
             }
             part = TextBatch::default();
             if part.read_from(&mut self.input, READ_STEP_BYTES)? == 0 {
-                return Ok((length, start));
+                return Ok(MeasuredRecord { escaped, ..MeasuredRecord::in_steps(length, start) });
             }
         }
     }
@@ -530,11 +559,23 @@ impl SourceList {
 }
 
 impl TextSource for SourceList {
-    fn measure_record(&mut self) -> Result<(u64, TextBatch)> {
-        let Some(source) = self.sources.get_mut(self.current) else { return Ok((0, TextBatch::default())) };
-        let (length, mut start) = source.measure_record()?;
-        start.spans.iter_mut().for_each(|span| span.source = self.current as u32);
-        Ok((length, start))
+    fn measure_record(&mut self) -> Result<MeasuredRecord> {
+        let Some(source) = self.sources.get_mut(self.current) else {
+            return Ok(MeasuredRecord::in_steps(0, TextBatch::default()));
+        };
+        let mut record = source.measure_record()?;
+        record.start.spans.iter_mut().for_each(|span| span.source = self.current as u32);
+        Ok(record)
+    }
+
+    fn skipped_files(&self) -> SkippedFiles {
+        let mut all = SkippedFiles::default();
+        for skipped in self.sources.iter().map(|source| source.skipped_files()) {
+            let unnamed = skipped.count - skipped.examples.len() as u64;
+            skipped.examples.into_iter().for_each(|file| all.push(file));
+            all.count += unnamed;
+        }
+        all
     }
 
     fn held_share(&self) -> Option<u64> {

@@ -5,8 +5,9 @@
 
 use std::path::Path;
 
+use super::header::{HeaderGuess, detect_header, has_values_below, is_like_column_name, is_name};
 use crate::corpus::ingest::notes::TableNotes;
-use crate::corpus::ingest::options::{RecordOptions, is_text_name, text_name_rank};
+use crate::corpus::ingest::options::{RecordOptions, is_text_name, other_family_error, text_name_rank};
 use crate::error::{Error, Result, Template};
 
 /// Delimiters that are detected.
@@ -163,11 +164,13 @@ pub(crate) fn detect_table(start: &[u8], whole: bool) -> Option<u8> {
         };
         let equal = rows.iter().all(|row| row.len() == first.len());
         let names: Vec<_> = first.iter().map(|name| String::from_utf8_lossy(name)).collect();
-        let named = || names.iter().any(|name| is_text_name(name));
-        // A blank after the delimiter is usual in prose, but not in tables.
+        // A blank after the delimiter is usual in prose, and rare in tables.
+        let blank = names.iter().any(|name| name.starts_with(' '));
+        let named = || names.iter().any(|name| is_text_name(name)) && (!blank || has_values_below(&rows));
         let like_names = || {
             rows.len() >= MIN_JUDGED_ROWS
-                && names.iter().all(|name| !name.starts_with(' ') && is_like_column_name(name.trim()))
+                && !blank
+                && names.iter().all(|name| is_like_column_name(name.trim()))
         };
         equal && (delimiter == b'\t' || named() || like_names())
     })
@@ -204,6 +207,8 @@ fn most_frequent_delimiter(start: &[u8]) -> u8 {
 struct ColumnFinder<'a> {
     first: Vec<String>,
     header: bool,
+    /// Option for JSON that was given.
+    json_option: Option<&'static str>,
     path: &'a Path,
 }
 
@@ -248,6 +253,10 @@ impl ColumnFinder<'_> {
         if self.first.len() == 1 {
             return Ok(vec![0]);
         }
+        if let Some(error) = self.json_option.and_then(|option| other_family_error(option, "csv", self.path))
+        {
+            return Err(error);
+        }
         let columns = self.first.iter().zip(1..).take(MAX_LISTED_COLUMNS).map(|(c, n)| {
             let short: String = c.chars().take(30).collect();
             format!("{n} ({short:?})")
@@ -259,28 +268,30 @@ impl ColumnFinder<'_> {
             .with_remedy("if this is not a table, use {format=text} to read one document per line"))
     }
 
+    /// Returns the names of those columns that other columns have, too, with their numbers from 1.
+    /// Columns that were given by number are left out.
+    fn ambiguous<'c>(
+        &self,
+        options: &RecordOptions,
+        chosen: impl Iterator<Item = &'c usize>,
+    ) -> Vec<(String, usize)> {
+        let same = |name: &str| self.first.iter().filter(|other| other.eq_ignore_ascii_case(name)).count();
+        let others = options.label_columns.iter().chain(&options.date_column);
+        let given: Vec<&String> =
+            options.text_columns.iter().chain(&options.id_column).chain(others).collect();
+        let by_number = |at: usize| given.iter().any(|name| column_number(name) == Some(at + 1));
+        let names = chosen.filter(|_| self.header).filter_map(|&at| Some((self.first.get(at)?, at)));
+        names
+            .filter(|&(name, at)| !name.is_empty() && same(name) > 1 && !by_number(at))
+            .map(|(name, at)| (name.clone(), at + 1))
+            .collect()
+    }
+
     /// Returns the name of a column, or its number if it has no name.
     fn name(&self, column: usize) -> String {
         let name = self.first.get(column).filter(|name| self.header && !name.is_empty());
         name.cloned().unwrap_or_else(|| (column + 1).to_string())
     }
-}
-
-/// Detects whether the first row of a table contains the names of the columns.
-fn detect_header(options: &RecordOptions, rows: &[Vec<&[u8]>], first: &[String]) -> bool {
-    let others = options.label_columns.iter().chain(&options.date_column);
-    let mut wanted = options.text_columns.iter().chain(&options.id_column).chain(others);
-    let is_number = |field: &str| field.trim().parse::<f64>().is_ok();
-    // Numbers in a column below a text that is no number.
-    let numbers_below = || {
-        let second = rows.get(1).map_or(&[][..], Vec::as_slice);
-        let below = first.iter().zip(second);
-        !first.iter().any(|name| is_number(name) || name.is_empty())
-            && below.into_iter().any(|(_, &field)| is_number(&String::from_utf8_lossy(field)))
-    };
-    wanted.any(|name| column_number(name).is_none())
-        || first.iter().any(|name| is_text_name(name))
-        || first.len() > 1 && (first.iter().all(|name| is_like_column_name(name)) || numbers_below())
 }
 
 /// Determines the layout of a table from its first rows and the options. `whole` is set if the
@@ -295,8 +306,9 @@ pub(crate) fn csv_layout(
     let quotes = !options.no_quotes;
     let first = first_row(start, delimiter, quotes);
     let rows = first_rows(start, delimiter, quotes, whole);
-    let header = options.header.unwrap_or_else(|| detect_header(options, &rows, &first));
-    let columns = ColumnFinder { first, header, path };
+    let guess = options.header.map(HeaderGuess::certain);
+    let HeaderGuess { header, assumed } = guess.unwrap_or_else(|| detect_header(options, &rows, &first));
+    let columns = ColumnFinder { first, header, json_option: options.json_option(), path };
     let text = if options.text_columns.is_empty() {
         columns.usual_text()?
     } else {
@@ -318,17 +330,19 @@ pub(crate) fn csv_layout(
         date: date.map(|column| columns.name(column)),
         delimiter: Some(delimiter.into()),
         header,
+        header_assumed: assumed,
+        ambiguous: columns.ambiguous(
+            options,
+            text.iter().chain(&id).chain(labels.iter().map(|column| &column.at)).chain(&date),
+        ),
     };
     let columns = Some(columns.first.len());
     Ok((CsvLayout { delimiter, quotes, header, columns, text, id, labels, date }, notes))
 }
 
-/// Returns whether a string looks like a column name: short, made of letters, and not a sentence.
-fn is_like_column_name(name: &str) -> bool {
-    let name = name.trim_matches('"');
-    !name.is_empty()
-        && name.len() <= 30
-        && name.starts_with(char::is_alphabetic)
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ' ' || c == '-')
-        && !name.chars().any(|c| c.is_ascii_digit())
+/// Returns whether the first row of a text can be the header of a table, although the text was not
+/// detected as a table.
+pub(crate) fn has_header(start: &[u8], whole: bool, delimiter: Option<u8>) -> bool {
+    let first = first_row(start, delimiter.unwrap_or_else(|| best_delimiter(start, whole)), true);
+    first.iter().all(|name| is_name(name) || is_text_name(name))
 }

@@ -43,8 +43,12 @@ pub(crate) struct RecordTally {
     pub(crate) short_rows: LineTally,
     pub(crate) skipped_rows: LineTally,
     pub(crate) records_without_text: LineTally,
+    pub(crate) missing_fields: LineTally,
+    pub(crate) object_values: LineTally,
+    pub(crate) markup: LineTally,
     pub(crate) zero_features: LineTally,
     pub(crate) namespace_weights: LineTally,
+    pub(crate) document_weights: LineTally,
 }
 
 impl RecordTally {
@@ -54,8 +58,12 @@ impl RecordTally {
             &self.short_rows,
             &self.skipped_rows,
             &self.records_without_text,
+            &self.missing_fields,
+            &self.object_values,
+            &self.markup,
             &self.zero_features,
             &self.namespace_weights,
+            &self.document_weights,
         ] {
             tally.reset();
         }
@@ -67,8 +75,12 @@ impl RecordTally {
             short_rows: self.short_rows.get(),
             skipped_rows: self.skipped_rows.get(),
             records_without_text: self.records_without_text.get(),
+            missing_fields: self.missing_fields.get(),
+            object_values: self.object_values.get(),
+            markup: self.markup.get().count,
             zero_features: self.zero_features.get(),
             namespace_weights: self.namespace_weights.get(),
+            document_weights: self.document_weights.get(),
         }
     }
 }

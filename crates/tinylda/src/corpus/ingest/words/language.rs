@@ -230,13 +230,18 @@ const MIN_LETTERS: usize = 20;
 /// Minimum confidence of `whatlang` in the language of a document.
 const MIN_CONFIDENCE: f64 = 0.2;
 
+/// Minimum number of letters of a document that only Turkic languages have.
+const MIN_TURKIC_LETTERS: u32 = 2;
+/// Maximum number of letters per letter that only Turkic languages have. Turkish has one in 16.
+const MAX_LETTERS_PER_TURKIC: u32 = 40;
+
 type TokenCounts = HashMap<Vec<u8>, u64>;
 
 /// Documents of a language.
 #[derive(Debug, Default)]
 struct LanguageDocuments {
     documents: u64,
-    /// Whether the script identifies the language.
+    /// Whether the script or its letters identify the language.
     by_script: bool,
     tokens: TokenCounts,
 }
@@ -283,6 +288,20 @@ fn language_of_script(text: &str) -> Option<&'static str> {
     let candidates = [east, ("th", others[0]), ("lo", others[1]), ("my", others[2]), ("km", others[3])];
     let (code, count) = candidates.into_iter().max_by_key(|(_, count)| *count)?;
     (count > 0 && count * 3 >= letters).then_some(code)
+}
+
+/// Returns the Turkic language of a text with many letters that other languages do not have.
+fn language_of_turkic_letters(text: &str) -> Option<&'static str> {
+    let (mut letters, mut turkic, mut schwas) = (0u32, 0u32, 0u32);
+    for c in text.chars().filter(|c| c.is_alphabetic()) {
+        letters += 1;
+        turkic += u32::from(matches!(c, 'ı' | 'ğ' | 'İ' | 'Ğ'));
+        schwas += u32::from(matches!(c, 'ə' | 'Ə'));
+    }
+    if turkic < MIN_TURKIC_LETTERS || turkic * MAX_LETTERS_PER_TURKIC < letters {
+        return None;
+    }
+    Some(if schwas * MAX_LETTERS_PER_TURKIC >= letters { "az" } else { "tr" })
 }
 
 /// Detects the language of a text with `whatlang`.
@@ -339,7 +358,10 @@ impl LanguageSample {
         };
         let detected = match language_of_script(text) {
             Some(code) => Some((code, true)),
-            None => language_of_letters(text),
+            None => match language_of_turkic_letters(text) {
+                Some(code) => Some((code, true)),
+                None => language_of_letters(text),
+            },
         };
         let mut of_language = detected.map(|(code, by_script)| {
             let entry = self.by_language.entry(code).or_default();

@@ -3,6 +3,7 @@
 //! | task | module |
 //! |---|---|
 //! | describes the processing of text as data that a model can store | [`Pipeline`], here |
+//! | divides long texts into chunks | `chunks` |
 //! | splits text into tokens | `segment`, `tokens`; characters: `scripts` |
 //! | recognizes tokens that are not words | `noise` |
 //! | removes `'s`, `l'` and the like | `clitics` |
@@ -16,6 +17,8 @@
 //! All but the data types require the feature `text`. Input formats are handled by other modules;
 //! start with `Tokenizer`.
 
+#[cfg(feature = "text")]
+mod chunks;
 #[cfg(feature = "text")]
 mod clitics;
 #[cfg(feature = "text")]
@@ -50,6 +53,8 @@ pub use options::{
 #[cfg(feature = "text")]
 pub use stop::{StopWordList, languages, stop_word_list, stop_word_lists};
 
+#[cfg(feature = "text")]
+pub(crate) use chunks::{CHUNK_BYTES, ChunkRule, TokenizerChunk, chunks, longest_chunk};
 #[cfg(feature = "text")]
 pub(crate) use language::LanguageSample;
 #[cfg(feature = "text")]

@@ -60,6 +60,34 @@ pub(super) fn is_encoded(chunk: &[u8]) -> bool {
         || (base64 && core.len() >= MIN_BASE64 && changes * 8 >= core.len())
 }
 
+/// Minimum number of pairs of hexadecimal digits in a row that are a dump of bytes.
+const MIN_HEX_PAIRS: usize = 4;
+
+/// Returns whether characters without blanks are two hexadecimal digits.
+pub(super) fn is_hex_pair(chunk: &[u8]) -> bool {
+    matches!(chunk, [a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
+}
+
+/// Returns whether a text that follows a pair of hexadecimal digits begins with other pairs, enough
+/// for a dump of bytes.
+pub(super) fn continues_hex_dump(text: &[u8]) -> bool {
+    let mut pairs = text.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty());
+    (1..MIN_HEX_PAIRS).all(|_| pairs.next().is_some_and(is_hex_pair))
+}
+
+/// Returns whether characters without blanks are pairs of hexadecimal digits that colons or hyphens
+/// separate.
+pub(super) fn is_joined_hex_dump(chunk: &[u8]) -> bool {
+    let core = trim_punctuation(chunk);
+    let mut pairs = 0;
+    core.len() + 1 >= 3 * MIN_HEX_PAIRS
+        && core.split(|b| matches!(b, b':' | b'-')).all(|pair| {
+            pairs += 1;
+            is_hex_pair(pair)
+        })
+        && pairs >= MIN_HEX_PAIRS
+}
+
 /// Finds the first e-mail address or URL in ASCII characters without blanks.
 pub(super) fn find_address(chunk: &[u8]) -> Option<Range<usize>> {
     if let Some(at) = memchr::memmem::find(chunk, b"://") {
@@ -238,6 +266,15 @@ mod tests {
         ] {
             assert!(!is_encoded(text.as_bytes()), "{text}");
         }
+    }
+
+    #[test]
+    fn u4_hex_dumps_are_recognized() {
+        assert!(is_hex_pair(b"fa") && is_hex_pair(b"0D") && !is_hex_pair(b"go") && !is_hex_pair(b"fab"));
+        assert!(continues_hex_dump(b" ff dd  ee word") && continues_hex_dump(b" ff\n00 1a"));
+        assert!(!continues_hex_dump(b" ff dd word") && !continues_hex_dump(b" ff dd"));
+        assert!(is_joined_hex_dump(b"(00:1a:fa:ff:dd:ee)") && is_joined_hex_dump(b"fa-ff-dd-ee"));
+        assert!(!is_joined_hex_dump(b"12:30:45") && !is_joined_hex_dump(b"well-known-fact"));
     }
 
     #[test]

@@ -14,7 +14,10 @@ use std::sync::OnceLock;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Segmentation;
-use super::noise::{find_address, is_abbreviation, is_encoded, is_header_name, is_host_name, is_symbol};
+use super::noise::{
+    continues_hex_dump, find_address, is_abbreviation, is_encoded, is_header_name, is_hex_pair, is_host_name,
+    is_joined_hex_dump, is_symbol,
+};
 use super::scripts::is_unspaced;
 use crate::error::Result;
 
@@ -56,6 +59,11 @@ const CLASSES: [CharClass; 256] = {
 
 fn class(b: u8) -> CharClass {
     CLASSES[usize::from(b)]
+}
+
+/// Returns whether a byte is ASCII whitespace.
+pub(super) fn is_blank(b: u8) -> bool {
+    class(b) == CharClass::Blank
 }
 
 /// Calls `each` with every run of characters between whitespace.
@@ -139,6 +147,8 @@ mod mark {
     /// Part of a character that is not ASCII.
     pub(super) const WIDE: u8 = 16;
     pub(super) const BLANK: u8 = 32;
+    /// `_`, which joins letters.
+    pub(super) const JOINER: u8 = 64;
 }
 
 const MARKS: [u8; 256] = {
@@ -152,7 +162,8 @@ const MARKS: [u8; 256] = {
             _ => match b as u8 {
                 b'@' => mark::ADDRESS | mark::SYMBOL,
                 b'/' => mark::ADDRESS | mark::PUNCTUATION,
-                b'-' | b'\'' | b'.' | b',' | b':' | b'_' => mark::PUNCTUATION,
+                b'_' => mark::PUNCTUATION | mark::JOINER,
+                b'-' | b'\'' | b'.' | b',' | b':' => mark::PUNCTUATION,
                 b'!'..=b'~' => mark::SYMBOL,
                 _ => mark::PUNCTUATION,
             },
@@ -214,11 +225,22 @@ impl WordSplitter {
         Ok(WordSplitter { unspaced, clean })
     }
 
-    /// Calls `each` with every word of a text.
-    pub(super) fn split<'a>(&self, text: &'a str, each: &mut impl FnMut(&'a [u8])) {
+    /// Calls `each` with every word of a chunk of a text. `state` is what the chunks before it have
+    /// left. `line_ends_within` tells whether a line ends within a number of bytes after the chunk.
+    pub(super) fn split<'a>(
+        &self,
+        text: &'a str,
+        state: &mut WordSplitState,
+        line_ends_within: &dyn Fn(usize) -> bool,
+        each: &mut impl FnMut(&'a [u8]),
+    ) {
         let bytes = text.as_bytes();
-        let mut encoded = EncodedState::default();
         let mut at = 0;
+        if state.in_header {
+            let Some(end) = memchr::memchr(b'\n', bytes) else { return };
+            state.in_header = false;
+            at = end;
+        }
         while at < bytes.len() {
             let (start, mut marks) = (at, 0u8);
             while at < bytes.len() {
@@ -230,26 +252,58 @@ impl WordSplitter {
                 at += 1;
             }
             let chunk = &text[start..at];
-            if marks == 0 {
+            let starts_line = if start == 0 { state.starts_line } else { bytes[start - 1] == b'\n' };
+            if self.clean && at > start {
+                state.in_hex_dump =
+                    is_hex_pair(&bytes[start..at]) && (state.in_hex_dump || continues_hex_dump(&bytes[at..]));
+            }
+            if state.in_hex_dump && at > start {
+                each(REMOVED);
+            } else if marks == 0 {
                 // Letters only, or nothing.
-                if !(chunk.is_empty() || self.clean && encoded.includes(chunk.as_bytes(), marks)) {
+                if !(chunk.is_empty() || self.clean && state.encoded.includes(chunk.as_bytes(), marks)) {
                     each(chunk.as_bytes());
                 }
             } else if !self.clean {
                 self.split_chunk(chunk, marks, each);
-            } else if chunk.ends_with(':') && is_header_name(chunk, start == 0 || bytes[start - 1] == b'\n') {
+            } else if chunk.ends_with(':') && is_header_name(chunk, starts_line) {
                 each(REMOVED);
-                at = end_of_header(bytes, at);
+                let Some(end) = end_of_header(bytes, at, line_ends_within) else {
+                    state.in_header = true;
+                    return;
+                };
+                at = end;
             } else if marks & mark::ADDRESS != 0
                 && let Some(address) = find_address(chunk.as_bytes())
             {
                 self.split_around(chunk, address, each);
-            } else if marks & mark::WIDE == 0 && encoded.includes(chunk.as_bytes(), marks) {
+            } else if marks & mark::WIDE == 0
+                && (state.encoded.includes(chunk.as_bytes(), marks)
+                    || marks & mark::PUNCTUATION != 0 && is_joined_hex_dump(chunk.as_bytes()))
+            {
                 each(REMOVED);
             } else {
                 self.split_chunk(chunk, marks, each);
             }
             at += 1;
+        }
+        if let Some(&last) = bytes.last() {
+            state.starts_line = last == b'\n';
+        }
+    }
+
+    /// Calls `each` with every word of a part of a run of characters without whitespace that are
+    /// not all ASCII. `unspaced` is set if the run has characters of scripts without spaces.
+    pub(super) fn split_run_part<'a>(
+        &self,
+        part: &'a str,
+        unspaced: bool,
+        state: &mut WordSplitState,
+        each: &mut impl FnMut(&'a [u8]),
+    ) {
+        if !state.in_header {
+            state.starts_line &= part.is_empty();
+            self.split_wide(part, unspaced, each);
         }
     }
 
@@ -281,10 +335,16 @@ impl WordSplitter {
             }
             return split_ascii_clean(chunk, each);
         }
+        self.split_wide(chunk, chunk.chars().any(is_unspaced), each);
+    }
+
+    /// Splits characters without blanks that are not all ASCII. `unspaced` is set if there are
+    /// characters of scripts without spaces among them.
+    fn split_wide<'a>(&self, chunk: &'a str, unspaced: bool, each: &mut impl FnMut(&'a [u8])) {
         #[cfg_attr(not(feature = "segmentation"), allow(unused_mut))]
         let mut each_word =
             |word: &'a str| if self.clean { emit_clean(word, each) } else { each(word.as_bytes()) };
-        if matches!(self.unspaced, UnspacedSplitter::Characters) || !chunk.chars().any(is_unspaced) {
+        if matches!(self.unspaced, UnspacedSplitter::Characters) || !unspaced {
             return chunk.unicode_words().for_each(each_word);
         }
         match &self.unspaced {
@@ -319,10 +379,42 @@ fn is_unspaced_punctuation(c: char) -> bool {
 /// Maximum length of the value of a header in bytes. Text without line breaks has no longer ones.
 const MAX_HEADER_BYTES: usize = 300;
 
-/// Returns the end of the line, or `at` if the line is too long for a header.
-fn end_of_header(bytes: &[u8], at: usize) -> usize {
+/// Returns the end of the line, or `at` if the line is too long for a header. Returns `None` if the
+/// line ends after these bytes, which `line_ends_within` tells for a number of bytes after them.
+fn end_of_header(bytes: &[u8], at: usize, line_ends_within: &dyn Fn(usize) -> bool) -> Option<usize> {
     let line = &bytes[at..bytes.len().min(at + MAX_HEADER_BYTES)];
-    memchr::memchr(b'\n', line).map_or(at, |end| at + end)
+    match memchr::memchr(b'\n', line) {
+        Some(end) => Some(at + end),
+        None if line.len() < MAX_HEADER_BYTES && line_ends_within(MAX_HEADER_BYTES - line.len()) => None,
+        None => Some(at),
+    }
+}
+
+/// State of a [`WordSplitter`] between two chunks of a text.
+#[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
+pub(super) struct WordSplitState {
+    encoded: EncodedState,
+    /// Whether the text so far is empty or ends with a line end.
+    starts_line: bool,
+    /// Whether the rest of the line is the value of a header, which is removed.
+    in_header: bool,
+    /// Whether the last characters between blanks are part of a dump of bytes.
+    in_hex_dump: bool,
+    /// Whether the current run without whitespace has characters of scripts without spaces.
+    pub(super) unspaced: bool,
+}
+
+impl Default for WordSplitState {
+    fn default() -> WordSplitState {
+        WordSplitState {
+            encoded: EncodedState::default(),
+            starts_line: true,
+            in_header: false,
+            in_hex_dump: false,
+            unspaced: false,
+        }
+    }
 }
 
 /// Recognizes encoded data with blanks in it by the preceding fragments.
@@ -336,7 +428,8 @@ impl EncodedState {
     /// Returns whether ASCII characters without blanks are encoded data: by themselves, or because
     /// they are no word and follow encoded data.
     fn includes(&mut self, chunk: &[u8], marks: u8) -> bool {
-        if marks == 0 && self.fragments == 0 {
+        // Letters and punctuation outside of encoded data are words.
+        if self.fragments == 0 && marks & (mark::SYMBOL | mark::DIGIT | mark::JOINER) == 0 {
             return false;
         }
         let (mut letters, mut others, mut run, mut longest) = (0, 0, 0, 0);

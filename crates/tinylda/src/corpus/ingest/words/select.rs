@@ -155,13 +155,17 @@ impl WordSelector {
 
     /// Selects the pairs of words that occur together more often than by chance, and adds them to
     /// the sorted list of phrases. The runs contain words and pairs. If there are phrases already,
-    /// the first word of a new pair is one of them.
+    /// the first word of a new pair is one of them. If there are more than `most` phrases, they are
+    /// only counted.
     pub(crate) fn select_phrases(
         &self,
         runs: &mut CountRuns,
         score: f64,
         phrases: &mut Vec<(String, String)>,
-    ) -> Result<()> {
+        most: usize,
+    ) -> Result<FoundPhrases> {
+        let min_docs = self.selection.min_docs(self.documents);
+        let mut found = FoundPhrases { phrases: phrases.len() as u64, ..FoundPhrases::default() };
         let joined: std::collections::HashSet<Vec<u8>> =
             phrases.iter().map(|(a, b)| format!("{a}_{b}").into_bytes()).collect();
         let mut words: StringTable<u64> = StringTable::new();
@@ -169,6 +173,10 @@ impl WordSelector {
         runs.for_each(|key, count| {
             if !key.contains(&0xff) {
                 all += count.tokens;
+                if count.documents >= min_docs {
+                    found.words += 1;
+                    found.text += key.len() as u64;
+                }
                 if count.tokens >= MIN_PHRASE_TOKENS {
                     if held.add(key.len(), self) {
                         words.intern(key, || count.tokens);
@@ -181,7 +189,9 @@ impl WordSelector {
         })?;
         held.check(self)?;
         let log = |n: u64| libm::log(n as f64);
+        let most = most.saturating_sub(phrases.len());
         let mut best: BinaryHeap<Reverse<(OrderedScore, Reverse<Vec<u8>>)>> = BinaryHeap::new();
+        let mut new = 0;
         runs.for_each(|key, count| {
             let Some(at) = memchr::memchr(0xff, key).filter(|_| count.tokens >= MIN_PHRASE_TOKENS) else {
                 return Ok(());
@@ -200,6 +210,12 @@ impl WordSelector {
             let surprise = log(all) - log(both);
             let npmi = if surprise > 0.0 { (log(both) + log(all) - log(a) - log(b)) / surprise } else { 1.0 };
             if npmi >= score {
+                new = (new + 1).min(MAX_PHRASES);
+                found.text += if new < MAX_PHRASES { key.len() as u64 } else { 0 };
+                if new > most {
+                    best = BinaryHeap::new();
+                    return Ok(());
+                }
                 best.push(Reverse((OrderedScore(npmi), Reverse(key.to_vec()))));
                 if best.len() > MAX_PHRASES {
                     best.pop();
@@ -207,14 +223,26 @@ impl WordSelector {
             }
             Ok(())
         })?;
+        found.phrases += new as u64;
         phrases.extend(best.into_iter().filter_map(|Reverse((_, Reverse(key)))| {
             let at = memchr::memchr(0xff, &key)?;
             let text = |part: &[u8]| std::str::from_utf8(part).ok().map(String::from);
             Some((text(&key[..at])?, text(&key[at + 1..])?))
         }));
         phrases.sort_unstable();
-        Ok(())
+        Ok(found)
     }
+}
+
+/// Phrases that were found, and the words of the vocabulary that will contain them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct FoundPhrases {
+    /// Number of phrases, including those that were known before.
+    pub(crate) phrases: u64,
+    /// Number of words that are kept besides the new phrases.
+    pub(crate) words: u64,
+    /// Bytes of these words and of the new phrases.
+    pub(crate) text: u64,
 }
 
 /// Returns the vocabulary of these words, sorted by their bytes.
@@ -308,7 +336,10 @@ mod tests {
             bytes_per_word: 44,
         };
         let mut phrases = Vec::new();
-        selector.select_phrases(&mut runs, 0.5, &mut phrases).unwrap();
+        // Too many phrases are only counted.
+        let found = selector.select_phrases(&mut runs, 0.5, &mut phrases, 0).unwrap();
+        assert_eq!((found, phrases.len()), (FoundPhrases { phrases: 1, words: 4, text: 20 }, 0));
+        assert_eq!(selector.select_phrases(&mut runs, 0.5, &mut phrases, 9).unwrap(), found);
         assert_eq!(phrases, [("new".to_string(), "york".to_string())]);
         let (_folder, mut runs) = counted(&[
             ("new_york", 60, 1),
@@ -319,7 +350,7 @@ mod tests {
             ("new_york times", 50, 1),
             ("red car", 19, 1),
         ]);
-        selector.select_phrases(&mut runs, 0.5, &mut phrases).unwrap();
+        assert_eq!(selector.select_phrases(&mut runs, 0.5, &mut phrases, 9).unwrap().phrases, 2);
         let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
         assert_eq!(phrases, [pair("new", "york"), pair("new_york", "times")]);
     }

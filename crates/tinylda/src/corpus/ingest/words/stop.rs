@@ -105,7 +105,7 @@ impl StopWords {
             if let Some(list) = stop_word_list(name) {
                 words.extend(list.into_iter().map(String::from));
                 names.push(list_name(name));
-            } else if Path::new(name).is_file() {
+            } else if Path::new(name).exists() && !Path::new(name).is_dir() {
                 let mut lines = LineReader::new(Input::open(Path::new(name))?);
                 while lines.advance_to_text()? {
                     words.push(lines.utf8()?.trim().to_string());
@@ -120,14 +120,14 @@ impl StopWords {
 
 /// Returns the error for a name that is neither a list nor a file.
 fn unknown_list(name: &str) -> Error {
-    let expected = format!(
-        "none, a file with one word per line, or a language: {}; or a long list such as en{LONG}",
-        languages().join(", ")
-    );
+    let expected = format!("none, a file, a language such as en or a long list such as en{LONG}");
+    let is_path = name.contains(['.', '/', '\\']);
     let remedy = if name.trim().to_lowercase().ends_with(LONG) {
         "there is no long list of this name; omit the ending -long"
+    } else if is_path {
+        "there is no such file; check its path"
     } else {
-        "check the spelling of the language or the path of the file; separate several by commas, for instance {stop_words=en,my.txt}"
+        "to remove single words, write them to a file, one per line: {stop_words=en,my.txt}"
     };
     Error::out_of_range("stop_words", format!("{name:?}"), expected).with_remedy(remedy)
 }

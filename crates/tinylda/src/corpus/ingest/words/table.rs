@@ -101,6 +101,26 @@ impl<T: Copy> StringTable<T> {
             + part(self.numbers.len(), strings, self.numbers.capacity(), 6)
     }
 
+    /// Returns whether `strings` more strings with `text` bytes in total can be inserted without an
+    /// allocation.
+    #[inline]
+    pub(crate) fn has_capacity(&self, strings: usize, text: usize) -> bool {
+        self.text.capacity() - self.text.len() >= text
+            && self.entries.capacity() - self.entries.len() >= strings
+            && self.numbers.capacity() - self.numbers.len() >= strings
+    }
+
+    /// Allocates memory for `strings` more strings with `text` bytes in total.
+    pub(crate) fn reserve(&mut self, strings: usize, text: usize) {
+        self.text.reserve(text);
+        self.entries.reserve(strings);
+        let (text, entries) = (&self.text, &self.entries);
+        self.numbers.reserve(strings, |&i| {
+            let e = &entries[i as usize];
+            hash(&text[e.at as usize..(e.at + e.length) as usize], e.ends)
+        });
+    }
+
     /// Returns the number of a string. Inserts the string with the value of `new` if it is not in
     /// the table.
     #[inline]

@@ -10,9 +10,10 @@ use regex::Regex;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
+use super::chunks::{ChunkKind, ChunkRule, TokenizerChunk};
 use super::clitics::Clitics;
-use super::scripts::{is_arabic_mark, is_syllable};
-use super::segment::WordSplitter;
+use super::scripts::{is_arabic_mark, is_syllable, is_unspaced};
+use super::segment::{WordSplitState, WordSplitter};
 use super::stem::stemmer;
 use super::{Pipeline, Segmentation, TokenRule, noise, segment};
 use crate::error::{Error, Result, Template};
@@ -43,6 +44,97 @@ enum Splitter {
     Pattern(Regex),
 }
 
+/// Texts in which the lower case of `I` is `ı`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TurkicText {
+    Nowhere,
+    /// Words with letters that only Turkic languages have.
+    Some,
+    /// All texts.
+    All,
+}
+
+impl TurkicText {
+    /// Returns where texts in these languages, the most frequent one first, are Turkic.
+    fn new(languages: &[String]) -> TurkicText {
+        let is_turkic = |code: &String| matches!(code.as_str(), "tr" | "az");
+        match languages {
+            [first, ..] if is_turkic(first) => TurkicText::All,
+            others if others.iter().any(is_turkic) => TurkicText::Some,
+            _ => TurkicText::Nowhere,
+        }
+    }
+}
+
+/// Replaces `I` by `ı` in words with letters that only Turkic languages have.
+fn lower_turkic_words(text: &str) -> String {
+    let is_turkic = |word: &str| word.contains(['ı', 'ğ', 'Ğ', 'ş', 'Ş', 'İ', 'ə', 'Ə']);
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_inclusive(char::is_whitespace) {
+        if word.contains('I') && is_turkic(word) {
+            out.push_str(&word.replace('I', "ı"));
+        } else {
+            out.push_str(word);
+        }
+    }
+    out
+}
+
+/// Returns whether a character is invisible and not part of a word: soft hyphens, marks of the
+/// writing direction, and spaces and joiners of no width that no script needs.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    )
+}
+
+/// Returns whether a character is another form of other letters or digits: a ligature, a full-width
+/// or half-width form, or an Arabic presentation form.
+fn is_compatible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{fb00}'..='\u{fb06}'
+            | '\u{fb13}'..='\u{fb17}'
+            | '\u{fb50}'..='\u{fdfb}'
+            | '\u{fe70}'..='\u{fefc}'
+            | '\u{ff10}'..='\u{ff19}'
+            | '\u{ff21}'..='\u{ff3a}'
+            | '\u{ff41}'..='\u{ff5a}'
+            | '\u{ff66}'..='\u{ff9f}'
+    )
+}
+
+/// Removes invisible characters, and replaces other forms of letters by the letters themselves. A
+/// space of no width stays in scripts without spaces, where it separates words.
+fn replace_compatible(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    // The first bytes of all of these characters.
+    let first = memchr::memchr3_iter(0xc2, 0xe2, 0xef, bytes).find(|&at| {
+        let c = text[at..].chars().next();
+        c.is_some_and(|c| is_invisible(c) || is_compatible(c))
+    });
+    let Some(first) = first else { return text.into() };
+    let (before, rest) = text.split_at(first);
+    let mut out = String::with_capacity(text.len());
+    out.push_str(before);
+    for c in rest.chars() {
+        if is_compatible(c) {
+            out.extend(std::iter::once(c).nfkd());
+        } else if !is_invisible(c) || c == '\u{200b}' && out.chars().next_back().is_some_and(is_unspaced) {
+            out.push(c);
+        }
+    }
+    out.into()
+}
+
 /// Set of byte strings with a fixed hash seed.
 type ByteStringSet = HashSet<Vec<u8>, foldhash::fast::FixedState>;
 
@@ -53,17 +145,18 @@ pub(crate) struct Tokenizer {
     stop: ByteStringSet,
     stemmer: Option<rust_stemmers::Stemmer>,
     clitics: Clitics,
-    /// Whether the lower case of `I` is `ı`, as in Turkish.
-    turkic: bool,
+    /// Where the lower case of `I` is `ı`, as in Turkish.
+    turkic: TurkicText,
     /// Whether optional vowel signs are removed, as in Arabic.
     fold_arabic: bool,
     phrases: ByteStringSet,
 }
 
-/// Reusable buffers of a thread for tokenizing.
+/// Reusable buffers of a thread for tokenizing, and the state between two chunks of a text.
 #[derive(Debug, Default)]
 pub(crate) struct TokenizerBuffer {
     lower: String,
+    state: WordSplitState,
 }
 
 impl TokenizerBuffer {
@@ -105,7 +198,7 @@ impl Tokenizer {
             stop: ByteStringSet::default(),
             stemmer,
             clitics: Clitics::new(if pipeline.drop_clitics { &pipeline.languages } else { &[] }),
-            turkic: pipeline.languages.first().is_some_and(|code| matches!(code.as_str(), "tr" | "az")),
+            turkic: TurkicText::new(&pipeline.languages),
             fold_arabic: pipeline.languages.iter().any(|code| matches!(code.as_str(), "ar" | "fa" | "ur")),
             phrases: ByteStringSet::default(),
         };
@@ -129,15 +222,21 @@ impl Tokenizer {
         self.stemmer.is_none() && self.phrases.is_empty()
     }
 
-    /// Returns whether no token contains whitespace or depends on the text beyond it, so that a
-    /// long text can be processed in parts.
-    pub(crate) fn cuts_at_whitespace(&self) -> bool {
+    /// Returns where a text can be cut into chunks that are tokenized one after the other.
+    pub(crate) fn chunk_rule(&self) -> ChunkRule {
         match self.splitter {
-            Splitter::Unicode | Splitter::Whitespace | Splitter::WordRuns(_) => true,
-            // Rules against noise look at several parts of a line.
-            Splitter::Words(_) => !self.pipeline.drop_noise,
-            Splitter::Pattern(_) => false,
+            Splitter::Unicode | Splitter::Words(_) | Splitter::WordRuns(_) => ChunkRule::Punctuation,
+            Splitter::Whitespace => ChunkRule::Whitespace,
+            Splitter::Pattern(_) => ChunkRule::Nowhere,
         }
+    }
+
+    /// Returns whether a token has more characters than any word may have. Such tokens need not be
+    /// stored.
+    #[inline]
+    pub(crate) fn is_overlong(&self, token: &[u8]) -> bool {
+        // A character has at most four bytes.
+        token.len() as u64 > 4 * u64::from(self.pipeline.max_length)
     }
 
     /// Returns whether there are phrases to join.
@@ -161,13 +260,20 @@ impl Tokenizer {
         if text.is_ascii() && !self.has_dotless_i(text) {
             return if self.pipeline.keep_case { text.into() } else { text.to_ascii_lowercase().into() };
         }
+        let text = replace_compatible(text);
         let mut text: Cow<'_, str> = match is_nfc_quick(text.chars()) {
-            IsNormalized::Yes => text.into(),
+            IsNormalized::Yes => text,
             _ => text.nfc().collect::<String>().into(),
         };
         if !self.pipeline.keep_case {
-            if self.turkic {
-                text = text.replace('I', "ı").replace('İ', "i").into();
+            text = match self.turkic {
+                TurkicText::All => text.replace('I', "ı").into(),
+                TurkicText::Some if text.contains('I') => lower_turkic_words(&text).into(),
+                _ => text,
+            };
+            // The lower case of İ would be two characters.
+            if text.contains('İ') {
+                text = text.replace('İ', "i").into();
             }
             text = text.to_lowercase().into();
         }
@@ -183,7 +289,7 @@ impl Tokenizer {
 
     /// Returns whether the lower case of a text contains `ı`.
     fn has_dotless_i(&self, text: &str) -> bool {
-        self.turkic && !self.pipeline.keep_case && text.contains('I')
+        self.turkic == TurkicText::All && !self.pipeline.keep_case && text.contains('I')
     }
 
     /// Calls `each` with every normalized token of a text. An empty token stands for removed data,
@@ -194,17 +300,49 @@ impl Tokenizer {
         buffer: &mut TokenizerBuffer,
         each: &mut impl FnMut(&[u8]),
     ) {
+        self.for_each_chunk_token(TokenizerChunk::whole(text), buffer, each);
+    }
+
+    /// Calls `each` with every normalized token of a chunk. The chunks of a text must be passed in
+    /// order, with the same buffer.
+    pub(crate) fn for_each_chunk_token(
+        &self,
+        chunk: TokenizerChunk<'_>,
+        buffer: &mut TokenizerBuffer,
+        each: &mut impl FnMut(&[u8]),
+    ) {
+        let TokenizerBuffer { lower, state } = buffer;
+        if chunk.is_first {
+            *state = WordSplitState::default();
+        }
+        let text = chunk.text;
         if text.is_ascii() && !self.has_dotless_i(text) {
             if self.pipeline.keep_case {
-                return self.split(text, each);
+                return self.split(chunk, text, state, each);
             }
             // Lower-casing the complete text is faster than lower-casing each token.
-            buffer.lower.clear();
-            buffer.lower.push_str(text);
-            buffer.lower.make_ascii_lowercase();
-            return self.split(&buffer.lower, each);
+            lower.clear();
+            lower.push_str(text);
+            lower.make_ascii_lowercase();
+            return self.split(chunk, lower, state, each);
         }
-        self.split(&self.normalize(text), each);
+        self.split(chunk, &self.normalize(text), state, each);
+    }
+
+    /// Returns whether a line ends in the first `bytes` bytes after a chunk, in normal form.
+    fn line_ends_after(&self, chunk: TokenizerChunk<'_>, mut bytes: usize) -> bool {
+        for following in chunk.following() {
+            let following = self.normalize(following);
+            let line = &following.as_bytes()[..following.len().min(bytes)];
+            if memchr::memchr(b'\n', line).is_some() {
+                return true;
+            }
+            bytes -= line.len();
+            if bytes == 0 {
+                return false;
+            }
+        }
+        false
     }
 
     /// Calls `each` with every word of a text in order. The words are the same that the passes over
@@ -246,10 +384,26 @@ impl Tokenizer {
         }
     }
 
-    fn split(&self, text: &str, each: &mut impl FnMut(&[u8])) {
+    /// Calls `each` with the tokens of a chunk, whose text in normal form is `text`.
+    fn split(
+        &self,
+        chunk: TokenizerChunk<'_>,
+        text: &str,
+        state: &mut WordSplitState,
+        each: &mut impl FnMut(&[u8]),
+    ) {
         match &self.splitter {
             Splitter::Unicode => segment::split_unicode(text, each),
-            Splitter::Words(splitter) => splitter.split(text, each),
+            Splitter::Words(splitter) => {
+                if let ChunkKind::Text = chunk.kind {
+                    return splitter.split(text, state, &|bytes| self.line_ends_after(chunk, bytes), each);
+                }
+                if let ChunkKind::RunStart(_) = chunk.kind {
+                    let is_unspaced = |part| self.normalize(part).chars().any(is_unspaced);
+                    state.unspaced = chunk.run_parts().any(is_unspaced);
+                }
+                splitter.split_run_part(text, state.unspaced, state, each);
+            }
             Splitter::Whitespace => segment::split_whitespace(text, each),
             Splitter::WordRuns(min_chars) => segment::split_word_runs(text, *min_chars, each),
             Splitter::Pattern(pattern) if pattern.captures_len() > 1 => {
@@ -335,6 +489,7 @@ pub(crate) fn join_phrase(key: &mut [u8]) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::sync::LazyLock;
 
     fn words(pipeline: &Pipeline, text: &str) -> Vec<String> {
         let tokenizer = Tokenizer::new(pipeline).unwrap();
@@ -359,6 +514,15 @@ mod tests {
         assert_eq!(words(&p, "Élan of the Großväter ça"), ["elan", "the"]);
         let p = Pipeline { stop_words: vec!["the".into(), "e\u{301}t".into()], ..Pipeline::plain() };
         assert_eq!(words(&p, "The cat ét"), ["cat"]);
+        // Ligatures, full-width letters and soft hyphens make no other words.
+        let p = Pipeline::plain();
+        assert_eq!(
+            words(&p, "ﬁnd soft\u{ad}ware ＡＢＣ wo\u{200b}rd \u{200e}left"),
+            ["find", "software", "abc", "word", "left"]
+        );
+        assert_eq!(words(&p, "İstanbul"), ["istanbul"]);
+        let p = Pipeline { languages: vec!["en".into(), "tr".into()], ..Pipeline::plain() };
+        assert_eq!(words(&p, "IŞIK IĞDIR IN IT"), ["ışık", "ığdır", "in", "it"]);
         let p = Pipeline { stem: Some("english".into()), ..Pipeline::plain() };
         assert_eq!(words(&p, "Running runs"), ["run", "run"]);
         let p = Pipeline { tokens: TokenRule::Pattern(r"#(\w+)".into()), ..Pipeline::plain() };
@@ -520,5 +684,125 @@ mod tests {
         );
         let none = Pipeline { segmentation: Segmentation::None, ..Pipeline::default() };
         assert_eq!(words(&none, "北京"), ["北", "京"]);
+    }
+
+    /// Tokenizers whose rules look at more than one token.
+    static TOKENIZERS: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| {
+        let rules = [TokenRule::Unicode, TokenRule::Whitespace, TokenRule::Pattern(r"\w\w+".into())];
+        let mut all: Vec<Pipeline> =
+            rules.into_iter().map(|tokens| Pipeline { tokens, ..Pipeline::plain() }).collect();
+        let segmentations = [
+            Segmentation::None,
+            Segmentation::Spaces,
+            #[cfg(feature = "segmentation")]
+            Segmentation::Dictionary,
+        ];
+        for segmentation in segmentations {
+            for drop_noise in [false, true] {
+                let plain = Pipeline { drop_noise, segmentation, ..Pipeline::plain() };
+                let languages = vec!["tr".into(), "ar".into()];
+                all.push(Pipeline { languages, fold_accents: true, ..plain.clone() });
+                all.push(Pipeline { keep_case: true, ..plain });
+            }
+        }
+        all.iter().map(|pipeline| Tokenizer::new(pipeline).unwrap()).collect()
+    });
+
+    /// Checks that the tokens of a text in chunks of any size are those of the whole text.
+    fn assert_chunks_have_the_same_tokens(text: &str) {
+        for tokenizer in TOKENIZERS.iter() {
+            let mut buffer = TokenizerBuffer::default();
+            let mut whole = Vec::new();
+            tokenizer.for_each_token(text, &mut buffer, &mut |token| whole.push(token.to_vec()));
+            for size in [4, 40, 400] {
+                let mut parts = Vec::new();
+                for chunk in super::super::chunks::chunks_of_size(text, tokenizer.chunk_rule(), size) {
+                    tokenizer.for_each_chunk_token(chunk, &mut buffer, &mut |t| parts.push(t.to_vec()));
+                }
+                let readable = |tokens: &[Vec<u8>]| -> Vec<String> {
+                    tokens.iter().map(|token| String::from_utf8_lossy(token).into_owned()).collect()
+                };
+                assert_eq!(readable(&parts), readable(&whole), "{size} {:?}", tokenizer.pipeline);
+            }
+        }
+    }
+
+    /// Pieces of text whose meaning depends on what surrounds them.
+    const PIECES: [&str; 44] = [
+        " ",
+        "\n",
+        "\r\n",
+        "\t",
+        "\u{b}",
+        "\u{3000}",
+        "。",
+        "、",
+        "，",
+        "1",
+        "23",
+        "word",
+        "Σ",
+        "ΑΣ",
+        "I",
+        "İ",
+        "e\u{301}",
+        "\u{301}",
+        "\u{345}",
+        "\u{3099}",
+        "\u{200d}",
+        "か",
+        "カ",
+        "漢字",
+        "中文分词",
+        "ไทย",
+        "ั",
+        "\u{640}",
+        "كِتَ",
+        "@",
+        "a@b.de",
+        "http://x.y/",
+        "://",
+        "Lines:",
+        "X-Trace:",
+        "Message-ID:",
+        "path:",
+        "M<V5D(&EN('1H9",
+        "-19",
+        "_",
+        "'s",
+        ".",
+        ":",
+        "\"9F9F9F9G",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn chunks_have_the_tokens_of_the_text(
+            pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40),
+            filler in 0usize..80,
+        ) {
+            // Long lines, so that the value of a header is too long in some of them.
+            let filler = "漢 x".repeat(filler / 4);
+            assert_chunks_have_the_same_tokens(&pieces.concat());
+            assert_chunks_have_the_same_tokens(&pieces.join(&filler));
+        }
+
+        #[test]
+        fn chunks_have_the_tokens_of_any_text(text in "(\\PC|[ \n。，、漢a1:]){0,80}") {
+            assert_chunks_have_the_same_tokens(&text);
+        }
+    }
+
+    #[test]
+    fn headers_end_in_a_later_chunk() {
+        let value = "value of the header ".repeat(20);
+        for length in [0, 10, 250, 299, 300, 301, 390] {
+            for end in ["\nnext line", "", "漢字。漢字\nnext"] {
+                let text = format!("first\nX-Trace: {}{end}", &value[..length]);
+                assert_chunks_have_the_same_tokens(&text);
+            }
+        }
     }
 }
