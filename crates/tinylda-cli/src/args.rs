@@ -15,6 +15,7 @@ mod report;
 mod settings;
 mod sweep;
 pub(crate) mod text;
+pub(crate) mod tips;
 mod train;
 
 use std::path::PathBuf;
@@ -77,12 +78,12 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
-/// Train a model on a small generated collection and show its topics
+/// Train a model on generated texts and show its topics
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda demo\n  tinylda demo --seed 2 --keep demo/")]
 pub(crate) struct DemoArgs {
-    /// Random seed of the collection and of the training
-    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 4)]
+    /// Random seed of the texts and of the training
+    #[arg(long, aliases = ["random-seed", "random-state"], value_parser = whole_number::<u64>(0, u64::MAX), allow_negative_numbers = true, default_value_t = 4)]
     pub(crate) seed: u64,
     /// Save the corpus, the model and the report in DIR [default: only the report, as
     /// tinylda-demo.html in the current folder]
@@ -97,7 +98,8 @@ pub(crate) struct DemoArgs {
 pub(crate) enum InputFormat {
     /// UCI bag of words: D, W, NNZ, then lines "document word count", numbered from 1
     Uci,
-    /// Matrix Market coordinate format, documents as rows (columns with --transpose)
+    /// Matrix Market coordinate format, documents as rows (for columns as documents, use import
+    /// --transpose)
     Mtx,
     /// SVMlight or libsvm: "label id:count ...", ids from 1
     Svmlight,
@@ -105,7 +107,8 @@ pub(crate) enum InputFormat {
     Ldac,
     /// Plain text, one document per line
     Text,
-    /// Sparse matrix of scipy (csr, csc, coo), documents as rows (columns with --transpose)
+    /// Sparse matrix of scipy (csr, csc, coo), documents as rows (for columns as documents, use
+    /// import --transpose)
     Npz,
     /// AnnData: cells are documents, genes or peaks are words
     H5ad,
@@ -134,27 +137,36 @@ pub(crate) enum InputFormat {
     Zip,
 }
 
-/// Convert data into a corpus file
+/// Turn text, tables or bags of words into a corpus file (.tlc), for the other commands
 ///
-/// Reads text (one document per line, CSV and TSV, JSON, Parquet, HTML, XML, docx, MALLET, Vowpal
-/// Wabbit, folders and zip archives) and bags of words (UCI, Matrix Market, SVMlight, LDA-C, sparse
+/// Other commands import data themselves. Use this command if data is used more than once. Reads
+/// text (one document per line, CSV and TSV, JSON, Parquet, HTML, XML, docx, MALLET, Vowpal Wabbit,
+/// folders and zip archives) and bags of words (UCI, Matrix Market, SVMlight, LDA-C, sparse
 /// matrices of scipy (.npz), AnnData (.h5ad), Parquet). Compressed files (gzip, zstd, xz, bzip2)
 /// are detected by their content. In folders and archives, every file is a document, and files that
 /// cannot be read are skipped and listed. Several inputs with text become one corpus. Entries may
 /// come in any order and more than once. Memory use does not grow with the number of documents.
 /// Standard input is copied to a temporary file if it has to be read more than once or by position.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
-    tinylda import abstracts.txt -o abstracts.tlc\n  \
-    tinylda import articles.csv.gz --text-column title,body --id-column id --label-column section -o articles.tlc\n  \
+#[command(
+    after_help = "Examples:\n  tinylda import abstracts.txt -o abstracts.tlc\n  \
+    tinylda import articles.csv.gz --text-column title,body -o articles.tlc\n  \
+    tinylda import new.jsonl --text-field article.body -o new.tlc\n  \
+    tinylda import mails/ --stop-words en,de --phrases -o mails.tlc\n  \
+    tinylda import 2023.csv 2024.csv letters.zip --encoding latin1 -o all.tlc\n  \
+    tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc",
+    after_long_help = "Examples:\n  tinylda import abstracts.txt -o abstracts.tlc\n  \
+    tinylda import news.csv.gz --text-column title,body --label-column section -o news.tlc\n  \
+    tinylda import articles.parquet --text-column body --id-column id -o articles.tlc\n  \
+    tinylda import new.jsonl --text-field article.body --vocabulary old.model -o new.tlc\n  \
     tinylda import mails/ --glob '*.txt' --stop-words en,de --phrases -o mails.tlc\n  \
     tinylda import 2023.csv 2024.csv letters.zip --encoding latin1 -o all.tlc\n  \
-    tinylda import new.jsonl --text-field article.body --vocabulary old.model -o new.tlc\n  \
+    tinylda import docword.nyt.txt.xz --vocab vocab.nyt.txt -o nyt.tlc\n  \
     tinylda import matrix.mtx.gz --transpose --vocab peaks.txt --names barcodes.txt -o cells.tlc\n  \
-    tinylda import articles.parquet --text-column body --id-column id -o articles.tlc\n  \
     tinylda import cells.h5ad --layer counts -o cells.tlc\n  \
     tinylda import words.parquet --doc-column id --word-column lemma --count-column n -o words.tlc\n  \
-    zcat counts.gz | tinylda import - --format svmlight -o counts.tlc")]
+    zcat counts.gz | tinylda import - --format svmlight -o counts.tlc"
+)]
 pub(crate) struct ImportArgs {
     /// File or folder to import; - for standard input
     pub(crate) input: PathBuf,
@@ -187,7 +199,7 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "NAME", help_heading = INPUT, hide_short_help = true)]
     pub(crate) count_column: Option<String>,
     /// SVMlight and LDA-C: smallest word id [default: 1 for SVMlight, 0 for LDA-C]
-    #[arg(long, value_name = "ID", help_heading = INPUT, hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1))]
+    #[arg(long, value_name = "ID", help_heading = INPUT, hide_short_help = true, allow_negative_numbers = true, value_parser = whole_number::<u32>(0, 1))]
     pub(crate) first_id: Option<u32>,
     /// Ignore counts of zero instead of rejecting them
     #[arg(long, help_heading = INPUT, hide_short_help = true)]
@@ -195,7 +207,7 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub(crate) text: TextArgs,
     /// Number of threads for text; the result does not depend on it [default: all cores]
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
     /// Memory limit, such as 512MiB or 2GiB; what does not fit is written to disk, or refused
     /// [default: 90% of the free memory]
@@ -236,11 +248,12 @@ pub(crate) enum ConvertFormat {
     Parquet,
 }
 
-/// Convert a corpus file into another format
+/// Write the documents of a corpus file in another format, such as UCI, npz or Parquet
 ///
-/// The corpus is streamed, so memory use does not grow with its size. Matrices and bags of words
-/// contain numbers for words and documents; their names are written to separate files (--vocab,
-/// --names). Parquet tables contain the names; documents without words are missing in them.
+/// The opposite of `import`; `export` writes models. The corpus is streamed, so memory use does not
+/// grow with its size. Matrices and bags of words contain numbers for words and documents; their
+/// names are written to separate files (--vocab, --names). Parquet tables contain the names;
+/// documents without words are missing in them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tinylda convert nyt.tlc nyt.npz --vocab vocab.txt\n  \
     tinylda convert nyt.tlc nyt.parquet\n  tinylda convert nyt.tlc - --to mtx | gzip > nyt.mtx.gz")]
@@ -277,7 +290,7 @@ pub(crate) struct SplitArgs {
     #[arg(long, value_name = "FRACTION", default_value_t = 0.5, allow_negative_numbers = true, value_parser = parse_open_fraction)]
     pub(crate) test: f64,
     /// Random seed of the split
-    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
+    #[arg(long, aliases = ["random-seed", "random-state"], value_parser = whole_number::<u64>(0, u64::MAX), allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Corpus files to write
     #[arg(short, long, required = true, num_args = 2, value_names = ["TRAIN", "TEST"], help_heading = OUTPUT)]
@@ -311,8 +324,8 @@ pub(crate) enum MemorySize {
 }
 
 /// Parses a memory size: 512MiB, 2GiB, 1.5GB, 800M, 50%.
-fn parse_memory_size(text: &str) -> Result<MemorySize, String> {
-    const UNITS: [(&str, u64); 11] = [
+pub(crate) fn parse_memory_size(text: &str) -> Result<MemorySize, String> {
+    const SIZE_UNITS: [(&str, u64); 11] = [
         ("kib", 1 << 10),
         ("mib", 1 << 20),
         ("gib", 1 << 30),
@@ -332,7 +345,7 @@ fn parse_memory_size(text: &str) -> Result<MemorySize, String> {
         let percent = positive(number).filter(|v| *v <= 100.0);
         return percent.map(|v| MemorySize::Share(v / 100.0)).ok_or_else(invalid);
     }
-    let found = UNITS.iter().find_map(|&(unit, bytes)| Some((lower.strip_suffix(unit)?, bytes)));
+    let found = SIZE_UNITS.iter().find_map(|&(unit, bytes)| Some((lower.strip_suffix(unit)?, bytes)));
     let (number, unit) = found.ok_or_else(|| format!("{}, with its unit", invalid()))?;
     positive(number).map(|v| MemorySize::Bytes((v * unit as f64) as u64)).ok_or_else(invalid)
 }
@@ -377,9 +390,10 @@ pub(crate) struct TopicsArgs {
         alias = "words",
         value_name = "N",
         allow_negative_numbers = true,
-        default_value_t = 10
+        default_value_t = 10,
+        value_parser = whole_number::<u32>(1, u32::MAX)
     )]
-    pub(crate) top: usize,
+    pub(crate) top: u32,
     /// Ranking of the words
     #[arg(long, value_enum, default_value_t = WordOrder::Probability)]
     pub(crate) by: WordOrder,
@@ -390,9 +404,9 @@ pub(crate) struct TopicsArgs {
     /// Weight of exclusivity against frequency with --by frex [default: 0.5]
     #[arg(long, value_name = "0..1", hide_short_help = true, allow_negative_numbers = true, value_parser = parse_fraction)]
     pub(crate) weight: Option<f64>,
-    /// Show only topic K, with one line per word
+    /// Show only topic K, given by its number or name, with one line per word
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    pub(crate) topic: Option<u32>,
+    pub(crate) topic: Option<String>,
     /// Order of the topics
     #[arg(long, value_enum, default_value_t = TopicOrder::Number)]
     pub(crate) sort: TopicOrder,
@@ -416,7 +430,7 @@ pub(crate) enum Missing {
 /// Returns the parser of a coherence measure's name, or `all`.
 fn measures_parser() -> impl TypedValueParser<Value = Vec<Measure>> {
     let known = Measure::ALL.map(|measure| {
-        PossibleValue::new(measure.name()).help(match measure {
+        PossibleValue::new(measure.name()).alias(measure_alias(measure)).help(match measure {
             Measure::UMass => "Log conditional probability of word pairs, from document counts",
             Measure::CUci => "Pointwise mutual information of word pairs, windows of 10 words",
             Measure::CNpmi => "Normalized pointwise mutual information, from -1 to 1, windows of 10 words",
@@ -425,22 +439,39 @@ fn measures_parser() -> impl TypedValueParser<Value = Vec<Measure>> {
     });
     let all = PossibleValue::new("all").help("All measures");
     PossibleValuesParser::new(known.into_iter().chain([all])).map(|name| {
-        let named: Vec<Measure> = Measure::ALL.into_iter().filter(|measure| measure.name() == name).collect();
-        if named.is_empty() { Measure::ALL.to_vec() } else { named }
+        let named = Measure::ALL
+            .into_iter()
+            .find(|&measure| measure.name() == name || measure_alias(measure) == name);
+        named.map_or_else(|| Measure::ALL.to_vec(), |measure| vec![measure])
     })
+}
+
+/// Returns the name of a coherence measure without its underscore, which is accepted as well.
+fn measure_alias(measure: Measure) -> &'static str {
+    match measure {
+        Measure::UMass => "umass",
+        Measure::CUci => "cuci",
+        Measure::CNpmi => "cnpmi",
+        Measure::CV => "cv",
+    }
 }
 
 /// Evaluate a model: predictive perplexity and topic coherence
 ///
-/// Without --coherence: the paper's predictive perplexity on documents that were not part of the
-/// training; its definition is printed with the result. With --coherence: how often the top words
-/// of a topic occur together (the values equal those of gensim's CoherenceModel), and measures of
-/// the words alone: diversity, exclusivity, effective number of words. Higher coherence is better.
+/// Without --coherence: the predictive perplexity of documents that were not part of the training.
+/// It is exp(-mean log p(w|d)) over a random 20% of the tokens of every document, where the topic
+/// proportions of the document are inferred from the other 80% with the topics fixed; lower is
+/// better.
+///
+/// With --coherence: how often the top words of a topic occur together (the values equal those of
+/// gensim's CoherenceModel), and measures of the words alone: diversity, exclusivity, effective
+/// number of words. Higher coherence is better.
 ///
 /// A corpus file does not contain the order of words, so each document is one window for all
 /// measures. With --reference, coherence is computed on texts, with sliding windows.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda eval nyt.model test.tlc --seed 1 --json\n  \
+#[command(after_help = "Examples:\n  tinylda split nyt.tlc --test 0.2 -o train.tlc test.tlc\n  \
+    tinylda train train.tlc -k 100 -o nyt.model\n  tinylda eval nyt.model test.tlc\n  \
     tinylda eval abstracts.model new-abstracts.txt\n  \
     tinylda eval nyt.model nyt.tlc --coherence c_npmi,u_mass\n  \
     tinylda eval abstracts.model --reference abstracts.txt.gz --coherence all --top 10")]
@@ -457,7 +488,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "MEASURE,...", value_delimiter = ',', value_parser = measures_parser())]
     pub(crate) coherence: Vec<Vec<Measure>>,
     /// Number of words per topic for --coherence
-    #[arg(long, value_name = "N", requires = "coherence", allow_negative_numbers = true, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", requires = "coherence", allow_negative_numbers = true, default_value_t = 20, value_parser = whole_number::<u32>(2, u32::MAX))]
     pub(crate) top: u32,
     /// Window size in words for all measures but u_mass; 0 for whole documents [default: 10 for
     /// c_uci and c_npmi, 110 for c_v, 0 for corpus files]
@@ -471,7 +502,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_enum, hide_short_help = true, requires = "coherence", default_value_t = Missing::LeaveOut)]
     pub(crate) missing: Missing,
     /// Number of threads; the result does not depend on it [default: all cores]
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, value_parser = whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
     /// Also compute the predictive perplexity on CORPUS, in addition to --coherence
     #[arg(long, hide_short_help = true, requires_all = ["coherence", "corpus"])]
@@ -480,14 +511,17 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_enum, hide_short_help = true, default_value_t = Inference::Same)]
     pub(crate) inference: Inference,
     /// Random seed of the split of each document into observed and scored tokens
-    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
+    #[arg(long, aliases = ["random-seed", "random-state"], value_parser = whole_number::<u64>(0, u64::MAX), allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
-/// Export a model or corpus for other programs
+/// Write a model for other programs: MALLET, pyLDAvis, gensim, scikit-learn, NumPy, CSV, Parquet
+///
+/// With CORPUS, the topics of the documents are written, too. To write the documents of a corpus
+/// file, use `convert`; --uci does the same for one format.
 #[derive(Debug, Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true),
@@ -514,16 +548,16 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "N", hide_short_help = true, default_value_t = 20, requires = "to")]
     pub(crate) words: usize,
     /// Random seed of the topics of tokens with --to mallet
-    #[arg(long, aliases = ["random-seed", "random-state"], hide_short_help = true, default_value_t = 1, requires = "to")]
+    #[arg(long, aliases = ["random-seed", "random-state"], value_parser = whole_number::<u64>(0, u64::MAX), hide_short_help = true, default_value_t = 1, requires = "to")]
     pub(crate) seed: u64,
     /// Number of threads with --to [default: all cores]
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, requires = "to", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, requires = "to", value_parser = whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
     /// Export a model for numpy: phi [W, K], alpha, beta, vocab. phi contains counts: `p(w|k) =
     /// (phi[w,k] + beta) / (column sum + W beta)`
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) npz: Option<PathBuf>,
-    /// Export a corpus as UCI bag of words; - for standard output
+    /// Write a corpus file as UCI bag of words, as `convert --to uci` does; - for standard output
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) uci: Option<PathBuf>,
     /// Print the result as one JSON object
@@ -552,13 +586,13 @@ pub(crate) enum SynthFormat {
 )]
 pub(crate) struct SynthArgs {
     /// Number of documents
-    #[arg(short = 'D', long, value_name = "D", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'D', long, value_name = "D", allow_negative_numbers = true, value_parser = whole_number::<u64>(1, u64::MAX))]
     pub(crate) documents: u64,
     /// Vocabulary size
-    #[arg(short = 'W', long, value_name = "W", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'W', long, value_name = "W", allow_negative_numbers = true, value_parser = whole_number::<u32>(1, u32::MAX))]
     pub(crate) words: u32,
     /// Number of topics
-    #[arg(short = 'K', long, aliases = TOPICS_ALIASES, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'K', short_alias = 'k', long, aliases = TOPICS_ALIASES, value_name = "K", allow_negative_numbers = true, value_parser = whole_number::<u32>(1, u32::MAX))]
     pub(crate) topics: u32,
     /// Mean number of tokens per document
     #[arg(long, allow_negative_numbers = true, value_parser = parse_positive, default_value_t = 90.0)]
@@ -586,7 +620,7 @@ pub(crate) struct SynthArgs {
     #[arg(long, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_non_negative, default_value_t = 0.32)]
     pub(crate) burst: f64,
     /// Random seed of the corpus
-    #[arg(long, aliases = ["random-seed", "random-state"], allow_negative_numbers = true, default_value_t = 1)]
+    #[arg(long, aliases = ["random-seed", "random-state"], value_parser = whole_number::<u64>(0, u64::MAX), allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Format to write [default: tlc, or uci for standard output]
     #[arg(long, value_enum, help_heading = OUTPUT)]
@@ -630,15 +664,32 @@ fn parse_number(text: &str) -> Result<f64, String> {
     text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| "expected a number".into())
 }
 
+/// Returns the parser of a whole number from `least` to `most`.
+fn whole_number<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy + Into<u64> + Send + Sync + 'static,
+{
+    move |text: &str| {
+        // A limit of the number type is worth mentioning only if it is exceeded.
+        let is_large = text.len() > 9 && text.bytes().all(|b| b.is_ascii_digit());
+        let expected = if most.into() < u64::from(u32::MAX) || is_large {
+            format!("expected a whole number from {least} to {most}")
+        } else {
+            format!("expected a whole number of at least {least}")
+        };
+        text.trim().parse().ok().filter(|n| *n >= least && *n <= most).ok_or(expected)
+    }
+}
+
 /// Names that other programs use for the number of topics, accepted as hidden aliases.
 const TOPICS_ALIASES: [&str; 3] = ["num-topics", "n-topics", "n-components"];
 
 /// Parses a number of topics.
 fn parse_topics(text: &str) -> Result<u32, String> {
-    text.parse()
-        .ok()
-        .filter(|&k| k > 0)
-        .ok_or_else(|| "expected a whole number of at least 1, such as 20".into())
+    let is_list = text.starts_with(|c: char| c.is_ascii_digit()) && text.contains([',', '-', ':']);
+    let more = if is_list { "; `tinylda sweep` compares several numbers" } else { "" };
+    let invalid = || format!("expected a whole number of at least 1, such as 20{more}");
+    text.parse().ok().filter(|&k| k > 0).ok_or_else(invalid)
 }
 
 fn parse_positive(text: &str) -> Result<f64, String> {
@@ -650,11 +701,14 @@ fn parse_non_negative(text: &str) -> Result<f64, String> {
         .and_then(|v| if v >= 0.0 { Ok(v) } else { Err("expected a number of at least 0".into()) })
 }
 
-/// Parses a fraction above 0 and below 1.
+/// Parses a fraction above 0 and below 1, such as 0.2 or 20%.
 fn parse_open_fraction(text: &str) -> Result<f64, String> {
-    parse_number(text).and_then(|v| {
-        if v > 0.0 && v < 1.0 { Ok(v) } else { Err("expected a fraction above 0 and below 1".into()) }
-    })
+    let value = match text.trim().strip_suffix('%') {
+        Some(percent) => parse_number(percent.trim()).map(|v| v / 100.0),
+        None => parse_number(text.trim()),
+    };
+    let invalid = || "expected a fraction above 0 and below 1, such as 0.2 or 20%".to_owned();
+    value.ok().filter(|v| *v > 0.0 && *v < 1.0).ok_or_else(invalid)
 }
 
 /// Parses a fraction from 0 to 1, both included.
@@ -671,6 +725,47 @@ mod tests {
     #[test]
     fn definition_is_valid() {
         super::Cli::command().debug_assert();
+    }
+
+    /// Returns the examples of a help text.
+    fn examples(help: &str) -> impl Iterator<Item = &str> {
+        let start = help.find("\nExample").unwrap_or(help.len());
+        help[start..].lines().filter(|line| line.contains("tinylda "))
+    }
+
+    #[test]
+    fn examples_use_listed_options_and_valid_arguments() {
+        let mut program = super::Cli::command();
+        program.build();
+        for command in program.get_subcommands() {
+            let (short, long) = (command.clone().render_help(), command.clone().render_long_help());
+            for help in [short.to_string(), long.to_string()] {
+                for example in examples(&help) {
+                    let example =
+                        example.split(['#', '>', '|']).find(|part| part.contains("tinylda ")).unwrap();
+                    let example = example.split("      ").next().unwrap().replace('\'', "");
+                    let words: Vec<&str> = example.split_whitespace().collect();
+                    if words[1] == command.get_name() {
+                        let listed = |option: &str| {
+                            help.lines().any(|line| {
+                                let line = line.trim_start();
+                                line.starts_with('-')
+                                    && line.split([' ', ',', '[']).any(|word| word == option)
+                            })
+                        };
+                        for option in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
+                            let option = option.split('=').next().unwrap();
+                            assert!(listed(option), "{option} is not listed: {example}");
+                        }
+                    }
+                    if !example.contains("...") {
+                        let parsed = super::Cli::command().try_get_matches_from(&words);
+                        assert!(parsed.is_ok(), "{example}: {parsed:?}");
+                    }
+                }
+                assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+            }
+        }
     }
 
     #[test]

@@ -1,27 +1,42 @@
-//! The program `tinylda` as a library, so that other front ends can run its commands and create its
-//! report page.
+//! The program `tinylda` as a library, so that other front ends can run its commands, create its
+//! report page ([`page`]) and its figures ([`plot`]), and search for the number of topics
+//! ([`sweep`]).
 //!
-//! Arguments are parsed (`args`), one function per command runs (`commands`), and its result
-//! becomes an exit code. Results go to standard output, everything else to standard error. Start
-//! with [`main`].
+//! These three modules do not print, end the process or read the environment. The rest is the
+//! program: arguments are parsed (`args`), one function per command runs (`commands`), and its
+//! result becomes an exit code. Results go to standard output, everything else to standard error.
+//! Start with [`main`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod args;
 mod commands;
+mod experiment;
 mod machine;
 pub mod page;
 mod parameters;
-mod plot;
+pub mod plot;
 mod progress;
+mod settled;
 mod signals;
+pub mod sweep;
+mod wrong_kind;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
+
+/// The arguments with which [`main`] was first called.
+static COMMAND_LINE: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Returns the command line, beginning with the name of the program.
+fn command_line() -> &'static [String] {
+    COMMAND_LINE.get().map_or(&[], Vec::as_slice)
+}
 
 /// Runs the program and returns its exit code. The first of the arguments is the program's name.
 ///
@@ -36,7 +51,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             default_hook(panic);
         }
     }));
-    let matches = Cli::command().get_matches_from(arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let _ = COMMAND_LINE.set(arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+    let matches = Cli::command()
+        .try_get_matches_from(&arguments)
+        .unwrap_or_else(|error| args::tips::improve(error, Cli::command(), &arguments).exit());
     parameters::set_subcommand(matches.subcommand_name().unwrap_or_default());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let quiet = cli.quiet;
@@ -51,6 +70,25 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(&error),
+    }
+}
+
+/// Returns the memory in bytes that a training uses by default: nine tenths of what is available to
+/// the process, if the system reports that.
+pub fn default_memory() -> Option<u64> {
+    machine::available_bytes().map(|free| free - free / 10)
+}
+
+/// Parses a memory size such as `512MiB`, `1.5GB`, `800M` or `50%` (of the memory of the machine)
+/// and returns it in bytes. The error says what was expected.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    match args::parse_memory_size(text)? {
+        args::MemorySize::Bytes(bytes) => Ok(bytes),
+        args::MemorySize::Share(share) => {
+            let all = machine::total_bytes();
+            let all = all.ok_or("expected a size such as 2GiB: the memory of this machine is unknown")?;
+            Ok((all as f64 * share) as u64)
+        }
     }
 }
 
@@ -78,11 +116,31 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Prints an error and returns the exit code: 2 for invalid arguments, 1 for all other failures.
+/// Prints an error and returns the exit code: 2 for invalid arguments, 1 for all other failures and
+/// for commands that the user has stopped, which is stated and not called an error.
 fn report(error: &anyhow::Error) -> ExitCode {
+    let text = stop_statement(error).unwrap_or_else(|| format!("error: {}", message(error)));
     // If standard error cannot be written to, there is nothing left to do.
-    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("error: {}\n", message(error)));
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{text}\n"));
     ExitCode::from(if is_usage(error) { 2 } else { 1 })
+}
+
+/// Returns the statement about a command that the user has stopped; `None` for other errors.
+fn stop_statement(error: &anyhow::Error) -> Option<String> {
+    if let Some(stopped) = error.downcast_ref::<commands::StoppedByUser>() {
+        return Some(stopped.to_string());
+    }
+    let is_interrupted = matches!(error.downcast_ref(), Some(tinylda::Error::Interrupted));
+    if !is_interrupted || !signals::interrupted() {
+        return None;
+    }
+    let contexts: Vec<String> =
+        error.chain().take_while(|cause| !cause.is::<tinylda::Error>()).map(ToString::to_string).collect();
+    Some(if contexts.is_empty() {
+        signals::STOPPED.to_owned()
+    } else {
+        format!("Stopped: {}", contexts.join(": "))
+    })
 }
 
 /// Returns whether an error is due to invalid arguments.
@@ -98,7 +156,7 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
         match cause.downcast_ref::<tinylda::Error>() {
             // The library's messages contain their causes.
             Some(known) => {
-                parts.push(parameters::describe(known));
+                parts.push(wrong_kind::describe(known));
                 break;
             }
             None => parts.push(cause.to_string()),

@@ -8,16 +8,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Returns freed memory that the allocator still holds to the operating system.
-#[allow(unsafe_code, reason = "one call of the C library")]
-pub(crate) fn trim_heap() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: may be called at any time; it affects only memory that is not in use.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
 /// Makes all threads share one heap, so that memory freed by one thread can be reused by another
 /// and less memory is reserved. Must be called before the first thread starts.
 #[allow(unsafe_code, reason = "one call of the C library")]

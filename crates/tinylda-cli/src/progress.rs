@@ -74,15 +74,6 @@ pub(crate) struct ProgressReporter {
     pace: Mutex<[(Instant, f64); 2]>,
 }
 
-/// Estimated remaining time in seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum TimeLeft {
-    /// Remaining time, estimated from finished work of the same kind.
-    About(f64),
-    /// Upper bound of the remaining time, since the work may end sooner than planned.
-    AtMost(f64),
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -125,23 +116,23 @@ impl ProgressReporter {
     /// Shows the completed fraction of a task that may end sooner than planned and whose speed
     /// varies. Returns `Break` after Ctrl-C.
     pub(crate) fn update_fraction(&self, done: f64, first: &str, more: &[String]) -> ControlFlow<()> {
-        self.update_with_time_left(done, first, self.time_left(done).map(TimeLeft::AtMost), more)
+        self.update_with_time_left(done, first, self.time_left(done), more)
     }
 
-    /// Shows the completed fraction of a task with a remaining time that the caller has estimated.
-    /// Returns `Break` after Ctrl-C.
+    /// Shows the completed fraction of a task with the remaining seconds that the caller has
+    /// estimated. Returns `Break` after Ctrl-C.
     pub(crate) fn update_with_time_left(
         &self,
         done: f64,
         first: &str,
-        left: Option<TimeLeft>,
+        left: Option<f64>,
         more: &[String],
     ) -> ControlFlow<()> {
         const STEPS: f64 = 10_000.0;
         self.show((done * STEPS) as u64, STEPS as u64, || {
             let mut parts =
                 vec![first.to_owned(), format!("{} elapsed", clock(self.start.elapsed().as_secs_f64()))];
-            if let Some(TimeLeft::About(seconds) | TimeLeft::AtMost(seconds)) = left {
+            if let Some(seconds) = left {
                 parts.push(format!("ETA {}", clock(seconds)));
             }
             parts.extend(more.iter().filter(|part| !part.is_empty()).cloned());

@@ -24,6 +24,9 @@ const POLL: Duration = Duration::from_millis(20);
 /// Longest wait for a last message, in case standard error is blocked.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(200);
 
+/// Statement about a command that has been stopped and had nothing to lose.
+pub(crate) const STOPPED: &str = "Stopped. No incomplete file was left behind.";
+
 /// Number of requests to stop so far.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 static STAGE: AtomicU8 = AtomicU8::new(Stage::Disposable as u8);
@@ -88,16 +91,16 @@ pub(crate) fn handle(quiet: bool) {
     let stage = Stage::current();
     if REQUESTS.fetch_add(1, Ordering::Relaxed) > 0 {
         exit(match stage {
-            Stage::Disposable => "interrupted",
-            Stage::Training => "interrupted; the progress since the last checkpoint is lost",
-            Stage::Writing => "interrupted while the model was being written",
-            Stage::Runs => "interrupted; the progress of the current run is lost",
+            Stage::Disposable => STOPPED,
+            Stage::Training => "Stopped. The progress since the last checkpoint is lost.",
+            Stage::Writing => "Stopped. The model was not written.",
+            Stage::Runs => "Stopped. The progress of the current run is lost.",
         });
     }
     let spawned = std::thread::Builder::new().name("signals".into()).spawn(watch);
     match stage {
         // Without a thread to wait, there is no grace.
-        Stage::Disposable if spawned.is_err() => exit("interrupted"),
+        Stage::Disposable if spawned.is_err() => exit(STOPPED),
         Stage::Disposable => {}
         Stage::Training => {
             ui.say("\nStopping after the next checkpoint. Press Ctrl-C again to quit immediately.");
@@ -116,7 +119,7 @@ fn watch() {
         std::thread::sleep(POLL);
         waited = if Stage::current() == Stage::Disposable { waited + POLL } else { Duration::ZERO };
     }
-    exit("interrupted");
+    exit(STOPPED);
 }
 
 /// Removes the temporary files and ends the process.
@@ -130,7 +133,7 @@ fn exit(message: &'static str) -> ! {
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         // If standard error cannot be written to, there is nothing left to do.
-        let _ = writeln!(std::io::stderr(), "error: {message}");
+        let _ = writeln!(std::io::stderr(), "{message}");
         let _ = done.send(());
     });
     let _ = is_done.recv_timeout(MESSAGE_TIMEOUT);

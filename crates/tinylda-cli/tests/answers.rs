@@ -81,7 +81,7 @@ fn invalid_arguments_are_reported() {
     let f = folder.path();
     bad(f, "infer text.model text.tlc -o t.xyz", 2, &[".tsv, .csv, .jsonl, .npy or .parquet", "--to"]);
     bad(f, "infer text.model text.tlc -o t.npy --top 3", 2, &["--top cannot be combined with --to npy"]);
-    bad(f, "infer text.model text.tlc --json", 2, &["standard output"]);
+    bad(f, "infer text.model text.tlc --json", 2, &["--json requires -o FILE"]);
     bad(f, "infer text.model text.tlc --vocab names.txt", 2, &["--vocab", "corpus file"]);
     bad(f, "infer text.model missing.tlc", 1, &["missing.tlc", "check the name"]);
     bad(f, "infer text.tlc text.tlc", 1, &["it is a corpus"]);

@@ -135,7 +135,7 @@ fn all_commands_in_sequence() {
     assert_eq!(topics["topics"].as_array().unwrap().len(), 6);
     assert_eq!(topics["topics"][5]["words"].as_array().unwrap().len(), 4);
     assert!(topics["topics"][0]["words"][0]["word"].as_str().unwrap().starts_with("word"));
-    good(f, "topics small.model -n 1000000000000000000 --json");
+    good(f, "topics small.model -n 4294967295 --json");
     let text = stdout(&good(f, "topics small.model -n 4"));
     assert_eq!(text.lines().count(), 7, "{text}");
 
@@ -382,18 +382,18 @@ fn invalid_arguments_exit_with_2() {
         ("train small.tlc -k 3 --algorithm magic -o m", vec!["magic", "stbp"]),
         ("split small.tlc --test 1.5 -o a b", vec!["above 0 and below 1"]),
         ("split small.tlc --test 0.0001 -o a b", vec!["at least one document in each part"]),
-        ("split small.tlc -o a a", vec!["another file"]),
-        ("split small.tlc -o small.tlc a", vec!["another file"]),
-        ("import docword.small.txt -o docword.small.txt", vec!["another file"]),
+        ("split small.tlc -o a a", vec!["would overwrite"]),
+        ("split small.tlc -o small.tlc a", vec!["would overwrite"]),
+        ("import docword.small.txt -o docword.small.txt", vec!["would overwrite"]),
         ("import docword.small.txt --transpose -o x", vec!["--transpose"]),
         ("import docword.small.txt --format pdf -o x", vec!["pdf", "uci"]),
         ("export small.tlc", vec!["--npz"]),
-        ("export small.tlc --uci small.tlc", vec!["--uci", "another file"]),
+        ("export small.tlc --uci small.tlc", vec!["--uci", "would overwrite"]),
         ("export small.tlc --uci - --json", vec!["--json", "standard output"]),
         ("export small.tlc --npz -", vec!["--npz", "a file, not -"]),
-        ("train small.tlc -k 3 -o small.tlc", vec!["-o", "another file"]),
-        ("train small.tlc -k 3 --log small.tlc -o m", vec!["--log", "another file"]),
-        ("train small.tlc -k 3 --log m -o ./m", vec!["--log", "another file"]),
+        ("train small.tlc -k 3 -o small.tlc", vec!["-o", "would overwrite"]),
+        ("train small.tlc -k 3 --log small.tlc -o m", vec!["--log", "would overwrite"]),
+        ("train small.tlc -k 3 --log m -o ./m", vec!["--log", "would overwrite"]),
         ("train small.tlc -k 5000 --log log -o m", vec!["-k must be at most 4695"]),
         ("train small.tlc -k 3 --log - --json -o m", vec!["--json", "standard output"]),
         ("train small.tlc -k 3 -o -", vec!["-o", "a file, not -"]),
@@ -414,10 +414,10 @@ fn invalid_arguments_exit_with_2() {
         ("import docword.small.txt -o -", vec!["-o", "a file, not -"]),
         ("import - --vocab - -o x", vec!["only once"]),
         ("split small.tlc", vec!["TRAIN"]),
-        ("split small.tlc -o x.tlc ./x.tlc", vec!["another file"]),
+        ("split small.tlc -o x.tlc ./x.tlc", vec!["would overwrite"]),
         ("synth -D 5 -W 5 -K 2 -o - --json", vec!["--json"]),
         ("synth -D 5 -W 5 -K 2 --format tlc -o -", vec!["-o - is not supported", "--format uci"]),
-        ("synth -D 0 -W 5 -K 2 -o x", vec!["0 is not in 1.."]),
+        ("synth -D 0 -W 5 -K 2 -o x", vec!["expected a whole number of at least 1"]),
         ("synth -D 5 -W 5 -K 2 --burst 1 -o x", vec!["--burst", "below 1"]),
         ("completions csh", vec!["csh"]),
     ] {
@@ -443,8 +443,8 @@ fn failures_exit_with_1_and_a_remedy() {
     let before = files(f);
     for (arguments, parts) in [
         ("import missing.txt -o x.tlc", vec!["missing.txt", "check the name"]),
-        ("import nothing -o x.tlc", vec!["nothing", "no documents"]),
-        ("import empty -o x.tlc", vec!["empty file"]),
+        ("import nothing -o x.tlc", vec!["nothing", "no files"]),
+        ("import empty -o x.tlc", vec!["is empty"]),
         (
             "import docword.small.txt --vocab short-vocab.txt -o x.tlc",
             vec!["short-vocab.txt", "2 words", "expected 200"],
@@ -454,20 +454,20 @@ fn failures_exit_with_1_and_a_remedy() {
             "import docword.small.txt -o no/such/folder/x.tlc",
             vec!["no/such/folder/x.tlc", "the folder no/such/folder does not exist"],
         ),
-        ("import docword.small.txt -o .", vec!["this is a folder"]),
+        ("import docword.small.txt -o .", vec!["cannot write .: it is a folder; specify a file"]),
         ("import small.tlc -o x.tlc", vec!["already imported"]),
         ("info empty", vec!["not a tinylda corpus or model file", "empty"]),
         ("info cut.tlc", vec!["cut.tlc", "damaged", "cut short"]),
         ("info missing.tlc", vec!["missing.tlc"]),
-        ("train nothing -k 3 -o m", vec!["nothing", "no documents"]),
-        ("train small.model -k 3 -o m", vec!["looks like a model"]),
+        ("train nothing -k 3 -o m", vec!["nothing", "no files"]),
+        ("train small.model -k 3 -o m", vec!["it is a model", "tinylda topics small.model"]),
         ("train small.tlc -k 3 -o no/such/m", vec!["no/such/m", "the folder no/such does not exist"]),
         ("train small.tlc -k 3 --start bad-start.txt -o m", vec!["bad-start.txt", "line 3", "\"x\""]),
         ("train small.tlc -k 3 --log no/such/log -o m", vec!["no/such/log"]),
         ("topics small.tlc", vec!["it is a corpus", "train a model"]),
         ("eval small.tlc small.tlc", vec!["it is a corpus"]),
         ("export small.tlc --npz x.npz", vec!["it is a corpus"]),
-        ("export small.model --uci x.txt", vec!["looks like a model"]),
+        ("export small.model --uci x.txt", vec!["it is a model", "tinylda topics small.model"]),
         ("export small.model --npz no/such/x.npz", vec!["no/such/x.npz"]),
         ("synth -D 5 -W 5 -K 2 -o no/such/x", vec!["no/such"]),
     ] {
@@ -663,7 +663,7 @@ fn killed_and_resumed() {
 }
 
 /// A full disk for scratch files or a read-only one leads to an error, and the earlier checkpoint
-/// remains usable. Without room for another checkpoint, training continues.
+/// remains usable. If there is no disk space for another checkpoint, training continues.
 #[cfg(unix)]
 #[test]
 fn scratch_that_cannot_be_written() {

@@ -131,3 +131,71 @@ fn r18_messages_name_the_given_memory() {
     assert!(peak.is_none_or(|peak| peak <= stated * MIB), "{peak:?} bytes of {stated} MiB");
     bad(folder.path(), "import words.txt --memory 2MiB -o out.tlc", 1, &["2.0 MiB", "--memory"]);
 }
+
+/// Returns the peak of the resident memory of a command in bytes, as far as it is seen before the
+/// command ends.
+#[cfg(target_os = "linux")]
+fn peak_of(folder: &Path, arguments: &str) -> u64 {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("tinylda"));
+    command.current_dir(folder).args(arguments.split_ascii_whitespace());
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let (status, mut peak) = (format!("/proc/{}/status", child.id()), 0);
+    loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        peak = peak.max(1024 * kib.unwrap_or(0));
+        if let Some(ended) = child.try_wait().unwrap() {
+            assert!(ended.success(), "{arguments}");
+            return peak;
+        }
+    }
+}
+
+/// The memory of commands that apply a model is that of `docs/MEMORY.md`: K numbers per word (K is
+/// rounded up to a multiple of 16) and the vocabulary, which is its text and 12 bytes per word. For
+/// text, the vocabulary is held twice, and there is an index.
+#[cfg(target_os = "linux")]
+#[test]
+fn r20_the_memory_of_commands_includes_the_vocabulary() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let (documents, words, length) = (1_000u64, 200_000u64, 60u64);
+    let vocabulary: String =
+        (0..words).map(|i| format!("w{i:z>width$}\n", width = length as usize - 1)).collect();
+    let mut bag = format!("{documents}\n{words}\n{words}\n");
+    for i in 0..words {
+        writeln!(bag, "{} {} 1", i * documents / words + 1, i + 1).unwrap();
+    }
+    let text: String = vocabulary.lines().take(20).map(|word| format!("{word} and {word}\n")).collect();
+    std::fs::write(f.join("vocabulary.txt"), &vocabulary).unwrap();
+    std::fs::write(f.join("bag.txt"), bag).unwrap();
+    std::fs::write(f.join("text.txt"), text).unwrap();
+    common::good(f, "-q import bag.txt --vocab vocabulary.txt -o bag.tlc");
+    common::good(f, "-q train bag.tlc -k 2 --passes 1 --threads 1 -o m.model");
+    common::good(f, "-q import text.txt --format text --noise keep --stop-words none -o small.tlc");
+    common::good(f, "-q train small.tlc -k 2 --passes 1 --threads 1 -o small.model");
+    let numbers = 16 * 4 * words;
+    let held = (length + 12) * words;
+    let (once, twice) = (numbers + held, numbers + 2 * held + 24 * words);
+    // Pages of the program, and buffers that do not depend on the model.
+    let more = 6 * MIB;
+    for (command, small, stated) in [
+        ("topics m.model", "topics small.model", once),
+        ("eval m.model bag.tlc --threads 1", "eval small.model small.tlc --threads 1", once),
+        ("infer m.model bag.tlc --threads 1", "infer small.model small.tlc --threads 1", once),
+        (
+            "infer m.model text.txt --format text --threads 1",
+            "infer small.model text.txt --format text --threads 1",
+            twice,
+        ),
+    ] {
+        // A short command may end before its memory is seen. The program without optimization takes
+        // up to 16 MiB.
+        let (peak, base) = (peak_of(f, command), peak_of(f, small).max(16 * MIB));
+        assert!(peak <= base + stated + more, "{command}: {peak} > {base} + {stated}");
+        // The vocabulary is a large part of it, so that a second copy would be noticed.
+        assert!(more < held, "{held}");
+    }
+}

@@ -147,6 +147,76 @@ fn u10_unknown_words_and_missing_vocabularies_are_noticed() {
     assert!(text.contains("warning: the corpus has no vocabulary") && text.contains("--vocab"), "{text}");
 }
 
+/// Writes a corpus of 14 common themes and two rare ones, "eye" and "kidney", each the main theme
+/// of 2% of the documents, as `rare.tlc`.
+fn write_rare_themes(folder: &Path) {
+    const COMMON: u64 = 14;
+    const WORDS: u64 = 20;
+    const GENERAL: u64 = 60;
+    let mut state = 1u64;
+    let mut below = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let mut names: Vec<String> =
+        (0..COMMON * WORDS).map(|w| format!("common{}-{}", w / WORDS, w % WORDS)).collect();
+    names.extend((0..2 * WORDS).map(|w| format!("{}{}", ["eye", "kidney"][(w / WORDS) as usize], w % WORDS)));
+    names.extend((0..GENERAL).map(|w| format!("general{w}")));
+    let (mut lines, mut count) = (String::new(), 0);
+    for document in 1..=1500 {
+        let main = match below(100) {
+            0 | 1 => COMMON,
+            2 | 3 => COMMON + 1,
+            _ => below(COMMON),
+        };
+        let second = below(COMMON);
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..40 {
+            // Words with a lower number are more frequent.
+            let (kind, word) = (below(100), below(WORDS).min(below(WORDS)));
+            let word = match kind {
+                0..70 => main * WORDS + word,
+                70..85 => second * WORDS + word,
+                _ => (COMMON + 2) * WORDS + below(GENERAL),
+            };
+            *counts.entry(word).or_insert(0) += 1;
+        }
+        count += counts.len();
+        for (word, x) in counts {
+            writeln!(lines, "{document} {} {x}", word + 1).unwrap();
+        }
+    }
+    std::fs::write(folder.join("rare.txt"), format!("1500\n{}\n{count}\n{lines}", names.len())).unwrap();
+    std::fs::write(folder.join("words.txt"), names.join("\n")).unwrap();
+    good(folder, "-q import rare.txt --vocab words.txt -o rare.tlc");
+}
+
+/// There are fewer topics than themes, so that a rare theme has no separate topic without seeds.
+#[test]
+fn u12_seed_words_hold_topics_of_rare_themes() {
+    let folder = folder();
+    let f = folder.path();
+    write_rare_themes(f);
+    let seeds = "eyes: eye0 eye1 eye2 eye3\nkidneys: kidney0 kidney1 kidney2 kidney3\n";
+    std::fs::write(f.join("seeds.txt"), seeds).unwrap();
+    for seed in 1..=5 {
+        good(
+            f,
+            &format!("-q train rare.tlc -k 10 --seeds seeds.txt --passes 40 --seed {seed} -o rare.model"),
+        );
+        let topics = json(f, "topics rare.model -n 10 --json");
+        for (k, theme) in ["eye", "kidney"].into_iter().enumerate() {
+            let words = topics["topics"][k]["words"].as_array().unwrap();
+            let words: Vec<&str> = words.iter().map(|word| word["word"].as_str().unwrap()).collect();
+            let held = (0..4).filter(|i| words.contains(&format!("{theme}{i}").as_str())).count();
+            assert!(held >= 3, "seed {seed}: {words:?}");
+            // The topic is whole: its other words belong to the theme, too.
+            let whole = words.iter().filter(|word| word.starts_with(theme)).count();
+            assert!(whole >= 9, "seed {seed}: {words:?}");
+        }
+    }
+}
+
 #[test]
 fn u12_named_topics_keep_their_names() {
     let folder = folder();
@@ -164,7 +234,7 @@ fn u12_named_topics_keep_their_names() {
         assert!(words.iter().any(|w| w["word"] == word), "{topics}");
     }
     let text = good(f, "topics named.model");
-    assert!(text.starts_with("topic   share  name") && text.contains("on tour  "), "{text}");
+    assert!(text.starts_with("topic  prevalence  name") && text.contains("on tour  "), "{text}");
     assert!(good(f, "topics named.model --topic 1").contains("1 (at sea)"));
     assert!(good(f, "topics named.model --tsv").starts_with("topic\tname\tshare"));
     assert!(good(f, "topics named.model --tsv").contains("\n1\tat sea\t"));
@@ -197,7 +267,7 @@ fn u12_named_topics_keep_their_names() {
         assert!(text.contains("on tour") && text.contains("at sea"), "{what}: {text}");
     }
     // A model without names has no column of names.
-    assert!(good(f, "topics texts.model").starts_with("topic   share  words"));
+    assert!(good(f, "topics texts.model").starts_with("topic  prevalence  words"));
     good(f, "-q report texts.model -o plain.html");
     assert!(report_data(&f.join("plain.html"))["topics"]["names"].is_null());
 }

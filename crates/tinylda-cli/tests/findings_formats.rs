@@ -160,8 +160,8 @@ fn plain_text() {
         text("brackets.txt", "[apple] banana\n[cherry]\n", TWO),
         text("braces.txt", "{apple banana}\n{cherry}\n", TWO),
         text("packed.txt.gz", gzip(b"apple banana\ncherry\n"), TWO),
-        text("empty.txt", "", Refused(&["an empty file"])),
-        text("blank.txt", " \n\n", Refused(&["an empty file"])),
+        text("empty.txt", "", Refused(&["empty.txt is empty"])),
+        text("blank.txt", " \n\n", Refused(&["contains only blank lines"])),
     ]);
 }
 
@@ -229,6 +229,50 @@ fn u1_tables_are_tables() {
 }
 
 #[test]
+fn u1_headers_are_told_from_documents() {
+    const STORIES: &str =
+        "Headline,The Story (raw),category,published\nx,apple banana,a,2020-01-02\ny,cherry,b,2020-03-04\n";
+    check_all(&[
+        text("sms.tsv", "ham\tapple banana\nham\tcherry\n", TWO)
+            .with("--text-column 2 --label-column 1 --stop-words none")
+            .says(&["without a header"]),
+        text("news.csv", "World,apple banana\nSports,cherry\n", TWO)
+            .with("--text-column 2 --stop-words none")
+            .says(&["the first row is read as a document; if it contains column names, pass --header yes"]),
+        text("stories.csv", STORIES, TWO).with("--text-column 2 --stop-words none").says(&["with a header"]),
+        text(
+            "names.csv",
+            "team,quote\nx,apple banana a\ny,cherry to the pie\n",
+            Read(&["apple banana", "cherry pie"]),
+        )
+        .with("--text-column 2 --stop-words en --min-length 2")
+        .says(&["the first row is read as column names; if it is a document, pass --header no"]),
+        text(
+            "given.csv",
+            "team,quote\nx,apple banana a\ny,cherry to the pie\n",
+            Read(&["quote", "apple banana", "cherry pie"]),
+        )
+        .with("--text-column 2 --stop-words en --header no"),
+    ]);
+}
+
+#[test]
+fn u1_prose_is_not_a_table() {
+    check_all(&[
+        text(
+            "prose.txt",
+            "In short, a text\nIn long, a novel\nIn all, a story\nIn sum, a poem\n",
+            Read(&["short text", "long novel", "story", "poem sum"]),
+        )
+        .with("--stop-words en")
+        .says(&["format: text"]),
+        text("notes.txt", "Note, apple\nNote, cherry\n", Read(&["apple note", "cherry note"]))
+            .says(&["format: text"]),
+        text("blanks.txt", "id, text\n1, apple banana\n2, cherry\n", TWO).says(&["format: csv"]),
+    ]);
+}
+
+#[test]
 fn u5_json_in_every_shape() {
     check_all(&[
         text("lines.jsonl", "{\"text\":\"apple banana\"}\n{\"text\":\"cherry\"}\n", TWO)
@@ -281,6 +325,72 @@ fn u5_json_in_every_shape() {
         text("lists.json", "[[\"apple\",\"banana\"],[\"cherry\",\"x\"]]", Refused(&["list"])),
         text("emoji.json", "[{\"text\":\"apple \\ud83d\\ude00 banana\"},{\"text\":\"cherry\"}]", TWO),
         text("packed.json.gz", gzip(b"[{\"text\":\"apple banana\"},{\"text\":\"cherry\"}]"), TWO),
+    ]);
+}
+
+#[test]
+fn u5_json_that_is_no_list_of_records_is_refused() {
+    check_all(&[
+        text(
+            "split.json",
+            r#"{"columns":["id","text"],"index":[0,1],"data":[[0,"apple banana"],[1,"cherry"]]}"#,
+            Refused(&["names and the values of columns apart", "orient=\"records\""]),
+        ),
+        text(
+            "article.json",
+            r#"{"title":"Deep nets","keywords":["neural networks","machine learning"],"wholeStory":"river"}"#,
+            Refused(&["--text-field", "\"title\"", "\"wholeStory\""]),
+        ),
+        text(
+            "columns.json",
+            r#"{"text":{"0":"apple banana","1":"cherry"}}"#,
+            Refused(&["an object of objects", "orient=\"records\""]),
+        ),
+        text(
+            "index.json",
+            r#"{"d0":{"text":"apple banana"},"d1":{"text":"cherry"}}"#,
+            Refused(&["an object of objects", "jq '.[]'"]),
+        ),
+        text(
+            "hits.json",
+            r#"{"took":3,"hits":{"total":2,"hits":[{"_id":"a","_source":{"text":"apple"}}]}}"#,
+            Refused(&["jq '.hits.hits[]'"]),
+        ),
+        text("lists.json", r#"{"language":"en","texts":["apple banana","cherry"]}"#, TWO),
+        text("one.json", r#"{"doc":{"body":"apple banana"}}"#, Read(&["apple banana"]))
+            .with("--text-field doc.body --stop-words none"),
+    ]);
+}
+
+#[test]
+fn u5_a_field_of_the_record_precedes_a_nested_one() {
+    check_all(&[text(
+        "nested.jsonl",
+        r#"{"meta":{"text":"no"},"content":"apple banana"}
+{"meta":{"text":"no"},"content":"cherry"}"#,
+        TWO,
+    )
+    .says(&["fields: text \"content\""])]);
+}
+
+#[test]
+fn u6_fields_that_do_not_exist_are_refused() {
+    const RECORDS: &str = r#"{"text":"apple banana","tags":[{"name":"x"}]}
+{"text":"cherry"}
+"#;
+    check_all(&[
+        text("label.jsonl", RECORDS, Refused(&["--label-field", "\"kind\"", "\"tags\""]))
+            .with("--label-field kind"),
+        text("date.jsonl", RECORDS, Refused(&["--date-field", "\"day\""])).with("--date-field day"),
+        text("name.jsonl", RECORDS, Refused(&["--id-field", "\"nr\""])).with("--id-field nr"),
+        text("objects.jsonl", RECORDS, TWO).with("--label-field tags --stop-words none").says(&[
+            "warning: 1 record lacks a field of --id-field, --label-field or --date-field",
+            "warning: 1 value of a name, label or date is an object and was left out, the first on line 1",
+            "--label-field tags.0.name",
+        ]),
+        text("strict.jsonl", RECORDS, Refused(&["line 1", "an object in the field \"tags\""]))
+            .with("--label-field tags --strict"),
+        text("inside.jsonl", RECORDS, TWO).with("--label-field tags.0.name --stop-words none"),
     ]);
 }
 
@@ -509,6 +619,34 @@ fn u7_folders_skip_and_list_what_they_cannot_read() {
 }
 
 #[test]
+fn a_model_is_applied_to_several_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    std::fs::create_dir(f.join("docs")).unwrap();
+    std::fs::write(f.join("docs/x.txt"), "banana cherry").unwrap();
+    std::fs::write(f.join("a.csv"), "id,text\n1,apple banana\n2,banana cherry\n").unwrap();
+    std::fs::write(f.join("b.csv"), "id,text\n3,cherry apple\n").unwrap();
+    common::good(f, "train a.csv b.csv docs -k 2 --passes 3 -o m.model --stop-words none");
+    common::good(f, "-q import a.csv b.csv docs -o all.tlc --stop-words none");
+    common::good(f, "-q infer m.model a.csv b.csv docs -o several.tsv");
+    common::good(f, "-q infer m.model all.tlc -o one.tsv");
+    let read = |name: &str| std::fs::read_to_string(f.join(name)).unwrap();
+    assert_eq!(read("several.tsv"), read("one.tsv"));
+    assert_eq!(read("several.tsv").lines().count(), 5);
+    // The texts of all inputs are found again.
+    let listed =
+        common::good(f, "-q documents m.model a.csv b.csv docs --top 4 --topic 1 --min-tokens 1 --json");
+    for text in ["apple banana", "banana cherry", "cherry apple"] {
+        assert!(listed.contains(text), "{text} is missing in {listed}");
+    }
+    for command in ["infer", "documents"] {
+        common::bad(f, &format!("{command} m.model all.tlc a.csv"), 2, &["a corpus file cannot be combined"]);
+        common::bad(f, &format!("{command} m.model a.csv -"), 2, &["standard input can only be the first"]);
+    }
+    common::bad(f, "infer m.model a.csv b.csv -o b.csv", 2, &["b.csv"]);
+}
+
+#[test]
 fn several_inputs_become_one_corpus() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
@@ -528,4 +666,157 @@ fn several_inputs_become_one_corpus() {
     std::fs::write(f.join("bag.txt"), "2\n3\n3\n1 1 2\n1 3 1\n2 2 1\n").unwrap();
     common::bad(f, "import a.csv bag.txt -o x.tlc", 1, &["bag.txt", "one input"]);
     common::bad(f, "import a.csv missing.csv -o x.tlc", 1, &["missing.csv"]);
+}
+
+#[test]
+fn u5_markup_in_cells_is_removed() {
+    check_all(&[
+        text("html.jsonl", "{\"text\":\"<p>apple <b>banana</b></p>\"}\n{\"text\":\"cherry&nbsp;\"}\n", TWO)
+            .says(&["2 texts contain HTML; its tags were removed and its entities decoded"]),
+        text(
+            "imdb.csv",
+            "id,review\n1,\"apple.<br /><br />banana &amp; <a href=\"\"x\"\">no</a>\"\n2,cherry\n",
+            Read(&["apple banana no", "cherry"]),
+        ),
+        text("angles.txt", "apple < banana\ncherry\n", TWO),
+    ]);
+}
+
+#[test]
+fn u7_damaged_xml_is_noticed() {
+    const SAYS: &[&str] = &["warning: 1 XML document is not well-formed or incomplete"];
+    check_all(&[
+        text("cut.xml", "<a><b>apple</b><b>banana", Read(&["apple banana"])).says(SAYS),
+        text("wrong.xml", "<a><b>apple</c>banana</b></a>", Read(&["apple banana"])).says(SAYS),
+        text("entity.xml", "<a>apple&unknown;banana</a>", Read(&["apple banana"])).says(SAYS),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.xml"), "<a>apple &amp; <b/>banana</a>").unwrap();
+    let output = run(folder.path(), "import a.xml -o a.tlc");
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("well-formed"));
+}
+
+#[test]
+fn u7_files_of_the_same_name_are_counted() {
+    let mut bytes = zip(&[("a.txt", b"plum"), ("b.txt", b"apple banana"), ("c.txt", b"cherry")]);
+    let places: Vec<usize> =
+        bytes.windows(5).enumerate().filter(|(_, w)| w == b"b.txt").map(|(at, _)| at).collect();
+    places.into_iter().for_each(|at| bytes[at] = b'a');
+    check_all(&[text("twice.zip", bytes, TWO).says(&[
+        "warning: 1 file was skipped: a.txt (a file with the name of a later file of the archive)",
+    ])]);
+}
+
+#[cfg(unix)]
+#[test]
+fn u7_entries_that_are_no_files_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    std::fs::create_dir_all(f.join("docs/sub")).unwrap();
+    std::fs::write(f.join("docs/a.txt"), "apple").unwrap();
+    std::os::unix::fs::symlink(f.join("docs/sub"), f.join("docs/link")).unwrap();
+    std::os::unix::fs::symlink(f.join("nothing"), f.join("docs/gone.txt")).unwrap();
+    for n in 0..12 {
+        std::fs::write(f.join(format!("docs/p{n}.pdf")), "%PDF-1.4").unwrap();
+    }
+    let output = run(f, "import docs -o out.tlc --stop-words none --json");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    for part in [
+        "warning: 14 files were skipped",
+        "link (a link to a folder)",
+        "gone.txt (a link to a file that does not exist)",
+        "and 4 more (import --json lists them)",
+    ] {
+        assert!(said.contains(part), "{part} is missing in {said}");
+    }
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let skipped = &json["inputs"][0]["skipped_files"];
+    assert_eq!(skipped["count"], 14);
+    assert_eq!(skipped["files"].as_array().unwrap().len(), 14);
+    common::bad(f, "import docs -o x.tlc --strict --glob *.txt", 1, &["gone.txt", "does not exist"]);
+    // Tables of a folder.
+    std::fs::create_dir(f.join("tables")).unwrap();
+    std::fs::write(f.join("tables/a.csv"), "id,text\n1,apple\n").unwrap();
+    std::os::unix::fs::symlink(f.join("nothing"), f.join("tables/b.csv")).unwrap();
+    let output = run(f, "import tables docs -o out.tlc --stop-words none");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("b.csv (a link to a file that does not exist)"), "{said}");
+    assert!(said.contains("warning: 14 files of docs were skipped"), "{said}");
+}
+
+#[test]
+fn u1_skipped_rows_are_in_the_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    std::fs::write(f.join("a.csv"), "id,text,more\n1,apple,x\n2\n3,cherry\n").unwrap();
+    let json = common::good(f, "-q import a.csv -o a.tlc --json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["inputs"][0]["skipped_rows"]["count"], 1, "{json}");
+    assert_eq!(json["inputs"][0]["short_rows"]["first_line"], 4, "{json}");
+}
+
+#[test]
+fn u10_a_model_without_a_vocabulary_reads_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let mut entries = String::new();
+    for d in 1..=20 {
+        entries.push_str(&format!("{d} {} 3\n{d} {} 2\n", 1 + d % 3, 4 + d % 2));
+    }
+    std::fs::write(f.join("u.uci"), format!("20\n5\n40\n{entries}")).unwrap();
+    common::good(f, "train u.uci -k 2 --passes 5 -o u.model");
+    let inferred = common::good(f, "-q infer u.model u.uci");
+    assert!(inferred.lines().count() >= 20, "{inferred}");
+    std::fs::write(f.join("n.txt"), "apple banana\n").unwrap();
+    common::bad(f, "infer u.model n.txt", 2, &["no vocabulary", "a corpus file or a bag of words"]);
+}
+
+#[test]
+fn u10_errors_name_the_data_of_the_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    std::fs::write(f.join("t.txt"), "apple banana cherry\nbanana cherry damson\n".repeat(10)).unwrap();
+    common::good(f, "train t.txt --format text -k 2 --passes 3 -o m.model --stop-words none");
+    std::fs::write(f.join("n.txt"), "nothing known\nhere at all\n").unwrap();
+    let output = run(f, "eval m.model n.txt --format text");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("n.txt") && !said.contains("input.tlc"), "{said}");
+}
+
+#[test]
+fn u18_a_sweep_does_not_replace_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    std::fs::write(f.join("t.txt"), "apple banana cherry\nbanana cherry damson\n".repeat(20)).unwrap();
+    std::fs::create_dir(f.join("mine")).unwrap();
+    std::fs::write(f.join("mine/report.md"), "mine").unwrap();
+    common::bad(f, "sweep t.txt --format text -k 2 -o mine", 2, &["report.md", "-o"]);
+    assert_eq!(std::fs::read_to_string(f.join("mine/report.md")).unwrap(), "mine");
+}
+
+#[test]
+fn r19_panics_of_the_parquet_reader_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let lines: String = (0..60).map(|i| format!("apple banana cherry w{} x{}\n", i % 7, i % 11)).collect();
+    std::fs::write(f.join("t.txt"), lines).unwrap();
+    common::good(f, "-q import t.txt --format text -o t.tlc");
+    common::good(f, "-q convert t.tlc t.parquet");
+    let bytes = std::fs::read(f.join("t.parquet")).unwrap();
+    let mut caught = 0;
+    // The metadata at the end of the file.
+    for at in bytes.len().saturating_sub(220)..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x80;
+        std::fs::write(f.join("m.parquet"), damaged).unwrap();
+        let output = run(f, "-q import m.parquet -o m.tlc");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !said.contains("panicked") && output.status.code().is_some_and(|code| code < 3),
+            "{at}: {said}"
+        );
+        caught += usize::from(said.contains("a page that cannot be decoded"));
+    }
+    assert!(caught > 0);
 }

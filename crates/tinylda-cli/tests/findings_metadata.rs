@@ -314,7 +314,9 @@ fn u9_dates_that_cannot_be_read_are_counted() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains("warning: 10 of 15 dates cannot be read or are ambiguous, first that of document 2"),
+        said.contains(
+            "warning: 10 of 15 dates cannot be read or are ambiguous, the first is that of document 2"
+        ),
         "{said}"
     );
     assert!(said.contains("YYYY-MM-DD"), "{said}");
@@ -438,4 +440,58 @@ fn u23_labels_that_are_too_many_are_reported() {
     assert!(said.contains("warning: the report does not show the labels of serial"), "{said}");
     assert!(said.contains("more than 200"), "{said}");
     assert_eq!(data["labels"]["text"], serde_json::json!(["a", "b"]));
+}
+
+#[test]
+fn u6_labels_with_the_separator_stay_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    std::fs::write(
+        f.join("t.jsonl"),
+        "{\"text\":\"apple\",\"tag\":[\"a;b\",\"c\"]}\n{\"text\":\"pear\",\"tag\":\"d\"}\n",
+    )
+    .unwrap();
+    good(f, "import t.jsonl --label-field tag --stop-words none -o t.tlc");
+    good(f, "convert t.tlc t.mtx --metadata t.tsv");
+    let table = std::fs::read_to_string(f.join("t.tsv")).unwrap();
+    assert!(table.contains("a\\;b;c"), "{table}");
+}
+
+#[test]
+fn u6_labels_that_are_left_out_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    std::fs::write(f.join("a.csv"), "id,tag,text\n1,x,apple\n2,y,pear\n").unwrap();
+    std::fs::write(f.join("b.jsonl"), "{\"tag\":\"x\",\"text\":\"plum\"}\n").unwrap();
+    std::fs::write(f.join("c.svm"), "1 1:2 3:1\n-1 2:1\n").unwrap();
+    std::fs::write(f.join("d.vw"), "1 0.5 'a |w apple banana\n1 'b |w cherry\n").unwrap();
+    std::fs::write(f.join("e.csv"), "text,id,text\napple,1,no\npear,2,no\n").unwrap();
+    for (arguments, said) in [
+        (
+            "a.csv b.jsonl --label-column tag",
+            "warning: the documents of b.jsonl have no labels: --label-column",
+        ),
+        ("c.svm", "the labels of svmlight are left out"),
+        ("d.vw", "warning: 1 importance weight was ignored, the first on line 1"),
+        ("e.csv", "several columns are called \"text\"; column 1 is read"),
+    ] {
+        let output = run(f, &format!("import {arguments} -o out.tlc"));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && text.contains(said), "{arguments}: {text}");
+    }
+    bad(f, "import a.csv --label-separator ; -o x.tlc", 2, &["--label-separator requires --label-column"]);
+    bad(f, "import d.vw -o x.tlc --strict", 1, &["line 1", "importance weight"]);
+}
+
+#[test]
+fn u17_documents_of_the_same_name_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let rows: String = (0..20).map(|d| format!("n{},{}\n", d % 5, text(d))).collect();
+    std::fs::write(f.join("t.csv"), format!("id,text\n{rows}")).unwrap();
+    good(f, "import t.csv --id-column id -o t.tlc");
+    good(f, "train t.tlc -k 2 --passes 5 -o t.model");
+    let output = run(f, "documents t.model t.tlc --similar-to n3");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("4 documents are called \"n3\"; the first one, document 4, is used"), "{said}");
 }

@@ -137,7 +137,7 @@ fn r9_signals_end_commands_that_wait_for_input() {
             let output = wait(child);
             let text = error_text(&output);
             assert_eq!(output.status.code(), Some(1), "{command}: {text}");
-            assert!(text.contains("error: interrupted"), "{command}: {text}");
+            assert!(text.contains("Stopped. No incomplete file was left behind."), "{command}: {text}");
             assert_eq!(names(f), before, "{command}");
         }
     }
@@ -157,9 +157,49 @@ fn r9_a_second_signal_always_ends_a_training() {
     let output = wait(child);
     let text = error_text(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("interrupted") || text.contains("stopped after"), "{text}");
+    assert!(text.contains("Stopped") && !text.contains("error:"), "{text}");
     let left: Vec<String> = names(f).into_iter().filter(|name| !before.contains(name)).collect();
     assert!(left.iter().all(|name| name == "n.model.checkpoint"), "{left:?}");
+}
+
+/// A checkpoint is mentioned only if it is there: the folder may be removed during a training.
+#[test]
+fn r17_a_removed_checkpoint_is_not_mentioned() {
+    let folder = folder();
+    let f = folder.path();
+    good(f, "synth -D 5000 -W 500 -K 5 --mean-length 30 -o s.tlc");
+    let state = f.join("n.model.checkpoint");
+    for is_replaced in [false, true] {
+        let train = "train s.tlc -k 5 --passes 100000000 --tol 0 --checkpoint-every 1s -o n.model --restart";
+        let mut child = start(f, train);
+        assert!(handles_signals(&mut child));
+        // The folder is moved as soon as it contains something. It may come again at any time.
+        for attempt in 0.. {
+            std::thread::sleep(Duration::from_millis(20));
+            if !std::fs::read_dir(&state).is_ok_and(|mut entries| entries.next().is_some()) {
+                assert!(child.try_wait().unwrap().is_none(), "the training has ended");
+                continue;
+            }
+            std::fs::rename(&state, f.join(format!("moved-{is_replaced}-{attempt}"))).unwrap();
+            let blocked = || std::fs::File::options().write(true).create_new(true).open(&state).is_ok();
+            if !is_replaced || blocked() {
+                break;
+            }
+        }
+        send(&child, "-INT");
+        let output = wait(child);
+        let text = error_text(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let is_mentioned = text.contains("checkpoint in") || text.contains("checkpoint is in");
+        assert_eq!(is_mentioned, state.is_dir(), "{text}");
+        assert_eq!(text.contains("Resume with"), state.is_dir(), "{text}");
+        assert!(!is_replaced || text.contains("all progress is lost"), "{text}");
+        if state.is_dir() {
+            std::fs::remove_dir_all(&state).unwrap();
+        } else {
+            std::fs::remove_file(&state).unwrap();
+        }
+    }
 }
 
 #[test]

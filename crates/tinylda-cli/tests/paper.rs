@@ -148,7 +148,7 @@ fn invalid_arguments_are_reported() {
     std::fs::copy(f.join("two.tlc"), f.join("more/two.tlc")).unwrap();
     for (arguments, part) in [
         ("paper --corpus two.tlc --algorithms tbp,cake -o out", "possible values"),
-        ("paper --corpus two.tlc --topics 0 -o out", "0 is not in 1.."),
+        ("paper --corpus two.tlc --topics 0 -o out", "expected a whole number of at least 1"),
         ("paper --corpus two.tlc --corpus more/two.tlc -o out", "two corpora have the name two"),
         ("paper -o out", "--corpus"),
     ] {

@@ -91,7 +91,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn training_on_a_pipe_gives_the_model_of_the_file() {
+fn r1_training_on_a_pipe_gives_the_model_of_the_file() {
     let folder = folder();
     let f = folder.path();
     for (name, format) in
@@ -108,7 +108,7 @@ fn training_on_a_pipe_gives_the_model_of_the_file() {
 }
 
 #[test]
-fn importing_a_pipe_gives_the_corpus_of_the_file() {
+fn r1_importing_a_pipe_gives_the_corpus_of_the_file() {
     let folder = folder();
     let f = folder.path();
     for name in ["t.txt", "t.jsonl", "t.csv", "t.gz", "t.uci", "t.npz", "t.parquet"] {
@@ -119,7 +119,7 @@ fn importing_a_pipe_gives_the_corpus_of_the_file() {
 }
 
 #[test]
-fn a_sweep_over_a_pipe_gives_the_models_of_the_file() {
+fn r1_a_sweep_over_a_pipe_gives_the_models_of_the_file() {
     let folder = folder();
     let f = folder.path();
     let arguments = "-k 2,3 --passes 5 --coherence u_mass";
@@ -138,7 +138,7 @@ fn a_sweep_over_a_pipe_gives_the_models_of_the_file() {
 }
 
 #[test]
-fn documents_for_a_model_may_arrive_through_a_pipe() {
+fn r1_documents_for_a_model_may_arrive_through_a_pipe() {
     let folder = folder();
     let f = folder.path();
     for name in ["t.txt", "t.jsonl", "t.uci"] {
@@ -151,7 +151,7 @@ fn documents_for_a_model_may_arrive_through_a_pipe() {
 }
 
 #[test]
-fn vocabularies_names_and_references_may_arrive_through_a_pipe() {
+fn r1_vocabularies_names_and_references_may_arrive_through_a_pipe() {
     let folder = folder();
     let f = folder.path();
     std::fs::write(f.join("words"), "moon\nonion\noven\ngarlic\n").unwrap();
@@ -183,7 +183,7 @@ fn vocabularies_names_and_references_may_arrive_through_a_pipe() {
 }
 
 #[test]
-fn corpora_and_models_in_a_pipe_are_rejected() {
+fn r1_corpora_and_models_in_a_pipe_are_rejected() {
     let folder = folder();
     let f = folder.path();
     let save = "to a file first";

@@ -228,7 +228,7 @@ fn invalid_arguments_are_reported() {
     bad(f, "report texts.model texts.tlc -o nowhere/r.html", 1, &["nowhere"]);
     bad(f, "report texts.tlc -o r.html", 1, &["it is a corpus"]);
     bad(f, "report texts.model -o r.html --log missing.jsonl", 1, &["missing.jsonl"]);
-    bad(f, "report texts.model -o r.html --memory 1MiB", 1, &["not enough memory", "--memory 1"]);
+    bad(f, "report texts.model -o r.html --memory 1MiB", 1, &["not enough memory", "--memory "]);
     bad(f, "train texts.tlc -k 2 -o n.model --report texts.tlc", 2, &["--report"]);
     bad(f, "plot texts.model --what map -o map.pdf", 2, &[".svg or .png"]);
     bad(f, "plot texts.model --what topics --topics 4 -o t.svg", 2, &["from 0 to 3"]);

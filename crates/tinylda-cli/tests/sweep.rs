@@ -125,9 +125,9 @@ fn finished_runs_are_reused() {
     assert_eq!((&more["runs"], &more["runs_done_now"]), (&7.into(), &3.into()));
     assert!(all.iter().all(|line| numbers(&out).contains(line)));
     // Results of other settings are not added.
-    bad(f, other, 2, &["--passes (15 there, 16 now)", "--optimize", "-o"]);
+    bad(f, other, 2, &["its results: the default of --optimize, --passes 15 (only", "another -o"]);
     good(f, "-q synth -D 100 -W 400 -K 10 --seed 4 -o other.tlc");
-    bad(f, "-q sweep other.tlc --passes 15 -k 3 -o out", 2, &["the documents"]);
+    bad(f, "-q sweep other.tlc --passes 15 -k 3 -o out", 2, &["the same documents"]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn invalid_arguments_are_reported_before_any_work() {
         ("sweep ten.tlc -k , -o out", "expected a number such as 20"),
         ("sweep ten.tlc -k 0 -o out", "expected a number such as 20"),
         ("sweep ten.tlc -k 5,many -o out", "many"),
-        ("sweep ten.tlc -k 5 --repeats 0 -o out", "0 is not in 1.."),
+        ("sweep ten.tlc -k 5 --repeats 0 -o out", "expected a whole number from 1 to 1000"),
         ("sweep ten.tlc -k 5 --coherence cake -o out", "possible values"),
         ("sweep ten.tlc -k 5,100000000 -o out", "at most"),
         ("sweep ten.tlc -k 5 --algorithm stbp --active 3 -o out", "--active"),

@@ -86,7 +86,12 @@ fn texts_in_a_table() {
     assert!(typical.contains("a0 (document 1, ") && typical.contains("a1 (document 2, "), "{typical}");
     let same = |input: &str| good(f, &format!("documents two.model {input} --min-tokens 5 --tsv"));
     assert_eq!(same(&format!("articles.parquet {options}")), same("a.tlc"));
-    bad(f, "documents two.model a.tlc --text-column story", 2, &["an option for text", "corpus file"]);
+    bad(
+        f,
+        "documents two.model a.tlc --text-column story",
+        2,
+        &["--text-column is only valid with data to import; a.tlc is a corpus file"],
+    );
     // The column is found by its usual name.
     good(f, "import articles.parquet -o c.tlc");
     bad(
@@ -171,7 +176,7 @@ fn a_corpus_is_converted() {
     assert_eq!(bytes("a.tlc"), bytes("c.tlc"));
     bad(f, "convert a.tlc b.txt", 2, &["--to", "uci, mtx"]);
     bad(f, "convert a.tlc - --to npz", 2, &["a file"]);
-    bad(f, "convert a.tlc a.tlc --to uci", 2, &["another file"]);
+    bad(f, "convert a.tlc a.tlc --to uci", 2, &["would overwrite"]);
     bad(f, "convert b.npz x.mtx", 1, &["not a tinylda corpus"]);
     good(f, "import csr.npz -o plain.tlc");
     bad(f, "convert plain.tlc x.mtx --vocab words.txt", 2, &["--vocab", "no vocabulary"]);

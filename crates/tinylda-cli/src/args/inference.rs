@@ -55,15 +55,25 @@ impl DataArgs {
 /// not know are ignored and counted. A document without any known word gets the proportions of the
 /// prior.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tinylda infer nyt.model new.tlc > topics.tsv\n  \
-    tinylda infer nyt.model docword.new.txt.gz --vocab vocab.new.txt -o topics.npy\n  \
+#[command(
+    after_help = "Examples:\n  tinylda infer nyt.model new.tlc > topics.tsv\n  \
+    tinylda infer nyt.model new.csv --text-column body -o topics.npy\n  \
     tinylda infer nyt.model abstracts.txt --top 5 -o topics.jsonl\n  \
-    cat abstracts.txt | tinylda infer nyt.model - --min-proportion 0.1")]
+    cat abstracts.txt | tinylda infer nyt.model - --min-proportion 0.1",
+    after_long_help = "Examples:\n  tinylda infer nyt.model new.tlc > topics.tsv\n  \
+    tinylda infer nyt.model docword.new.txt.gz --vocab vocab.new.txt -o topics.npy\n  \
+    tinylda infer nyt.model new.csv --text-column body --id-column id -o topics.parquet\n  \
+    tinylda infer nyt.model abstracts.txt --top 5 -o topics.jsonl\n  \
+    cat abstracts.txt | tinylda infer nyt.model - --min-proportion 0.1"
+)]
 pub(crate) struct InferArgs {
     /// Model file
     pub(crate) model: PathBuf,
     /// Corpus file, or documents in any format that `import` reads; - for standard input
     pub(crate) input: PathBuf,
+    /// More files or folders with text; their documents follow those of the first input
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// File to write; - for standard output
@@ -73,7 +83,7 @@ pub(crate) struct InferArgs {
     #[arg(long, value_enum, help_heading = OUTPUT)]
     pub(crate) to: Option<InferFormat>,
     /// Write only the N largest topics of each document, as pairs of topic and proportion
-    #[arg(long, value_name = "N", help_heading = OUTPUT, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", help_heading = OUTPUT, allow_negative_numbers = true, value_parser = super::whole_number::<u32>(1, u32::MAX))]
     pub(crate) top: Option<u32>,
     /// Write only proportions of at least FRACTION, as pairs of topic and proportion
     #[arg(long, value_name = "FRACTION", help_heading = OUTPUT, allow_negative_numbers = true, value_parser = super::parse_open_fraction)]
@@ -82,7 +92,7 @@ pub(crate) struct InferArgs {
     #[arg(long, value_enum, hide_short_help = true, default_value_t = Inference::Own)]
     pub(crate) inference: Inference,
     /// Number of threads [default: all cores]
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", allow_negative_numbers = true, value_parser = super::whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
     /// Print a summary as one JSON object; requires -o
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
@@ -100,20 +110,23 @@ pub(crate) struct InferArgs {
 #[command(after_help = "Examples:\n  tinylda documents nyt.model nyt.tlc\n  \
     tinylda documents nyt.model nyt.tlc --topic 7 --top 20 --tsv\n  \
     tinylda documents nyt.model nyt.tlc --similar-to 1234 --json\n  \
-    tinylda documents news.model news.parquet --text-column body --id-column id")]
+    tinylda documents news.model news.parquet --text-column body")]
 pub(crate) struct DocumentsArgs {
     /// Model file
     pub(crate) model: PathBuf,
     /// Corpus file, or documents in any format that `import` reads; - for standard input
     pub(crate) input: PathBuf,
+    /// More files or folders with text; their documents follow those of the first input
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Number of documents per topic, or in total with --similar-to
-    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = super::whole_number::<u32>(1, u32::MAX))]
     pub(crate) top: u32,
-    /// Show only topic K; may be repeated [default: all topics]
-    #[arg(long, value_name = "K", conflicts_with = "similar_to")]
-    pub(crate) topic: Vec<u32>,
+    /// Show only topic K, given by its number or name; may be repeated [default: all topics]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "similar_to")]
+    pub(crate) topic: Vec<String>,
     /// Show the documents most similar to this one, given by its name or its number from 1
     #[arg(long, value_name = "NAME")]
     pub(crate) similar_to: Option<String>,
@@ -128,7 +141,7 @@ pub(crate) struct DocumentsArgs {
     #[arg(long, value_name = "N", hide_short_help = true, default_value_t = 20)]
     pub(crate) min_tokens: u64,
     /// Number of threads [default: all cores]
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = super::whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]

@@ -21,7 +21,7 @@ pub(crate) struct PaperArgs {
     #[arg(long, value_name = "FILE", required = true, help_heading = INPUT)]
     pub(crate) corpus: Vec<PathBuf>,
     /// Numbers of topics [default: 100,300,500,700,900, or 20,50 with --quick]
-    #[arg(long, alias = "num-topics", value_name = "K,...", help_heading = MODEL, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, alias = "num-topics", value_name = "K,...", help_heading = MODEL, value_delimiter = ',', value_parser = super::whole_number::<u32>(1, u32::MAX))]
     pub(crate) topics: Vec<u32>,
     /// Algorithms [default: all]
     #[arg(long, value_name = "NAME,...", help_heading = MODEL, value_delimiter = ',', value_parser = algorithm_parser())]
@@ -31,21 +31,21 @@ pub(crate) struct PaperArgs {
     pub(crate) quick: bool,
     /// Maximum number of passes over a corpus; a tenth of it for ovb, whose passes take much longer
     /// [default: 500, or 30 with --quick]
-    #[arg(long, aliases = ["iterations", "n-iter"], value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, aliases = ["iterations", "n-iter"], value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = super::whole_number::<u32>(1, u32::MAX))]
     pub(crate) passes: Option<u32>,
     /// Convergence tolerance: stop when the training perplexity changes by less than TOL per pass;
     /// tbp uses its own criterion
     #[arg(long, value_name = "TOL", help_heading = TRAINING, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_non_negative, default_value_t = tinylda::settings::TOLERANCE)]
     pub(crate) tol: f64,
-    /// Random seed of the splits and the trainings
-    #[arg(long, aliases = ["random-seed", "random-state"], help_heading = TRAINING, allow_negative_numbers = true, default_value_t = 1)]
+    /// Random seed of the splits and the training runs
+    #[arg(long, aliases = ["random-seed", "random-state"], value_parser = super::whole_number::<u64>(0, u64::MAX), help_heading = TRAINING, allow_negative_numbers = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Total number of threads [default: all cores]
-    #[arg(long, alias = "workers", value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, alias = "workers", value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = super::whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
     /// Number of concurrent runs, which share threads and memory; times are always measured one run
     /// at a time
-    #[arg(long, value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..), default_value_t = 1)]
+    #[arg(long, value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = super::whole_number::<u16>(1, u16::MAX), default_value_t = 1)]
     pub(crate) jobs: u16,
     /// Memory limit for all concurrent runs; a run that needs more than its part is skipped
     /// [default: 90% of the free memory]
@@ -65,6 +65,6 @@ pub(crate) struct PaperArgs {
     pub(crate) online_corpus: Option<PathBuf>,
     /// Maximum number of passes of the comparison with online learning [default: 30, or --passes if
     /// that is less]
-    #[arg(long, value_name = "N", help_heading = EXPERT, hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", help_heading = EXPERT, hide_short_help = true, value_parser = super::whole_number::<u32>(1, u32::MAX))]
     pub(crate) online_passes: Option<u32>,
 }

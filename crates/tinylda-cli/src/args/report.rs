@@ -47,7 +47,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) log: Option<PathBuf>,
     /// Number of threads; the result does not depend on it [default: all cores]
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", hide_short_help = true, allow_negative_numbers = true, value_parser = super::whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
     /// Memory limit, such as 512MiB or 2GiB; fail if the model does not fit [default: no limit]
     #[arg(long, value_name = "SIZE", hide_short_help = true, value_parser = parse_memory_size)]
@@ -87,7 +87,7 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_name = "K,...", value_delimiter = ',')]
     pub(crate) topics: Vec<u32>,
     /// Number of words per topic with --what topics
-    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = super::whole_number::<u32>(1, 100))]
     pub(crate) top: u32,
     /// Title of the figure [default: the name of the corpus]
     #[arg(long, help_heading = OUTPUT)]

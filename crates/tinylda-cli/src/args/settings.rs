@@ -4,6 +4,8 @@
 //! [`SettingArgs`] holds the parsed values; this module knows nothing about the commands that use
 //! them.
 
+use std::str::FromStr;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use tinylda::Settings;
@@ -13,14 +15,15 @@ use tinylda::settings::{Group, SETTINGS, Setting};
 use super::heading;
 use crate::parameters;
 
-/// Settings whose arguments are declared by the commands themselves.
+/// Settings whose arguments are declared by the commands themselves, with help, defaults and checks
+/// from the table: [`about`], [`help_of`], [`value_name`], [`default_of`] and [`number`].
 const DECLARED_ELSEWHERE: [&str; 3] = ["topics", "seed", "seed_weight"];
 
 /// Settings whose flag differs from their name.
 const FLAGS: [(&str, &str); 1] = [("tolerance", "tol")];
 
 /// Settings that `-h` lists; `--help` lists all.
-const ESSENTIAL: [&str; 2] = ["optimize", "passes"];
+const ESSENTIAL: [&str; 3] = ["optimize", "passes", "tolerance"];
 
 /// Names that other programs use for a setting, accepted as hidden aliases: setting, alias.
 const ALIASES: [(&str, &str); 5] = [
@@ -64,10 +67,15 @@ fn help_heading(group: Group) -> &'static str {
     }
 }
 
+/// Returns the meaning of a setting, on one line.
+fn meaning(setting: &Setting) -> String {
+    setting.about.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the help text of a setting: its meaning, the algorithms it applies to and its default.
 fn help(setting: &Setting) -> String {
     let only: Vec<&str> = setting.only.iter().map(|algorithm| algorithm.name()).collect();
-    let mut text = setting.about.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut text = meaning(setting);
     if matches!(only.len(), 1..=2) {
         text = format!("{text} (only for {})", only.join(" and "));
     }
@@ -75,6 +83,33 @@ fn help(setting: &Setting) -> String {
         text = format!("{text} [default: {}]", setting.default);
     }
     text
+}
+
+/// Returns the meaning of the setting with this name.
+pub(super) fn about(name: &str) -> String {
+    Setting::named(name).map(meaning).unwrap_or_default()
+}
+
+/// Returns the help text of the setting with this name.
+pub(super) fn help_of(name: &str) -> String {
+    Setting::named(name).map(help).unwrap_or_default()
+}
+
+/// Returns the placeholder for the value of the setting with this name.
+pub(super) fn value_name(name: &str) -> &'static str {
+    Setting::named(name).map_or("", |setting| setting.value)
+}
+
+/// Returns the default of the setting with this name, as text.
+pub(super) fn default_of(name: &str) -> &'static str {
+    Setting::named(name).map_or("", |setting| setting.default)
+}
+
+/// Returns the parser of a setting that is a number, with the library's own rules.
+pub(super) fn number<T: FromStr>(
+    name: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| check_value(name, text)?.trim().parse().map_err(|_| "expected a number".to_owned())
 }
 
 /// Checks a value with the library's own rules.

@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tinylda::eval::Measure;
 
 use super::heading::{INPUT, MODEL, OUTPUT, TRAINING};
-use super::settings::ExpertSettingArgs;
+use super::settings::{self, ExpertSettingArgs};
 use super::{TOPICS_ALIASES, TextArgs, TrainingArgs, parse_open_fraction, parse_topics};
 
 /// Returns the parser of one coherence measure's name.
 fn measure_parser() -> impl TypedValueParser<Value = Measure> {
-    PossibleValuesParser::new(Measure::ALL.map(Measure::name))
-        .map(|name| Measure::ALL.into_iter().find(|measure| measure.name() == name).unwrap_or(Measure::CNpmi))
+    let known =
+        Measure::ALL.map(|measure| PossibleValue::new(measure.name()).alias(super::measure_alias(measure)));
+    PossibleValuesParser::new(known).map(|name| {
+        let named = |&measure: &Measure| measure.name() == name || super::measure_alias(measure) == name;
+        Measure::ALL.into_iter().find(named).unwrap_or(Measure::CNpmi)
+    })
 }
 
 /// Largest number of values of a range without a step.
@@ -77,8 +81,8 @@ impl SweepArgs {
 ///
 /// Perplexity alone would nearly always favour the largest K. The best K therefore has the highest
 /// mean of three scores: perplexity (its logarithm), coherence and stability, each scaled from 0
-/// for the worst K to 1 for the best. A measure that hardly differs between the K counts less, and
-/// of two K with about the same score the smaller one is better.
+/// for the worst K to 1 for the best. A measure that hardly differs between values of K counts
+/// less, and of two values of K with about the same score the smaller one is better.
 ///
 /// Each result is saved as soon as it is available. After Ctrl-C or a kill, the same command
 /// continues with the remaining runs; with more values of K or more --repeats it adds to the
@@ -108,26 +112,26 @@ pub(crate) struct SweepArgs {
     /// 5,7,9,12,16,22,30,40.
     #[arg(short = 'k', long, aliases = TOPICS_ALIASES, value_name = "K,...", help_heading = MODEL, required = true, value_delimiter = ',', allow_negative_numbers = true, value_parser = parse_topic_range)]
     topics: Vec<Vec<u32>>,
-    /// Number of trainings for each K, with seeds --seed, --seed + 1, and so on
-    #[arg(long, value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
+    /// Number of training runs for each K, with seeds --seed, --seed + 1, and so on
+    #[arg(long, value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = super::whole_number::<u32>(1, 1000), default_value_t = 3)]
     pub(crate) repeats: u32,
     /// Fraction of the documents that is held out
     #[arg(long, value_name = "FRACTION", help_heading = TRAINING, default_value_t = 0.2, allow_negative_numbers = true, value_parser = parse_open_fraction)]
     pub(crate) test: f64,
     /// Random seed of the held-out documents and the first training; results do not depend on the
     /// number of threads
-    #[arg(long, aliases = ["random-seed", "random-state"], help_heading = TRAINING, allow_negative_numbers = true, default_value_t = 1)]
+    #[arg(long, aliases = ["random-seed", "random-state"], value_name = settings::value_name("seed"), help_heading = TRAINING, allow_negative_numbers = true, value_parser = settings::number::<u64>("seed"), default_value = settings::default_of("seed"))]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) training: TrainingArgs,
-    /// Coherence measure to show
+    /// Coherence measure to show and to use in the score
     ///
     /// All measures are computed, on all documents. c_npmi ranges from -1 to 1 for any corpus and K
     /// and needs one pass over the documents; u_mass prefers topics of frequent words.
     #[arg(long, value_name = "MEASURE", help_heading = OUTPUT, hide_short_help = true, value_parser = measure_parser(), default_value = "c_npmi")]
     pub(crate) coherence: Measure,
     /// Number of words per topic for coherence, diversity and stability
-    #[arg(long, value_name = "N", help_heading = OUTPUT, hide_short_help = true, allow_negative_numbers = true, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", help_heading = OUTPUT, hide_short_help = true, allow_negative_numbers = true, default_value_t = 10, value_parser = super::whole_number::<u32>(2, u32::MAX))]
     pub(crate) top: u32,
     /// Folder for results, figure, report and models [default: the corpus's name with .sweep]
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]

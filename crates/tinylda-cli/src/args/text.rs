@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::UnknownArgumentValueParser;
 use tinylda::corpus::ingest::words::{
     DocumentLimit, Pipeline, Segmentation, StopWords, TokenRule, WordSelection,
 };
@@ -158,7 +157,8 @@ pub(crate) struct TextArgs {
     /// per line, or none; several by commas, such as en,my.txt [default: those of the detected
     /// language]
     ///
-    /// `tinylda stop-words` prints the lists.
+    /// A file alone replaces the default list; use en,my.txt to extend it. `tinylda stop-words`
+    /// prints the lists.
     #[arg(long, value_name = "LANGUAGES|FILE", help_heading = TEXT, value_delimiter = ',')]
     stop_words: Vec<String>,
     /// Reduce words to their stems, in this language, such as en
@@ -168,11 +168,12 @@ pub(crate) struct TextArgs {
     /// up to 100,000, else 5]
     #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true)]
     min_docs: Option<u64>,
-    /// Drop words that occur in more documents than this: a number, or a fraction such as 50%
+    /// Drop words that occur in more documents than this: a number, or a fraction such as 0.5
+    /// or 50%
     #[arg(long, value_name = "N|PERCENT", help_heading = TEXT, hide_short_help = true, value_parser = parse_max_docs)]
     max_docs: Option<DocumentLimit>,
     /// Keep only the N words that occur in the most documents
-    #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", help_heading = TEXT, hide_short_help = true, value_parser = super::whole_number::<u32>(1, u32::MAX))]
     max_words: Option<u32>,
     /// Join words that often follow each other into phrases of two or three, such as new_york_times
     ///
@@ -186,9 +187,6 @@ pub(crate) struct TextArgs {
     /// way as for that model or corpus.
     #[arg(long, value_name = "FILE", help_heading = TEXT, hide_short_help = true)]
     vocabulary: Option<PathBuf>,
-    /// Always rejected, with a pointer to `--phrases`; never set
-    #[arg(long, alias = "ngram-range", value_name = "N", hide = true, num_args = 0..=1, default_missing_value = "", value_parser = UnknownArgumentValueParser::suggest_arg("--phrases"))]
-    ngrams: Option<String>,
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {
@@ -208,7 +206,7 @@ fn parse_separator(text: &str) -> Result<String, String> {
 }
 
 fn parse_max_docs(text: &str) -> Result<DocumentLimit, String> {
-    let invalid = || "expected a number of documents, or a fraction such as 50%".to_owned();
+    let invalid = || "expected a number of documents, or a fraction such as 0.5 or 50%".to_owned();
     if let Some(percent) = text.strip_suffix('%') {
         let share = percent.trim().parse::<f64>().ok().filter(|v| *v > 0.0 && *v <= 100.0);
         return share.map(|v| DocumentLimit::Fraction(v / 100.0)).ok_or_else(invalid);
@@ -228,6 +226,46 @@ impl TextArgs {
     /// Returns whether any of the options was given.
     pub(crate) fn is_given(&self) -> bool {
         *self != TextArgs::default()
+    }
+
+    /// Returns the flag of the first option that was given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let options = [
+            ("--format", self.format.is_some()),
+            ("--text-column", !self.text_column.is_empty()),
+            ("--id-column", self.id_column.is_some()),
+            ("--label-column", !self.label_column.is_empty()),
+            ("--date-column", self.date_column.is_some()),
+            ("--delimiter", self.delimiter.is_some()),
+            ("--header", self.header.is_some()),
+            ("--quotes", self.quotes.is_some()),
+            ("--text-field", !self.text_field.is_empty()),
+            ("--id-field", self.id_field.is_some()),
+            ("--label-field", !self.label_field.is_empty()),
+            ("--date-field", self.date_field.is_some()),
+            ("--label-separator", self.label_separator.is_some()),
+            ("--label-from", self.label_from.is_some()),
+            ("--glob", self.glob.is_some()),
+            ("--encoding", self.encoding.is_some()),
+            ("--strict", self.strict),
+            ("--language", !self.language.is_empty()),
+            ("--token-pattern", self.token_pattern.is_some()),
+            ("--keep-case", self.keep_case),
+            ("--fold-accents", self.fold_accents),
+            ("--min-length", self.min_length.is_some()),
+            ("--max-length", self.max_length.is_some()),
+            ("--numbers", self.numbers.is_some()),
+            ("--noise", self.noise.is_some()),
+            ("--segmentation", self.segmentation.is_some()),
+            ("--stop-words", !self.stop_words.is_empty()),
+            ("--stem", self.stem.is_some()),
+            ("--min-docs", self.min_docs.is_some()),
+            ("--max-docs", self.max_docs.is_some()),
+            ("--max-words", self.max_words.is_some()),
+            ("--phrases", self.phrases.is_some()),
+            ("--vocabulary", self.vocabulary.is_some()),
+        ];
+        options.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
 
     /// Returns which parts of the input are text, names, labels and dates.
@@ -377,7 +415,7 @@ impl TextArgs {
             let reason = Template::default().text(path.display().to_string()).text(" has no vocabulary");
             return Err(Error::unsupported("vocabulary", reason).into());
         };
-        Ok(existing_pipeline(pipeline, vocabulary))
+        Ok(TextPipeline::existing(pipeline, vocabulary))
     }
 }
 
@@ -387,17 +425,4 @@ fn open_vocabulary(path: &Path) -> anyhow::Result<DetectedInput> {
         return Err(usage("--vocabulary must be a file; only documents can come from standard input"));
     }
     Ok(DetectedInput::open(path)?)
-}
-
-/// Returns the pipeline that processes text as before, with the same vocabulary.
-pub(crate) fn existing_pipeline(pipeline: Option<&Pipeline>, vocabulary: Vocabulary) -> TextPipeline {
-    let stop = if pipeline.is_some() { StopWords::Given } else { StopWords::None };
-    TextPipeline {
-        pipeline: pipeline.cloned().unwrap_or_else(Pipeline::plain),
-        languages: Some(Vec::new()),
-        fixed_segmentation: true,
-        stop,
-        selection: WordSelection::default(),
-        vocabulary: Some(vocabulary),
-    }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use tinylda::{Algorithm, Settings};
 
 use super::heading::{EXPERT, INPUT, MEMORY, MODEL, OUTPUT, TRAINING};
-use super::settings::{ExpertSettingArgs, SettingArgs};
+use super::settings::{self, ExpertSettingArgs, SettingArgs};
 use super::{MemorySize, TOPICS_ALIASES, TextArgs, parse_memory_size, parse_positive};
 
 /// Parses a duration: 30s, 10m, 2h, 0.
@@ -24,6 +24,11 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| invalid())
 }
 
+/// Returns the help text of the number of topics.
+fn topics_help() -> String {
+    format!("{}, such as 20; `tinylda sweep` compares several numbers", settings::about("topics"))
+}
+
 /// Training options of `train` and `sweep`.
 ///
 /// A command that uses them must also declare [`ExpertSettingArgs`], whose values are read here.
@@ -37,10 +42,10 @@ pub(crate) struct TrainingArgs {
     /// Number of threads; the result does not depend on it [default: all cores]
     ///
     /// atbp and abp are sequential by definition and use one thread.
-    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, aliases = ["workers", "n-jobs"], value_name = "N", help_heading = TRAINING, allow_negative_numbers = true, value_parser = super::whole_number::<u16>(1, u16::MAX))]
     pub(crate) threads: Option<u16>,
-    /// Memory limit, such as 512MiB, 2GiB or 50%; data that does not fit is kept on disk [default:
-    /// 90% of the free memory]
+    /// Memory limit, such as 512MiB, 2GiB or 50% (of the machine's memory); data that does not fit
+    /// is kept on disk [default: 90% of the free memory]
     #[arg(long, value_name = "SIZE", help_heading = MEMORY, value_parser = parse_memory_size)]
     pub(crate) memory: Option<MemorySize>,
     /// Time between checkpoints, such as 30s, 10m or 2h; 0 writes a checkpoint only when training
@@ -68,17 +73,26 @@ impl TrainingArgs {
 /// Train a topic model on a corpus or on your own data
 ///
 /// The same seed gives the same model file, byte for byte: with any number of threads, in memory or
-/// on disk, uninterrupted or stopped and resumed.
+/// on disk, uninterrupted or stopped and resumed. Ctrl-C stops after writing a checkpoint, prints
+/// the command that resumes the training, and exits with code 1.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  tinylda train my-documents.txt -k 20 -o my.model --report my.html\n  \
+#[command(
+    after_help = "Examples:\n  tinylda train my-documents.txt -k 20 -o my.model --report my.html\n  \
+    tinylda train abstracts.tsv.xz --text-column 3 -k 25 -o abstracts.model\n  \
+    tinylda train nyt.tlc -k 100 --optimize -o nyt.model\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
+    tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model",
+    after_long_help = "Examples:\n  tinylda train my-documents.txt -k 20 -o my.model --report my.html\n  \
     tinylda train abstracts.tsv.xz --text-column 3 --label-column 2 -k 25 -o abstracts.model\n  \
-    tinylda train nyt.tlc -k 100 -o nyt.model\n  \
+    tinylda train nyt.tlc -k 100 --optimize -o nyt.model\n  \
     tinylda train pubmed.tlc -k 500 --threads 2 --passes 100 -o pubmed.model\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB --plan\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB -o big.model\n  \
     tinylda train big.tlc -k 1000 --memory 2GiB --resume -o big.model\n  \
-    zcat docword.nyt.txt.gz | tinylda train - --vocab vocab.nyt.txt -k 100 --algorithm ovb --passes 1 -o nyt.model\n  \
-    tinylda train train.tlc -k 100 --algorithm stbp --passes 200 --seed 1 --log train.jsonl -o nyt.model")]
+    zcat counts.gz | tinylda train - --vocab vocab.txt -k 100 --algorithm ovb -o nyt.model\n  \
+    tinylda train nyt.tlc -k 100 --algorithm gibbs --tol 0 --log nyt.jsonl -o nyt.model"
+)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct TrainArgs {
     /// Corpus file, or data in any format that `import` reads: a file or a folder; - for standard
@@ -95,21 +109,17 @@ pub(crate) struct TrainArgs {
     pub(crate) keep_corpus: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) text: TextArgs,
-    /// Number of topics
-    #[arg(short = 'k', long, aliases = TOPICS_ALIASES, value_name = "K", help_heading = MODEL, allow_negative_numbers = true, value_parser = super::parse_topics)]
+    #[arg(short = 'k', long, aliases = TOPICS_ALIASES, help = topics_help(), value_name = settings::value_name("topics"), help_heading = MODEL, allow_negative_numbers = true, value_parser = super::parse_topics)]
     pub(crate) topics: u32,
     /// File with seed words, one topic per line: `topic: word word …` (only for tbp)
     ///
-    /// Topics are numbers from 0 or names. The words attract their topic in every pass, and all
-    /// commands show the names.
+    /// Topics are numbers from 0 or names. The words attract their topic in every pass. Commands
+    /// and reports show the names.
     #[arg(long, value_name = "FILE", help_heading = MODEL, hide_short_help = true)]
     pub(crate) seeds: Option<PathBuf>,
-    /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus (only for
-    /// tbp) [default: 1]
-    #[arg(long, value_name = "X", help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = parse_positive, requires = "seeds")]
+    #[arg(long, help = settings::help_of("seed_weight"), value_name = settings::value_name("seed_weight"), help_heading = MODEL, hide_short_help = true, allow_negative_numbers = true, value_parser = settings::number::<f64>("seed_weight"), requires = "seeds")]
     pub(crate) seed_weight: Option<f64>,
-    /// Random seed: the same seed gives the same model, byte for byte
-    #[arg(long, aliases = ["random-seed", "random-state"], help_heading = TRAINING, allow_negative_numbers = true, default_value_t = 1)]
+    #[arg(long, aliases = ["random-seed", "random-state"], help = settings::about("seed"), value_name = settings::value_name("seed"), help_heading = TRAINING, allow_negative_numbers = true, value_parser = settings::number::<u64>("seed"), default_value = settings::default_of("seed"))]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) training: TrainingArgs,
@@ -136,13 +146,16 @@ pub(crate) struct TrainArgs {
     /// report`)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) report: Option<PathBuf>,
+    /// With --report: omit the first lines of documents
+    #[arg(long, help_heading = OUTPUT, requires = "report", conflicts_with = "texts")]
+    pub(crate) no_text: bool,
     /// With --report: file or folder from which the first lines of documents may be read; may be
     /// repeated [default: the data that is imported, or the folder of the corpus file]
     #[arg(long, value_name = "PATH", help_heading = OUTPUT, hide_short_help = true, requires = "report")]
     pub(crate) texts: Vec<PathBuf>,
     /// Also write the model after these passes, such as 1,10,100, to
     /// OUTPUT.snapshots/pass-00010.model and so on
-    #[arg(long, value_name = "PASSES", help_heading = OUTPUT, hide_short_help = true, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "PASSES", help_heading = OUTPUT, hide_short_help = true, value_delimiter = ',', value_parser = super::whole_number::<u32>(1, u32::MAX))]
     pub(crate) snapshots: Vec<u32>,
     /// Write one line of JSON per pass to FILE; - for standard output [default: the model's name
     /// with .log.jsonl, if training takes more than a minute]

@@ -4,21 +4,51 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tinylda::corpus::ingest::{DetectedInput, InputKind};
+use tinylda::corpus::ingest::{DetectedInput, Format, InputKind};
 use tinylda::eval::{Coherence, CoherenceResult, Measure, MissingWords, WordMeasures, word_measures};
 use tinylda::{Corpus, Error, Model};
 
-use super::{counted, escape_control, path_string, table};
+use super::{counted, escape_control, path_string, shell_quote, table, usage};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
 /// Number of words shown per topic.
 const SHOWN: usize = 5;
 
-/// Returns the result as JSON and as text.
+/// Documents of `--reference`.
+pub(super) enum Reference {
+    /// A corpus file, without the order of words.
+    Corpus(Corpus),
+    /// Texts.
+    Texts(DetectedInput),
+}
+
+/// Opens the documents of `--reference`, if there are any.
+pub(super) fn open_reference(a: &args::EvalArgs) -> anyhow::Result<Option<Reference>> {
+    let Some(path) = a.reference.as_deref() else { return Ok(None) };
+    let opened = DetectedInput::open(path)?;
+    Ok(Some(match opened.kind() {
+        InputKind::Model => {
+            return Err(Error::out_of_range("reference", "a model file", "texts or a corpus file").into());
+        }
+        InputKind::Corpus => Reference::Corpus(Corpus::open(path)?),
+        InputKind::Data(Format::Text) => Reference::Texts(opened),
+        InputKind::Data(format) => {
+            let (name, path) = (format.name(), path.display());
+            return Err(usage(format!(
+                "--reference must be plain text or a corpus file; {path} is {name}; import it first"
+            )));
+        }
+        _ => Reference::Texts(opened),
+    }))
+}
+
+/// Returns the result as JSON and as text. Coherence is computed on the reference, or else on the
+/// corpus.
 pub(super) fn coherence(
     a: &args::EvalArgs,
     model: &Model,
+    reference: Option<Reference>,
     corpus: Option<&Corpus>,
     ui: Ui,
 ) -> anyhow::Result<(Value, String)> {
@@ -42,50 +72,60 @@ pub(super) fn coherence(
     };
     let topics: Vec<Vec<u32>> =
         model.top_words(a.top as usize).iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
-    let (found, source, ordered) = measure(a, &how, model, &topics, corpus, ui)?;
+    let (found, ordered) = measure(&how, model, &topics, reference, corpus, ui)?;
+    // The documents as the user has given them, which may have been imported into another file.
+    let source = a.reference.as_deref().or(a.corpus.as_deref()).map_or_else(|| "-".to_owned(), path_string);
     let words = word_measures(model, &topics);
     let windows = if ordered {
         "texts with their word order"
     } else {
-        "a corpus file has no word order, so each document is one window; pass texts with --reference"
+        "word order is not used: each document is one window"
+    };
+    let hint = match (&a.reference, &a.corpus) {
+        (None, Some(given)) if !ordered && is_plain_text(given) => {
+            format!("; for sliding windows, pass --reference {}", shell_quote(&path_string(given)))
+        }
+        _ if ordered => String::new(),
+        _ => "; for sliding windows, pass texts with --reference".to_owned(),
     };
     let value = json(a, model, &found, &words, &source, windows);
-    Ok((value, lines(model, &topics, &found, &words, &source, windows)?))
+    let windows = format!("{windows}{hint}");
+    Ok((value, lines(model, &topics, &found, &words, &source, &windows)?))
 }
 
-/// Computes the coherence on the reference or the corpus. Also returns its name and whether it has
-/// a word order.
+/// Returns whether a path is a file of plain text, with one document per line.
+fn is_plain_text(path: &Path) -> bool {
+    // Opening a pipe would consume it.
+    path.is_file()
+        && DetectedInput::open(path).is_ok_and(|input| input.kind() == InputKind::Data(Format::Text))
+}
+
+/// Computes the coherence on the reference, or else on the corpus. Also returns whether it has a
+/// word order.
 fn measure(
-    a: &args::EvalArgs,
     how: &Coherence,
     model: &Model,
     topics: &[Vec<u32>],
+    reference: Option<Reference>,
     corpus: Option<&Corpus>,
     ui: Ui,
-) -> anyhow::Result<(CoherenceResult, String, bool)> {
-    let reference = a.reference.as_deref().map(DetectedInput::open).transpose()?;
-    let opened = match reference.as_ref().map(DetectedInput::kind) {
-        Some(InputKind::Model) => {
-            return Err(Error::out_of_range("reference", "a model file", "texts or a corpus file").into());
-        }
-        Some(InputKind::Corpus) => a.reference.as_deref().map(Corpus::open).transpose()?,
-        _ => None,
-    };
-    if let Some(corpus) = opened.as_ref().or(corpus.filter(|_| reference.is_none())) {
+) -> anyhow::Result<(CoherenceResult, bool)> {
+    let on_corpus = |corpus: &Corpus| {
         let bar = ui.bar("blocks read", Unit::Plain);
         let found = how.of_corpus(model, topics, corpus, &mut |p| bar.update(p))?;
         bar.finish();
-        return Ok((found, corpus.path().map(path_string).unwrap_or_default(), false));
-    }
-    let texts = match reference {
-        Some(texts) => texts,
-        None => DetectedInput::open(Path::new("-"))?,
+        Ok((found, false))
     };
-    let path = a.reference.as_deref().unwrap_or(Path::new("-"));
+    let texts = match (reference, corpus) {
+        (Some(Reference::Corpus(corpus)), _) => return on_corpus(&corpus),
+        (None, Some(corpus)) => return on_corpus(corpus),
+        (Some(Reference::Texts(texts)), _) => texts,
+        (None, None) => DetectedInput::open("-")?,
+    };
     let bar = ui.bar("reading", Unit::Bytes);
     let found = how.of_text(model, topics, texts, &mut |p| bar.update(p))?;
     bar.finish();
-    Ok((found, path_string(path), true))
+    Ok((found, true))
 }
 
 fn json(
@@ -116,6 +156,7 @@ fn json(
         "diversity": words.diversity,
         "exclusivity": words.exclusivity,
         "effective_words": words.effective_words,
+        "topic_names": (0..model.topics()).map(|k| model.topic_name(k)).collect::<Vec<_>>(),
     })
 }
 
@@ -128,23 +169,28 @@ fn lines(
     windows: &str,
 ) -> anyhow::Result<String> {
     let number = |value: f64| if value.is_finite() { format!("{value:.4}") } else { "-".to_owned() };
-    let mut out = String::from("topic   share");
+    let name = |k: u32| escape_control(model.topic_name(k).unwrap_or_default());
+    let width = (0..model.topics()).map(|k| name(k).chars().count() + 2).max().unwrap_or(0).max(6);
+    let width = if model.has_topic_names() { width } else { 0 };
+    let head = if width > 0 { "name" } else { "" };
+    let mut out = String::from("topic  prevalence");
     for m in &found.measures {
         write!(out, "  {:>8}", m.measure.name())?;
     }
-    writeln!(out, "  exclusive  eff. words  words")?;
+    writeln!(out, "  exclusive  eff. words  {head:width$}words")?;
     for (k, top) in topics.iter().enumerate() {
-        write!(out, "{k:5}  {:5.1}%", 100.0 * model.share(k as u32))?;
+        write!(out, "{k:5}  {:9.1}%", 100.0 * model.share(k as u32))?;
         for m in &found.measures {
             write!(out, "  {:>8}", number(m.topics[k]))?;
         }
         let names: Vec<_> = top.iter().take(SHOWN).map(|&w| escape_control(&model.word_name(w))).collect();
         let (exclusive, effective) = (words.exclusivity[k], words.effective_words[k]);
-        writeln!(out, "  {:>9}  {effective:10.1}  {}", number(exclusive), names.join(" "))?;
+        let topic = name(k as u32);
+        writeln!(out, "  {:>9}  {effective:10.1}  {topic:width$}{}", number(exclusive), names.join(" "))?;
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (exclusive, effective) = (mean(&words.exclusivity), mean(&words.effective_words));
-    write!(out, "{:13}", " mean")?;
+    write!(out, "{:17}", " mean")?;
     for m in &found.measures {
         write!(out, "  {:>8}", number(m.mean))?;
     }

@@ -98,7 +98,7 @@ fn format(a: &args::ConvertArgs, stream: bool) -> anyhow::Result<CorpusFormat> {
     let names: Vec<&str> = CorpusFormat::ALL.iter().map(|f| f.name()).collect();
     let format = asked.or_else(|| CorpusFormat::of_path(&a.output)).ok_or_else(|| {
         Error::missing("to", format!("one of {}", names.join(", ")))
-            .with_remedy("or use an output name that ends in .npz, .mtx or .parquet")
+            .with_remedy("or use an output name that ends in .npz, .mtx, .parquet, .uci, .svm or .ldac")
     })?;
     if stream && !format.streams() {
         let expected = format!("a file for {}", format.name());

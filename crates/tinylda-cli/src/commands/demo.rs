@@ -11,10 +11,10 @@ use tinylda::eval::predictive_perplexity;
 use tinylda::files::TemporaryFolder;
 use tinylda::report::{PassRecord, TextAccess};
 use tinylda::train::Summary;
-use tinylda::{Corpus, Event, Inference, Model, Trainer};
+use tinylda::{Corpus, Event, Inference, Model, Stop, Trainer};
 
 use super::themes::{COMMON, THEMES, Theme};
-use super::{counted, print, shape_line};
+use super::{end_of_training, print, shape_line};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(a: &args::DemoArgs, ui: Ui) -> anyhow::Result<()> {
     let mut lines = format!(
         "Found {TOPICS} topics in {:.1} s ({}) without knowing the themes:\n\n  theme        agreement  top words of the topic\n",
         summary.seconds,
-        counted(summary.passes.into(), "pass")
+        end_of_training(summary.passes, summary.stop == Stop::Converged)
     );
     let mut order: Vec<usize> = (0..top.len()).collect();
     order.sort_by_key(|&k| THEMES.iter().position(|theme| theme.name == found[k].0).unwrap_or(usize::MAX));

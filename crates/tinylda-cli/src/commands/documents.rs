@@ -1,18 +1,22 @@
 //! `tinylda documents`: lists typical documents of topics, or documents similar to a given one.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use tinylda::corpus::LABEL_SEPARATOR;
+use tinylda::corpus::join_labels;
 use tinylda::infer::{
-    DocumentDetails, Mixtures, RankedDocument, SimilarDocuments, TypicalDocuments, document_details,
-    find_document,
+    DocumentDetails, Mixtures, RankedDocument, SimilarDocuments, TypicalDocuments, count_documents_named,
+    document_details, find_document,
 };
 use tinylda::report::{TextAccess, document_texts};
-use tinylda::{Corpus, Model};
+use tinylda::{Corpus, Error, Model};
 
 use super::input::OpenedDocuments;
-use super::{counted, escape_control, path_string, print, texts, to_stdout};
+use super::{
+    counted, escape_control, grouped, load_model, path_string, print, texts, to_stdout, topic_name_suffix,
+    topic_number,
+};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -36,9 +40,12 @@ struct DocumentLookup<'a> {
 }
 
 pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
-    let model = Model::load(&a.model)?;
+    let model = load_model(&a.model, Some(&a.input))?;
+    let (top, min_tokens) = (a.top as usize, a.min_tokens);
+    let topics = a.topic.iter().map(|asked| topic_number(&model, asked)).collect::<Result<_, _>>()?;
+    let typical_documents = TypicalDocuments { top, min_tokens, topics };
     let threads = super::infer::thread_count(a.threads);
-    let input = OpenedDocuments::open(&a.input, &a.data, &model, threads, ui)?;
+    let input = OpenedDocuments::open(&a.input, &a.more, &a.data, &model, threads, ui)?;
     let corpus = &input.corpus;
     let named = input.texts.named.iter().chain(&a.texts).cloned().collect();
     let access = (!a.no_text).then_some(TextAccess { named });
@@ -47,17 +54,34 @@ pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
     input.warn_of_mismatch(&model, ui)?;
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
-    let (top, min_tokens) = (a.top as usize, a.min_tokens);
     if let Some(asked) = &a.similar_to {
-        let to = find_document(corpus, asked)?;
+        let to = find_document(corpus, asked).map_err(|error| named_as_given(error, &a.input))?;
+        let named = count_documents_named(corpus, asked)?;
+        if named > 1 {
+            ui.say(&format!(
+                "{} documents are called \"{}\"; the first one, document {}, is used; choose another one by its \
+                 number",
+                grouped(named),
+                escape_control(asked),
+                grouped(to + 1)
+            ));
+        }
         let found = SimilarDocuments { top, min_tokens }.find(&mixtures, to, progress)?;
         bar.finish();
         return similar(a, &lookup, to, &found);
     }
-    let topics = a.topic.clone();
-    let found = TypicalDocuments { top, min_tokens, topics }.find(&mixtures, progress)?;
+    let found = typical_documents.find(&mixtures, progress)?;
     bar.finish();
     typical(a, &model, &lookup, &found)
+}
+
+/// Replaces the file in an error about documents by the path that the user has given, since the
+/// documents may have been imported into a temporary file.
+fn named_as_given(mut error: Error, given: &Path) -> Error {
+    if let Error::Input { path, .. } = &mut error {
+        *path = given.to_path_buf();
+    }
+    error
 }
 
 impl DocumentLookup<'_> {
@@ -86,7 +110,7 @@ impl DocumentLookup<'_> {
 
     /// Returns the labels and the date of a document as cells, each after a tab.
     fn cells(&self, details: &DocumentDetails) -> String {
-        let labels = details.labels.iter().map(|all| format!("\t{}", tsv_cell(&all.join(LABEL_SEPARATOR))));
+        let labels = details.labels.iter().map(|all| format!("\t{}", tsv_cell(&join_labels(all))));
         let date = if self.corpus.has_dates() { format!("\t{}", details.date) } else { String::new() };
         labels.collect::<String>() + &date
     }
@@ -183,8 +207,7 @@ fn typical(
     });
     let mut lines = String::new();
     for (k, found) in &all {
-        let name =
-            model.topic_name(*k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)));
+        let name = topic_name_suffix(model, *k);
         writeln!(lines, "topic {k}{name}: {}", escape_control(&label(*k).join(" ")))?;
         for listed in found {
             writeln!(lines, "  {:5.1}%  {}", 100.0 * listed.found.value, lookup.describe(listed))?;
@@ -198,7 +221,7 @@ fn typical(
 
 /// Returns the cells of a document in a table, without its rank.
 fn tsv_row(lookup: &DocumentLookup<'_>, listed: &ListedDocument) -> String {
-    let RankedDocument { number, tokens, value } = listed.found;
+    let RankedDocument { number, tokens, value, .. } = listed.found;
     let (name, cells) = (tsv_cell(&listed.details.name), lookup.cells(&listed.details));
     format!("{}\t{name}{cells}\t{tokens}\t{value}\t{}", number + 1, tsv_cell(&listed.text))
 }

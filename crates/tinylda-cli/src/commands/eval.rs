@@ -1,20 +1,21 @@
 //! `tinylda eval`: predictive perplexity and topic coherence.
 
 use serde_json::{Value, json};
-use tinylda::eval::{DEFINITION, HeldOutEvaluation};
+use tinylda::eval::{DEFINITION, HeldOutEvaluation, PROTOCOL};
 use tinylda::{Corpus, Inference, Model};
 
-use super::coherence::coherence;
+use super::coherence::{coherence, open_reference};
 use super::input::OpenedDocuments;
-use super::{counted, grouped, infer, print, table};
+use super::{counted, grouped, infer, load_model, print, table};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
 pub(crate) fn run(a: &args::EvalArgs, ui: Ui) -> anyhow::Result<()> {
-    let model = Model::load(&a.model)?;
+    let model = load_model(&a.model, a.corpus.as_deref())?;
     let threads = infer::thread_count(a.threads);
+    let reference = open_reference(a)?;
     let documents = match &a.corpus {
-        Some(input) => Some(OpenedDocuments::open(input, &a.data, &model, threads, ui)?),
+        Some(input) => Some(OpenedDocuments::open(input, &[], &a.data, &model, threads, ui)?),
         None if a.data.is_given() => return Err(super::input::without_documents_error()),
         None => None,
     };
@@ -24,9 +25,10 @@ pub(crate) fn run(a: &args::EvalArgs, ui: Ui) -> anyhow::Result<()> {
     let corpus = documents.as_ref().map(|documents| &documents.corpus);
     let (mut value, mut lines) = (json!({}), String::new());
     if !a.coherence.is_empty() {
-        (value, lines) = coherence(a, &model, corpus, ui)?;
+        (value, lines) = coherence(a, &model, reference, corpus, ui)?;
     }
     if let Some(corpus) = corpus.filter(|_| a.perplexity || a.coherence.is_empty()) {
+        super::mismatch::warn_if_trained_on(&model, corpus, ui);
         let (more, text) = perplexity(a, &model, corpus, ui)?;
         if !lines.is_empty() {
             lines.push('\n');
@@ -49,12 +51,9 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
     let evaluation = HeldOutEvaluation { seed: a.seed, inference, threads: infer::thread_count(a.threads) };
     let e = evaluation.run(model, corpus, &mut |p| bar.update(p))?;
     bar.finish();
-    let definition = match inference {
-        Inference::Same => DEFINITION.to_owned(),
-        Inference::Own => {
-            let end = "Here p(k|d) is inferred with the algorithm that the model was trained with.";
-            format!("{DEFINITION} {end}")
-        }
+    let how = match inference {
+        Inference::Same => "",
+        Inference::Own => " Here p(k|d) is inferred with the algorithm that the model was trained with.",
     };
     let value = json!({
         "predictive_perplexity": e.predictive_perplexity,
@@ -66,7 +65,7 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
         "tokens_unknown": e.tokens_unknown,
         "seed": a.seed,
         "inference": if inference == Inference::Own { "own" } else { "same" },
-        "definition": definition,
+        "definition": format!("{DEFINITION} {PROTOCOL}{how}"),
     });
     let lines = table(&[
         ("predictive perplexity", format!("{:.2}", e.predictive_perplexity)),
@@ -81,5 +80,5 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
             format!("{} ({}, ignored)", grouped(e.words_unknown), counted(e.tokens_unknown, "token")),
         ),
     ]);
-    Ok((value, format!("{lines}\nDefinition: {definition}\n")))
+    Ok((value, format!("{lines}\nDefinition: {DEFINITION}{how}\n")))
 }

@@ -8,10 +8,10 @@ use serde_json::json;
 use tinylda::infer::{
     InferenceSummary, Mixtures, ProportionsFormat, ProportionsWriter, UnknownWords, document_names,
 };
-use tinylda::{Corpus, Error, Inference, Model};
+use tinylda::{Corpus, Error, Inference};
 
 use super::input::OpenedDocuments;
-use super::{check_output, counted, escape_control, grouped, path_string, print};
+use super::{check_output, counted, escape_control, grouped, load_model, path_string, print, usage};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -22,18 +22,21 @@ pub(crate) fn run(a: &args::InferArgs, ui: Ui) -> anyhow::Result<()> {
         top: a.top.map(|n| n as usize),
         min_proportion: a.min_proportion,
     };
+    proportions.check()?;
     if to_stdout && a.json {
-        return Err(super::export::stdout_conflict("the proportions"));
+        return Err(usage("--json requires -o FILE"));
     }
     if !to_stdout {
-        let inputs =
+        let files =
             [Some(a.model.as_path()), Some(&a.input), a.data.vocab.as_deref(), a.data.names.as_deref()];
+        let inputs: Vec<_> =
+            files.into_iter().chain(a.more.iter().map(|path| Some(path.as_path()))).collect();
         check_output("-o", &a.output, &inputs)?;
         tinylda::files::check_writable(&a.output)?;
     }
-    let model = Model::load(&a.model)?;
+    let model = load_model(&a.model, Some(&a.input))?;
     let threads = thread_count(a.threads);
-    let input = OpenedDocuments::open(&a.input, &a.data, &model, threads, ui)?;
+    let input = OpenedDocuments::open(&a.input, &a.more, &a.data, &model, threads, ui)?;
     let clock = Instant::now();
     let inference = match a.inference {
         args::Inference::Same => Inference::Same,

@@ -21,8 +21,7 @@ pub(crate) fn run(a: &args::InfoArgs, ui: Ui) -> anyhow::Result<()> {
             kind: "corpus or model",
             hint: match std::fs::metadata(&a.file) {
                 Ok(m) if m.len() == 0 => "it is empty".into(),
-                _ => "data has to be imported with `tinylda import` first; otherwise the file is damaged"
-                    .into(),
+                _ => "check the name; if it was such a file, it is damaged".into(),
             },
         }
         .into()),
@@ -156,6 +155,8 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         "beta": plain(model.beta()),
         "algorithm": s.algorithm,
         "settings": s.settings,
+        "lists": s.checksums.iter().map(|(name, sum)| json!({ "name": name, "checksum": sum })).collect::<Vec<_>>(),
+        "topic_names": s.topic_names.iter().map(|(k, name)| json!({ "topic": k, "name": name })).collect::<Vec<_>>(),
         "seed": s.seed,
         "passes": s.passes,
         "tolerance": s.tolerance,
@@ -171,9 +172,10 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
     } else {
         format!("{least} to {most} per topic")
     };
-    let given: Vec<String> =
-        s.settings.given().into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let lines = table(&[
+    let lists = s.checksums.iter().map(|(name, sum)| format!("{name} (checksum {sum})"));
+    let given = s.settings.given().into_iter().map(|(name, value)| format!("{name} {value}"));
+    let given: Vec<String> = given.chain(lists).collect();
+    let mut rows = vec![
         ("model", path_string(path)),
         ("topics", grouped(u64::from(model.topics()))),
         ("words", grouped(u64::from(model.words()))),
@@ -196,6 +198,10 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         ),
         ("on disk", human_bytes(bytes)),
         ("checksum", "verified".into()),
-    ]);
-    print(json, &value, &lines)
+    ];
+    if model.has_topic_names() {
+        let names = s.topic_names.iter().map(|(k, name)| format!("{k} {}", escape_control(name)));
+        rows.insert(2, ("topic names", names.collect::<Vec<_>>().join(", ")));
+    }
+    print(json, &value, &table(&rows))
 }

@@ -6,12 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use tinylda::corpus::ingest::words::StopWords;
-use tinylda::corpus::ingest::{DetectedInput, Format, Import, Imported, InputKind};
+use tinylda::corpus::ingest::{DetectedInput, Format, Import, Imported, InputKind, TextPipeline};
 use tinylda::files::TemporaryFolder;
+use tinylda::format::human_bytes;
 use tinylda::infer::VocabularyMap;
 use tinylda::progress::Step;
 use tinylda::report::TextAccess;
-use tinylda::{Corpus, Model};
+use tinylda::{Corpus, Error, Model};
 
 use super::{PROGRAM_BYTES, check_output, counted, grouped, memory_limit, usage};
 use crate::progress::{Ui, Unit};
@@ -53,14 +54,13 @@ pub(crate) fn format(format: args::InputFormat) -> Format {
     }
 }
 
-/// Name of the options for text and tables in a message.
-pub(super) const TEXT_OPTION: &str = "an option for text";
-
 /// Returns the error for an option that is only valid with data to import, given with a corpus
 /// file.
-pub(super) fn not_with_corpus_error(option: &str) -> anyhow::Error {
+pub(super) fn not_with_corpus_error(option: &str, corpus: &Path) -> anyhow::Error {
     usage(format!(
-        "{option} is only valid with data to import, not with a corpus file, which contains its own words and names"
+        "{option} is only valid with data to import; {} is a corpus file, whose words and names are fixed; \
+         run tinylda import again with {option}",
+        corpus.display()
     ))
 }
 
@@ -76,16 +76,37 @@ pub(super) fn one_corpus_error() -> anyhow::Error {
     usage("a corpus file cannot be combined with other inputs; import all of the data into one corpus")
 }
 
-/// Returns the import for the given options. With a model, text is processed as for that model.
-pub(crate) fn import(text: &args::TextArgs, model: Option<&Model>) -> anyhow::Result<Import> {
+/// Returns whether an input of this kind is text, and not a bag of words.
+fn is_text(text: &args::TextArgs, kind: Option<InputKind>) -> bool {
+    match (text.format, kind) {
+        (Some(given), _) => format(given).is_raw(),
+        (None, Some(InputKind::Data(found))) => found.is_raw(),
+        _ => true,
+    }
+}
+
+/// Returns the import for the given options. With a model, text is processed as for that model;
+/// `kind` is the kind of the first input, if it is known.
+pub(crate) fn import(
+    text: &args::TextArgs,
+    model: Option<&Model>,
+    kind: Option<InputKind>,
+) -> anyhow::Result<Import> {
     let pipeline = match model {
         None => text.pipeline()?,
         Some(model) => {
             text.reject_word_options()?;
-            let vocabulary = model.vocabulary().cloned().ok_or_else(|| {
-                usage("the model has no vocabulary to compare text with; use a corpus file instead of text")
-            })?;
-            args::text::existing_pipeline(model.pipeline(), vocabulary)
+            match model.vocabulary() {
+                Some(vocabulary) => TextPipeline::existing(model.pipeline(), vocabulary.clone()),
+                // The words of a bag of words have the same numbers as those of the model.
+                None if !is_text(text, kind) => TextPipeline::default(),
+                None => {
+                    return Err(usage(
+                        "the model has no vocabulary to compare text with; use a corpus file or a bag of words \
+                         instead of text",
+                    ));
+                }
+            }
         }
     };
     Ok(Import {
@@ -136,25 +157,48 @@ pub(crate) fn run(
     }
     if let Some(dropped) = &done.dropped {
         let pipeline = Corpus::open(output)?.about()?.pipeline.unwrap_or_default();
-        words::print_languages(dropped, &pipeline, import.words.stop == StopWords::Given, ui);
-        words::print_dropped(dropped, &pipeline, import.words.vocabulary.is_some(), ui);
+        let as_before = import.words.stop == StopWords::Given;
+        words::print_languages(dropped, &pipeline, as_before, ui);
+        let lists = match &import.words.stop {
+            StopWords::Lists(given) => given,
+            _ => &pipeline.stop_languages,
+        };
+        words::print_dropped(dropped, lists, import.words.vocabulary.is_some(), ui);
+        if let StopWords::Lists(given) = &import.words.stop {
+            words::print_replaced_list(dropped, given, ui);
+        }
+        super::notes::warn_of_word_lists(import, &pipeline, ui);
     }
     if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
         ui.say(&format!(
-            "warning: {} of {} dates cannot be read or are ambiguous, first that of document {}; these \
+            "warning: {} of {} cannot be read or are ambiguous, the first is that of document {}; these \
              documents have no date; write dates as YYYY-MM-DD, or pass --strict to reject them",
             grouped(dates.unreadable),
-            grouped(dates.known + dates.unreadable),
+            counted(dates.known + dates.unreadable, "date"),
             grouped(dates.first_unreadable)
         ));
     }
-    if done.empty_documents > 0 {
+    // Commands that apply a model say themselves which documents have no words.
+    if done.empty_documents > 0 && !import.words_if_text {
         ui.say(&format!(
             "{} without words; such documents are kept, but do not influence the topics",
             counted(done.empty_documents, "document")
         ));
     }
     Ok(done)
+}
+
+/// Says of an error about memory that the import needs it, and not the training.
+fn explain_import_memory(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(Error::Memory { need, have, remedy }) => anyhow::anyhow!(
+            "importing the text needs about {}, the limit is {}; {}, or import first with tinylda import",
+            human_bytes(*need),
+            human_bytes(*have),
+            crate::parameters::render(remedy)
+        ),
+        _ => error,
+    }
 }
 
 /// Request to open an input as a corpus file.
@@ -184,12 +228,8 @@ impl InputRequest<'_> {
         match input.kind() {
             InputKind::Corpus if !self.more.is_empty() => return Err(one_corpus_error()),
             InputKind::Corpus => {
-                if self.vocab.is_some() || self.text.is_given() {
-                    return Err(not_with_corpus_error(if self.vocab.is_some() {
-                        "--vocab"
-                    } else {
-                        TEXT_OPTION
-                    }));
+                if let Some(option) = self.vocab.map(|_| "--vocab").or_else(|| self.text.first_given()) {
+                    return Err(not_with_corpus_error(option, self.input));
                 }
                 return Ok(OpenedCorpus { path: self.input.to_path_buf(), imported: None });
             }
@@ -200,10 +240,11 @@ impl InputRequest<'_> {
             _ => {}
         }
         check_output("-o", self.import_to, &[Some(self.input), self.vocab])?;
-        let mut import = import(self.text, self.model)?;
+        let mut import = import(self.text, self.model, Some(input.kind()))?;
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
-        let imported = run(&import, open_more(input, self.more)?, self.import_to, ui)?;
+        let imported = run(&import, open_more(input, self.more)?, self.import_to, ui);
+        let imported = imported.map_err(explain_import_memory)?;
         Ok(OpenedCorpus { path: self.import_to.to_path_buf(), imported: Some(imported) })
     }
 }
@@ -222,9 +263,10 @@ pub(crate) struct OpenedDocuments {
 
 impl OpenedDocuments {
     /// Opens a corpus file as it is, and imports anything else into a corpus file in the system's
-    /// temporary folder. Text is processed as for the model.
+    /// temporary folder, together with `more` inputs. Text is processed as for the model.
     pub(crate) fn open(
         input: &Path,
+        more: &[PathBuf],
         data: &args::DataArgs,
         model: &Model,
         threads: usize,
@@ -237,13 +279,12 @@ impl OpenedDocuments {
         }
         let detected = DetectedInput::open(input)?;
         if detected.kind() == InputKind::Corpus {
-            let given = [
-                ("--vocab", data.vocab.is_some()),
-                ("--names", data.names.is_some()),
-                (TEXT_OPTION, data.text.is_given()),
-            ];
-            if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-                return Err(not_with_corpus_error(option));
+            if !more.is_empty() {
+                return Err(one_corpus_error());
+            }
+            let files = data.vocab.as_ref().map(|_| "--vocab").or(data.names.as_ref().map(|_| "--names"));
+            if let Some(option) = files.or_else(|| data.text.first_given()) {
+                return Err(not_with_corpus_error(option, input));
             }
             let (corpus, texts) = (Corpus::open(input)?, TextAccess::default());
             return Ok(OpenedDocuments { corpus, imported: None, texts, _folder: None });
@@ -254,13 +295,15 @@ impl OpenedDocuments {
         }
         let folder = TemporaryFolder::new_in(std::env::temp_dir())?;
         let path = folder.path().join("input.tlc");
-        let mut import = import(&data.text, Some(model))?;
+        let mut import = import(&data.text, Some(model), Some(detected.kind()))?;
         import.vocabulary.clone_from(&data.vocab);
         import.names.clone_from(&data.names);
         import.threads = threads;
-        let imported = Some(run(&import, vec![detected], &path, ui)?);
-        let texts = TextAccess { named: vec![input.to_path_buf()] };
-        Ok(OpenedDocuments { corpus: Corpus::open(&path)?, imported, texts, _folder: Some(folder) })
+        let imported = Some(run(&import, open_more(detected, more)?, &path, ui)?);
+        let texts = TextAccess { named: std::iter::once(input.to_path_buf()).chain(more.to_vec()).collect() };
+        // Errors name the data of the user instead of the temporary file.
+        let corpus = Corpus::open(&path)?.with_origin(input);
+        Ok(OpenedDocuments { corpus, imported, texts, _folder: Some(folder) })
     }
 
     /// Warns if the model was trained on other documents, or does not know most of their words.

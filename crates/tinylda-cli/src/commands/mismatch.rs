@@ -34,6 +34,17 @@ pub(super) fn warn_if_not_trained_on(model: &Model, corpus: &Corpus, ui: Ui) {
     ));
 }
 
+/// Warns if a corpus is the one that the model was trained on, for an evaluation that needs other
+/// documents.
+pub(super) fn warn_if_trained_on(model: &Model, corpus: &Corpus, ui: Ui) {
+    if model.training().corpus.describes(corpus) {
+        ui.say(
+            "warning: the model was trained on these documents, so the perplexity is too optimistic; \
+             hold some out with tinylda split",
+        );
+    }
+}
+
 /// Warns if more than half of the tokens are words that the model does not know, or if the words
 /// cannot be compared by name. `dropped` is the number of unknown tokens that were not imported.
 pub(super) fn warn_of_unknown_words(
@@ -87,4 +98,19 @@ pub(super) fn warn_of_many_topics(topics: u32, corpus: &Corpus, imported: bool, 
             counted(documents, "document"),
         ));
     }
+}
+
+/// Warns if training has learned the largest possible beta, given as `limit`.
+pub(super) fn warn_of_beta_limit(limit: Option<f64>, ui: Ui) {
+    if let Some(limit) = limit {
+        ui.say(&beta_warning(limit));
+    }
+}
+
+/// Returns the warning about the largest possible beta.
+pub(super) fn beta_warning(limit: f64) -> String {
+    format!(
+        "warning: --optimize has raised beta to its limit of {limit}, which makes all topics alike: the corpus \
+         is too small to learn beta from. Omit --optimize, or use fewer topics or more documents."
+    )
 }

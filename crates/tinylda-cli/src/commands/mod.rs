@@ -9,7 +9,6 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod documents;
 pub(crate) mod eval;
-mod experiment;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod infer;
@@ -20,7 +19,6 @@ mod notes;
 pub(crate) mod paper;
 pub(crate) mod plot;
 pub(crate) mod report;
-mod settled;
 pub(crate) mod split;
 pub(crate) mod stop_words;
 pub(crate) mod sweep;
@@ -31,10 +29,13 @@ pub(crate) mod topics;
 pub(crate) mod train;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::Value;
+use tinylda::Model;
+use tinylda::corpus::ingest::{DetectedInput, InputKind};
+use tinylda::error::Template;
 use tinylda::format::{counted, grouped};
 
 use crate::{args, machine};
@@ -82,6 +83,53 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
+/// Returns the warning about a checkpoint that could not be written.
+fn checkpoint_warning(reason: &str) -> String {
+    format!("warning: no checkpoint could be written: {reason}. Training continues and tries again later.")
+}
+
+/// Appends `more` to the name of a file.
+fn append_to_name(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(more);
+    name.into()
+}
+
+/// Message for a command that the user has stopped, with what remains of its work. It is printed
+/// instead of an error and leads to exit code 1.
+#[derive(Debug)]
+pub(crate) struct StoppedByUser(pub(crate) String);
+
+impl std::fmt::Display for StoppedByUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoppedByUser {}
+
+/// Loads the model of a command that applies it to documents. If the two files were given in the
+/// wrong order, the error says so.
+fn load_model(path: &Path, documents: Option<&Path>) -> anyhow::Result<Model> {
+    let loaded = Model::load(path);
+    let is_model = |other: &Path| {
+        other != Path::new("-")
+            && DetectedInput::open(other).is_ok_and(|input| input.kind() == InputKind::Model)
+    };
+    match (loaded, documents) {
+        (Err(tinylda::Error::WrongKind { .. }), Some(other)) if is_model(other) => {
+            Err(usage(format!("the model comes first: give {} before {}", other.display(), path.display())))
+        }
+        (loaded, _) => Ok(loaded?),
+    }
+}
+
+/// Describes how many passes a training took and why it ended.
+fn end_of_training(passes: u32, converged: bool) -> String {
+    let passes = counted(passes.into(), "pass");
+    if converged { format!("converged after {passes}") } else { format!("reached the limit of {passes}") }
+}
+
 /// Rejects an output that would replace one of the inputs, and `-` for files that are not text.
 fn check_output(option: &str, output: &Path, inputs: &[Option<&Path>]) -> anyhow::Result<()> {
     if output == Path::new("-") {
@@ -90,18 +138,53 @@ fn check_output(option: &str, output: &Path, inputs: &[Option<&Path>]) -> anyhow
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         anyhow::bail!(
-            "cannot write {option} {}: the folder {} does not exist",
+            "cannot write {option} {}: the folder {} does not exist; create it first",
             output.display(),
             folder.display()
         );
     }
-    match inputs.iter().flatten().find(|input| tinylda::files::same_file(input, output)) {
-        Some(input) => Err(usage(format!(
-            "{option} must be another file than {}, which is also read or written",
-            input.display()
-        ))),
-        None => Ok(()),
+    if inputs.iter().flatten().any(|input| tinylda::files::same_file(input, output)) {
+        return Err(usage(format!(
+            "{option} {} would overwrite another input or output; choose another name",
+            output.display()
+        )));
     }
+    Ok(())
+}
+
+/// Rejects the name of a report with the suffix of another format, such as .pdf.
+fn check_report_name(option: &str, path: &Path) -> anyhow::Result<()> {
+    let is_html = path
+        .extension()
+        .is_none_or(|ending| ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm"));
+    if is_html {
+        return Ok(());
+    }
+    Err(usage(format!("{option} must be a name that ends in .html, not {}", path.display())))
+}
+
+/// Returns the number of the topic with a name, or with a number.
+fn topic_number(model: &Model, name_or_number: &str) -> tinylda::Result<u32> {
+    let names = &model.training().topic_names;
+    if let Some((k, _)) = names.iter().find(|(_, name)| name == name_or_number) {
+        return Ok(*k);
+    }
+    let number = name_or_number.trim().parse().ok().filter(|&k| k < model.topics());
+    number.ok_or_else(|| {
+        let expected = Template::from(format!("a number from 0 to {}", model.topics() - 1));
+        let named: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+        let expected = if named.is_empty() {
+            expected
+        } else {
+            expected.text(format!(" or one of {}", named.join(", ")))
+        };
+        tinylda::Error::out_of_range("topic", name_or_number, expected)
+    })
+}
+
+/// Returns the name of a topic in parentheses, after a space; empty if it has none.
+fn topic_name_suffix(model: &Model, k: u32) -> String {
+    model.topic_name(k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)))
 }
 
 /// Returns the memory limit in bytes: the given one, or 90% of the free memory.
@@ -114,17 +197,21 @@ fn memory_limit(memory: Option<args::MemorySize>) -> anyhow::Result<Option<u64>>
                 || usage("--memory must be a size such as 2GiB: the total memory of this machine is unknown");
             Some((all.ok_or_else(unknown)? as f64 * share) as u64)
         }
-        None => machine::available_bytes().map(|free| free - free / 10),
+        None => crate::default_memory(),
     })
 }
 
 /// Memory of the program itself in bytes: its code and what it allocates before any work. There is
 /// more code without optimization.
-const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 15 << 20 } else { 41 << 18 };
+pub(crate) const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 15 << 20 } else { 41 << 18 };
 
-/// Adds the memory of the program itself and a safety margin of 1/32 to the memory of a step.
+/// Adds the memory of the program itself and a safety margin to the memory of a step.
 fn with_program(bytes: u64) -> u64 {
-    let bytes = PROGRAM_BYTES + bytes;
+    with_margin(PROGRAM_BYTES + bytes)
+}
+
+/// Adds a safety margin of 1/32 to the memory of a process.
+pub(crate) fn with_margin(bytes: u64) -> u64 {
     bytes + bytes / 32
 }
 
@@ -133,7 +220,7 @@ fn with_program(bytes: u64) -> u64 {
 /// `planned` is the result of the step that plans for itself, `need` the memory that the other
 /// steps need, and `have` the limit. The error states how much is enough for all steps; `steps`
 /// names those that need `need`.
-fn check_memory_for_all_steps<T>(
+pub(crate) fn check_memory_for_all_steps<T>(
     planned: tinylda::Result<T>,
     need: u64,
     have: Option<u64>,
@@ -153,7 +240,7 @@ fn check_memory_for_all_steps<T>(
 
 /// Makes a trainer keep the whole process within `bytes`.
 fn with_memory_limit(trainer: tinylda::Trainer, bytes: u64) -> tinylda::Trainer {
-    trainer.memory(bytes).memory_in_use(PROGRAM_BYTES).guard_process(true)
+    trainer.memory(bytes).memory_in_use(PROGRAM_BYTES).guard_process(Some(0))
 }
 
 /// Converts to the shortest decimal number: 0.1 and not 0.10000000149011612.
@@ -169,7 +256,7 @@ fn escape_control(word: &str) -> String {
 }
 
 /// Escapes a text, so that it cannot be taken for Markdown or HTML.
-fn escape_markdown(text: &str) -> String {
+pub(crate) fn escape_markdown(text: &str) -> String {
     let mut out = String::new();
     for c in escape_control(text).chars() {
         match c {
@@ -193,7 +280,7 @@ pub(crate) fn shell_quote(word: &str) -> String {
 }
 
 /// Converts a path to a string, for JSON.
-fn path_string(path: &Path) -> String {
+pub(crate) fn path_string(path: &Path) -> String {
     path.display().to_string()
 }
 

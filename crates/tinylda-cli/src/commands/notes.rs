@@ -1,11 +1,17 @@
 //! Prints what an import assumed about its inputs, and warns about what it skipped.
 
+use serde_json::{Value, json};
+use tinylda::corpus::ingest::words::{Pipeline, StopWords, stop_word_list};
 use tinylda::corpus::ingest::{
-    Compression, Format, Import, Imported, InputNotes, LineCount, RecordNotes, SkippedFiles, TableNotes,
+    Compression, Format, Import, Imported, InputNotes, LineCount, RecordNotes, SkippedFile, SkippedFiles,
+    TableNotes,
 };
 
-use super::{escape_control, grouped};
+use super::{counted, escape_control, grouped};
 use crate::progress::Ui;
+
+/// Maximum number of skipped files that a warning names.
+const MAX_LISTED_FILES: usize = 10;
 
 /// Prints formats, columns and encodings of the inputs, and warnings about them.
 pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
@@ -21,6 +27,7 @@ pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
         let prefix = match group.len() {
             _ if !several => String::new(),
             1 => format!("{path}: "),
+            2 => format!("{path} and 1 more input: "),
             more => format!("{path} and {} more inputs: ", more - 1),
         };
         for line in lines {
@@ -32,6 +39,16 @@ pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
         let of = if several { format!(" of {path}") } else { String::new() };
         warn_of_files(&notes.skipped_files, &of, ui);
         warn_of_records(&notes.records, &of, ui);
+        if notes.damaged_files > 0 {
+            let (files, verb) = (
+                counted(notes.damaged_files, "XML document"),
+                if notes.damaged_files == 1 { "is" } else { "are" },
+            );
+            ui.say(&format!(
+                "warning: {files}{of} {verb} not well-formed or incomplete, or entities are not declared; check with \
+                 xmllint --noout"
+            ));
+        }
         if notes.replaced {
             let encodings = names(&notes.encodings);
             ui.say(&format!(
@@ -39,10 +56,46 @@ pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
             ));
         }
     }
-    if done.shape.documents == 1 {
+    warn_of_inputs_without_labels(import, done, ui);
+    if done.shape.documents == 1 && !import.words_if_text {
         ui.say(&format!(
             "warning: the input is a single document, and topics need many; {}",
             split_hint(done.format)
+        ));
+    }
+}
+
+/// Warns about inputs without the labels or dates that options name for other inputs.
+fn warn_of_inputs_without_labels(import: &Import, done: &Imported, ui: Ui) {
+    let records = &import.records;
+    let given = [
+        (
+            "--label-column",
+            !records.label_columns.is_empty(),
+            "--label-field",
+            !records.label_fields.is_empty(),
+        ),
+        ("--date-column", records.date_column.is_some(), "--date-field", records.date_field.is_some()),
+    ];
+    for (column, has_column, field, has_field) in given {
+        let lacks = |notes: &&InputNotes| {
+            let is_json = matches!(notes.format, Format::Json | Format::JsonLines);
+            let is_table = matches!(notes.format, Format::Csv | Format::Parquet);
+            let has_own = matches!(notes.format, Format::Mallet | Format::VowpalWabbit)
+                || records.folder_labels && matches!(notes.format, Format::Folder | Format::Zip);
+            !(is_table && has_column || is_json && has_field || has_own && column == "--label-column")
+        };
+        if !(has_column || has_field) {
+            continue;
+        }
+        let missing: Vec<&InputNotes> = done.inputs.iter().filter(lacks).collect();
+        let Some(first) = missing.first() else { continue };
+        let more =
+            if missing.len() > 1 { format!(" and {} more inputs", missing.len() - 1) } else { String::new() };
+        let what = if column == "--label-column" { "labels" } else { "dates" };
+        ui.say(&format!(
+            "warning: the documents of {}{more} have no {what}: {column} applies to tables, {field} to JSON",
+            escape_control(&first.path.to_string_lossy())
         ));
     }
 }
@@ -63,6 +116,21 @@ fn describe(import: &Import, notes: &InputNotes) -> Vec<String> {
     let mut lines = vec![format!("format: {}{packed}{how}", notes.format.name())];
     if let Some(table) = &notes.table {
         lines.push(format!("columns: {}", columns(table)));
+        if table.header_assumed {
+            let read = if table.header { "column names" } else { "a document" };
+            let remedy = if table.header {
+                "if it is a document, pass --header no"
+            } else {
+                "if it contains column names, pass --header yes"
+            };
+            lines.push(format!("the first row is read as {read}; {remedy}"));
+        }
+        for (name, number) in &table.ambiguous {
+            lines.push(format!(
+                "several columns are called \"{}\"; column {number} is read; choose another one by its number",
+                escape_control(name)
+            ));
+        }
     }
     if let Some(fields) = &notes.fields {
         lines.push(format!("fields: {}", columns(fields)));
@@ -74,6 +142,9 @@ fn describe(import: &Import, notes: &InputNotes) -> Vec<String> {
     }
     if notes.carriage_returns {
         lines.push("line ends: CR".into());
+    }
+    if notes.format == Format::SvmLight {
+        lines.push("the labels of svmlight are left out; labels of text, CSV and JSON are kept".into());
     }
     lines
 }
@@ -111,23 +182,17 @@ fn columns(table: &TableNotes) -> String {
     parts.join(", ")
 }
 
-/// Returns a number with a noun.
-fn count(n: u64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(n), if n == 1 { one } else { many })
-}
-
 /// Warns about files that were skipped, with the reasons of the first ones.
 fn warn_of_files(skipped: &SkippedFiles, of: &str, ui: Ui) {
     if skipped.count == 0 {
         return;
     }
-    let example = |file: &tinylda::corpus::ingest::SkippedFile| {
-        format!("{} ({})", escape_control(&file.name), escape_control(&file.found))
-    };
-    let mut list: Vec<String> = skipped.examples.iter().map(example).collect();
-    let others = skipped.count - skipped.examples.len() as u64;
+    let example =
+        |file: &SkippedFile| format!("{} ({})", escape_control(&file.name), escape_control(&file.found));
+    let mut list: Vec<String> = skipped.examples.iter().take(MAX_LISTED_FILES).map(example).collect();
+    let others = skipped.count - list.len() as u64;
     if others > 0 {
-        list.push(format!("and {} more", grouped(others)));
+        list.push(format!("and {} more (import --json lists them)", grouped(others)));
     }
     let mut remedies: Vec<&str> = Vec::new();
     for file in &skipped.examples {
@@ -135,50 +200,156 @@ fn warn_of_files(skipped: &SkippedFiles, of: &str, ui: Ui) {
             remedies.push(file.remedy);
         }
     }
-    let were = count(skipped.count, "file was", "files were");
-    ui.say(&format!("warning: {}{of} skipped: {}", were, list.join(", ")));
+    let (files, were) = (counted(skipped.count, "file"), if skipped.count == 1 { "was" } else { "were" });
+    ui.say(&format!("warning: {files}{of} {were} skipped: {}", list.join(", ")));
     remedies.push("--strict rejects such files");
     ui.say(&format!("         {}", remedies.join("; ")));
 }
 
 /// Warns about records that were skipped or changed.
 fn warn_of_records(records: &RecordNotes, of: &str, ui: Ui) {
-    let warn = |found: LineCount, one: &str, many: &str, rest: &str| {
+    let warn = |found: LineCount, noun: &str, one: &str, many: &str, rest: &str| {
         if found.count > 0 {
-            let what = count(found.count, one, many);
-            ui.say(&format!("warning: {what}{of}, the first on line {}{rest}", grouped(found.first_line)));
+            let (what, verb) = (counted(found.count, noun), if found.count == 1 { one } else { many });
+            ui.say(&format!(
+                "warning: {what} {verb}{of}, the first on line {}{rest}",
+                grouped(found.first_line)
+            ));
         }
     };
     warn(
         records.short_rows,
-        "row has fewer columns than the first row and was imported",
-        "rows have fewer columns than the first row and were imported",
+        "row",
+        "has fewer columns than the first row and was imported",
+        "have fewer columns than the first row and were imported",
         "; --strict rejects such rows",
     );
     warn(
         records.skipped_rows,
-        "row with more or fewer columns than the first row was skipped",
-        "rows with more or fewer columns than the first row were skipped",
+        "row",
+        "with more or fewer columns than the first row was skipped",
+        "with more or fewer columns than the first row were skipped",
         "; quote texts that contain the delimiter, or check --delimiter; --strict rejects such rows",
     );
     warn(
         records.records_without_text,
-        "record without the text field was skipped",
-        "records without the text field were skipped",
+        "record",
+        "without the text field was skipped",
+        "without the text field were skipped",
         "; check --text-field; --strict rejects such records",
     );
     warn(
+        records.missing_fields,
+        "record",
+        "lacks a field of --id-field, --label-field or --date-field",
+        "lack a field of --id-field, --label-field or --date-field",
+        "; check the names of the fields",
+    );
+    warn(
+        records.object_values,
+        "value",
+        "of a name, label or date is an object and was left out",
+        "of names, labels or dates are objects and were left out",
+        "; lead into objects with a dot, for instance --label-field tags.0.name; --strict rejects such records",
+    );
+    if records.markup > 0 {
+        let (texts, verb) =
+            (counted(records.markup, "text"), if records.markup == 1 { "contains" } else { "contain" });
+        ui.say(&format!("{texts}{of} {verb} HTML; its tags were removed and its entities decoded"));
+    }
+    warn(
         records.zero_features,
-        "feature with the count 0 was left out",
-        "features with the count 0 were left out",
+        "feature",
+        "with the count 0 was left out",
+        "with the count 0 were left out",
         "",
     );
     warn(
         records.namespace_weights,
-        "namespace weight was ignored",
-        "namespace weights were ignored",
+        "namespace weight",
+        "was ignored",
+        "were ignored",
         "; multiply the counts by the weights instead",
     );
+    warn(
+        records.document_weights,
+        "importance weight",
+        "was ignored",
+        "were ignored",
+        "; repeat documents instead",
+    );
+}
+
+/// Warns about entries of word lists of the user that no word of a text can equal.
+pub(crate) fn warn_of_word_lists(import: &Import, pipeline: &Pipeline, ui: Ui) {
+    let has_separator =
+        |word: &str| word.contains(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '#'));
+    if let StopWords::Lists(names) = &import.words.stop {
+        let known: Vec<&str> = names.iter().filter_map(|name| stop_word_list(name)).flatten().collect();
+        let is_other = |word: &&String| has_separator(word) && !known.contains(&word.as_str());
+        let others: Vec<&String> = pipeline.stop_words.iter().filter(is_other).collect();
+        warn_of_entries("--stop-words", others.len(), others.first().map(|word| word.as_str()), "", ui);
+    }
+    let Some(vocabulary) = import.words.vocabulary.as_ref().filter(|_| !import.words_if_text) else { return };
+    let lower = !pipeline.keep_case;
+    let is_other = |word: &&str| has_separator(word) || lower && word.chars().any(char::is_uppercase);
+    let (mut count, mut first) = (0, None);
+    for word in vocabulary.iter().filter(is_other) {
+        count += 1;
+        first = first.or(Some(word));
+    }
+    let case = if lower { ", in lower case" } else { "" };
+    warn_of_entries("--vocabulary", count, first, case, ui);
+}
+
+/// Warns about entries of the file of an option that match nothing.
+fn warn_of_entries(option: &str, count: usize, first: Option<&str>, case: &str, ui: Ui) {
+    let Some(first) = first else { return };
+    let (entries, verb) = if count == 1 {
+        ("1 entry".into(), "matches")
+    } else {
+        (format!("{} entries", grouped(count as u64)), "match")
+    };
+    ui.say(&format!(
+        "warning: {entries} of {option} {verb} no word, such as \"{}\"; write one word per line{case}",
+        escape_control(first)
+    ));
+}
+
+/// Returns what an import assumed about its inputs and what it skipped as JSON.
+pub(crate) fn to_json(done: &Imported) -> Value {
+    let count = |found: LineCount| json!({"count": found.count, "first_line": found.first_line});
+    let input = |notes: &InputNotes| {
+        let records = &notes.records;
+        let file =
+            |file: &SkippedFile| json!({"name": file.name, "found": file.found, "remedy": file.remedy});
+        let table = notes.table.as_ref().or(notes.fields.as_ref());
+        json!({
+            "path": notes.path.to_string_lossy(),
+            "format": notes.format.name(),
+            "compression": notes.compression.name(),
+            "encodings": notes.encodings.iter().map(|(name, files)| json!({"name": name, "files": files})).collect::<Vec<_>>(),
+            "bytes_replaced": notes.replaced,
+            "text_columns": table.map(|table| &table.text),
+            "header": notes.table.as_ref().map(|table| table.header),
+            "header_assumed": notes.table.as_ref().map(|table| table.header_assumed),
+            "skipped_files": {
+                "count": notes.skipped_files.count,
+                "files": notes.skipped_files.examples.iter().map(file).collect::<Vec<_>>(),
+            },
+            "damaged_files": notes.damaged_files,
+            "short_rows": count(records.short_rows),
+            "skipped_rows": count(records.skipped_rows),
+            "records_without_text": count(records.records_without_text),
+            "records_without_fields": count(records.missing_fields),
+            "values_that_are_objects": count(records.object_values),
+            "texts_with_markup": records.markup,
+            "zero_features": count(records.zero_features),
+            "namespace_weights": count(records.namespace_weights),
+            "document_weights": count(records.document_weights),
+        })
+    };
+    done.inputs.iter().map(input).collect()
 }
 
 /// Returns how to give several documents in a format.

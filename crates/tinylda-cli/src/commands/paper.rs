@@ -2,9 +2,8 @@
 //!
 //! Corpora are split (`corpora`), runs are listed and looked up (`runs`), their time is estimated
 //! (`estimate`), the remaining ones are executed (`work`), and all results are shown (`report`,
-//! with
-//! `figures` and `words`). Each run has its own file, so that only unfinished runs are lost when
-//! the command is stopped. Start with [`run`].
+//! with `figures` and `words`). Each run has its own file, so that only unfinished runs are lost
+//! when the command is stopped. Start with [`run`].
 
 mod corpora;
 mod estimate;
@@ -20,7 +19,7 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::Algorithm;
 
-use super::{memory_limit, path_string, print};
+use super::{StoppedByUser, memory_limit, path_string, print};
 use crate::args;
 use crate::progress::Ui;
 use corpora::PreparedCorpus;
@@ -153,11 +152,11 @@ pub(crate) fn run(a: &args::PaperArgs, ui: Ui) -> anyhow::Result<()> {
     let failed = all.records.iter().flatten().filter(|record| record.failed.is_some()).count();
     let file = all.setup.out.join("README.md");
     if crate::signals::interrupted() {
-        anyhow::bail!(
-            "stopped after {done} of {} runs; {} shows their results. Run the same command again to continue.",
+        anyhow::bail!(StoppedByUser(format!(
+            "Stopped after {done} of {} runs; {} shows their results. Run the same command again to continue.",
             all.runs.len(),
             file.display()
-        );
+        )));
     }
     let value = json!({
         "report": path_string(&file),

@@ -2,7 +2,7 @@
 //!
 //! `train` and `demo` write their reports with [`ReportRequest`], too.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -13,12 +13,13 @@ use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TextAccess, Traine
 use tinylda::{Corpus, Model};
 
 use super::input::OpenedDocuments;
-use super::{check_output, escape_control, infer, memory_limit, path_string, print, texts};
+use super::{check_output, escape_control, infer, load_model, memory_limit, path_string, print, texts};
 use crate::args;
 use crate::progress::{ProgressReporter, Ui, Unit};
 
 pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     let start = Instant::now();
+    super::check_report_name("-o", &a.output)?;
     check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
     tinylda::files::check_writable(&a.output)?;
     let most = a.memory.and_then(|size| memory_limit(Some(size)).transpose()).transpose()?;
@@ -29,11 +30,14 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
         let steps = "the model and its report are in memory";
         Ok(super::check_memory_for_all_steps(Ok(()), need, Some(most), steps)?)
     };
-    // The model must be in memory before text can be read, so it is checked first.
-    check_memory(None)?;
-    let model = Model::load(&a.model)?;
+    // The model must be in memory before text can be read, so it is checked first. A corpus file
+    // can be included at once. Opening a pipe would consume it.
+    let file = a.corpus.as_deref().filter(|path| path.is_file());
+    check_memory(file.and_then(|path| Corpus::open(path).ok()).as_ref())?;
+    let model = load_model(&a.model, a.corpus.as_deref())?;
+    let passes = passes_of(a, &model, ui)?;
     let documents = match &a.corpus {
-        Some(input) => Some(OpenedDocuments::open(input, &a.data, &model, threads, ui)?),
+        Some(input) => Some(OpenedDocuments::open(input, &[], &a.data, &model, threads, ui)?),
         None if a.data.is_given() => return Err(super::input::without_documents_error()),
         None => None,
     };
@@ -41,18 +45,6 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     check_memory(corpus)?;
     if let Some(documents) = &documents {
         documents.warn_of_mismatch(&model, ui)?;
-    }
-    let (log, asked) = match &a.log {
-        Some(log) => (log.clone(), true),
-        None => (append_to_name(&a.model, ".log.jsonl"), false),
-    };
-    let passes = match read_passes(&log, &model) {
-        Ok(passes) => passes,
-        Err(error) if asked => return Err(error),
-        Err(_) => Vec::new(),
-    };
-    if asked && passes.is_empty() {
-        ui.say(&format!("ignoring {}: it is not the log of this model's training", log.display()));
     }
     let named = a.corpus.as_deref().unwrap_or(&a.model);
     let imported = documents.as_ref().map_or(&[][..], |documents| &documents.texts.named);
@@ -80,11 +72,28 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &line)
 }
 
+/// Returns the passes of the model's training from the log that was given, or from the log next to
+/// the model, if there is one.
+fn passes_of(a: &args::ReportArgs, model: &Model, ui: Ui) -> anyhow::Result<Vec<PassRecord>> {
+    let Some(log) = &a.log else {
+        return Ok(read_passes(&super::append_to_name(&a.model, ".log.jsonl"), model).unwrap_or_default());
+    };
+    let passes = read_passes(log, model)?;
+    if passes.is_empty() {
+        ui.say(&format!("ignoring {}: it is not the log of this model's training", log.display()));
+    }
+    Ok(passes)
+}
+
+/// Memory in bytes of the code and constant data that `report` uses in addition to the rest of the
+/// program: inference and the page.
+const REPORT_CODE_BYTES: u64 = 2 << 20;
+
 /// Returns the memory in bytes that the report of a model needs if the topics of documents have to
 /// be inferred.
 fn memory_needed(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
     let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
-    Ok(super::with_program(report.memory_bytes(model, corpus)?))
+    Ok(super::with_program(REPORT_CODE_BYTES + report.memory_bytes(model, corpus)?))
 }
 
 /// Returns the memory in bytes that the report needs after a training, which provides the topics of
@@ -101,7 +110,8 @@ pub(super) fn memory_needed_after_training(
     }
     let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
     let documents = TrainedDocuments::memory_bytes(corpus, topics);
-    Ok(super::with_program(report.memory_bytes_after_training(model, corpus)? + documents))
+    let bytes = report.memory_bytes_after_training(model, corpus)? + documents;
+    Ok(super::with_program(REPORT_CODE_BYTES + bytes))
 }
 
 /// Content of a report that does not come from the model or the corpus.
@@ -162,7 +172,7 @@ impl ReportRequest {
                 omitted.limit
             ));
         }
-        let page = crate::page::page(&data.json);
+        let page = crate::page::render(&data);
         tinylda::files::write_file(output, page.as_bytes())?;
         Ok(page.len() as u64)
     }
@@ -202,13 +212,6 @@ fn command(model: &Model, path: &Path, corpus: Option<&Path>) -> String {
         }
     }
     super::train::shell_command(&words)
-}
-
-/// Appends `more` to the name of a file.
-fn append_to_name(path: &Path, more: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(more);
-    name.into()
 }
 
 /// Reads the passes from a log. Returns none if the log is not that of this model's training.

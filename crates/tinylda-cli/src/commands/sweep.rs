@@ -1,81 +1,71 @@
 //! `tinylda sweep`: finds the best number of topics.
 //!
-//! The corpus is split, every K is trained with every seed and evaluated (`runs`), the results are
-//! compared (`choice`) and shown (`show`). Each run has its own file, so that only the active run
-//! is lost when the command is killed, and only since its last checkpoint. Start with [`run`].
+//! The work is done by [`crate::sweep`]. This module prepares its options, shows its progress and
+//! prints the result. Start with [`run`].
 
-mod choice;
-mod runs;
 mod show;
 
-use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde_json::{Value, json};
-use tinylda::corpus::Block;
-use tinylda::corpus::ingest::DetectedInput;
-use tinylda::eval::Coherence;
-use tinylda::report::ModelSize;
+use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::{Corpus, Error};
 
-use super::mismatch::warn_of_many_topics;
-use super::train::trainer as training;
-use super::{experiment, memory_limit, shape_line, usage};
-use crate::args;
-use crate::progress::Ui;
-use choice::SweepRow;
-
-/// Settings that determine a result in addition to K and the seed, by the names of the options.
-type SweepSettings = BTreeMap<String, Value>;
-
-/// Options of the command, and the corpora.
-struct SweepSetup<'a> {
-    a: &'a args::SweepArgs,
-    out: PathBuf,
-    settings: SweepSettings,
-    threads: usize,
-    memory: Option<u64>,
-    /// All documents.
-    corpus: Corpus,
-    /// Documents to train on.
-    train: Corpus,
-    /// Held-out documents.
-    test: Corpus,
-}
+use super::mismatch::{beta_warning, warn_of_many_topics};
+use super::train::trainer::{self as training, thread_count};
+use super::{PROGRAM_BYTES, StoppedByUser, end_of_training, memory_limit, shape_line, usage};
+use crate::progress::{ProgressReporter, Ui, Unit};
+use crate::signals::{Stage, StageGuard};
+use crate::sweep::{self, SweepEvent, SweepOptions, SweepProgress, SweepRecord, SweepStage};
+use crate::{args, parameters};
 
 pub(crate) fn run(a: &args::SweepArgs, ui: Ui) -> anyhow::Result<()> {
-    let out = a.output.clone().unwrap_or_else(|| default_folder(&a.corpus));
-    if out.exists() && !out.is_dir() {
-        let found = format!("the file {}", out.display());
+    let folder = a.output.clone().unwrap_or_else(|| default_folder(&a.corpus));
+    if folder.exists() && !folder.is_dir() {
+        let found = format!("the file {}", folder.display());
         return Err(Error::out_of_range("output", found, "a folder, or a new name").into());
     }
-    let topics = a.topic_counts();
-    let setup = prepare(a, out, ui)?;
-    check(&setup, &topics)?;
-    experiment::save_result(&setup.out.join("sweep.json"), &setup.settings)?;
-    let all = runs::list(&setup, &topics, ui);
-    let (count, before) = (all.len(), all.iter().filter(|run| run.is_done()).count());
-    if before > 0 {
-        let there = setup.out.display();
-        ui.say(&format!("{before} of {count} runs already done in {there}, {} remaining", count - before));
+    // Wrong options are rejected before the data is imported.
+    for k in a.topic_counts() {
+        training::trainer(&a.training, k, a.seed).check_options()?;
     }
-    let _stage = crate::signals::Stage::Runs.enter();
-    runs::run_all(&setup, all, ui)?;
-    let records = runs::load_all(&setup, ui)?;
-    let rows = SweepRow::all(&records, a.coherence);
-    let choice = choice::choose(&rows, a.coherence);
-    show::write_files(&setup, &records, &rows, choice.as_ref())?;
-    if crate::signals::interrupted() {
-        let done = runs::list(&setup, &topics, ui).iter().filter(|run| run.is_done()).count();
-        anyhow::bail!(
-            "stopped after {done} of {count} runs; their results are in {}. Run the same command again to continue.",
-            setup.out.join("report.md").display()
-        );
+    let options = options(a, folder)?;
+    let corpus = open(a, &options, ui)?;
+    let mut view =
+        SweepView { options: &options, ui, bar: None, stage: None, has_warned: false, unsaved: None };
+    let outcome = sweep::run(&corpus, &options, &mut |event| view.show(&event))?;
+    drop(view);
+    if outcome.stopped {
+        anyhow::bail!(StoppedByUser(format!(
+            "Stopped after {} of {} runs; their results are in {}. Run the same command again to continue.",
+            outcome.runs_done,
+            outcome.runs,
+            options.folder.join("report.md").display()
+        )));
     }
-    let choice = choice.context("no run has a perplexity")?;
-    let model = runs::best_model(&setup, &records, &choice, ui)?;
-    show::print_result(&setup, &rows, &choice, &model, count - before)
+    let best = outcome.best.as_ref().zip(outcome.model.as_deref()).context("no run has a perplexity")?;
+    show::print_result(a, &options, &corpus, &outcome, best)
+}
+
+/// Returns the options of the sweep.
+fn options(a: &args::SweepArgs, folder: PathBuf) -> anyhow::Result<SweepOptions> {
+    let training = &a.training;
+    Ok(SweepOptions {
+        repeats: a.repeats,
+        seed: a.seed,
+        test: a.test,
+        top: a.top,
+        coherence: a.coherence,
+        settings: training.given.0.clone(),
+        alpha_sum: training.alpha_sum,
+        threads: thread_count(training),
+        memory: memory_limit(training.memory)?,
+        memory_in_use: PROGRAM_BYTES,
+        checkpoint_every: Some(training.checkpoint_every).filter(|every| !every.is_zero()),
+        title: corpus_name(&a.corpus),
+        ..SweepOptions::new(a.topic_counts(), folder)
+    })
 }
 
 /// Returns the default folder: named after the data, in the current folder.
@@ -86,15 +76,27 @@ fn default_folder(corpus: &Path) -> PathBuf {
     name.into()
 }
 
-/// Imports the data if necessary, and splits the corpus.
-fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSetup<'_>> {
-    let parts = out.join("parts");
-    for folder in [&parts, &out.join("runs"), &out.join("models")] {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+fn corpus_name(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "standard input".into();
     }
-    let memory = memory_limit(a.training.memory)?;
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Opens the corpus, and imports the data before if necessary.
+fn open(a: &args::SweepArgs, options: &SweepOptions, ui: Ui) -> anyhow::Result<Corpus> {
+    let out = &options.folder;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     // Other data must not replace a corpus to which existing results belong.
     let (new, kept) = (out.join("corpus.new.tlc"), out.join("corpus.tlc"));
+    let first = DetectedInput::open(&a.corpus)?;
+    if first.kind() != InputKind::Corpus && kept.exists() && !out.join("sweep.json").exists() {
+        return Err(usage(format!(
+            "{} contains no sweep, but a file corpus.tlc, which the import would replace; choose another folder \
+             with -o",
+            out.display()
+        )));
+    }
     let request = super::input::InputRequest {
         more: &a.more,
         input: &a.corpus,
@@ -103,118 +105,123 @@ fn prepare(a: &args::SweepArgs, out: PathBuf, ui: Ui) -> anyhow::Result<SweepSet
         model: None,
         import_to: &new,
         threads: usize::from(a.training.threads.unwrap_or(0)),
-        memory,
+        memory: options.memory,
     };
-    let opened = request.open(DetectedInput::open(&a.corpus)?, ui)?;
-    let fingerprint = Corpus::open(&opened.path)?.fingerprint();
-    let settings = settings(a, &fingerprint);
-    if let Err(error) = check_same_settings(&out, &settings, ui) {
+    let opened = request.open(first, ui)?;
+    let mut corpus = Corpus::open(&opened.path)?;
+    // The sweep itself checks the folder again and says what it could not read.
+    if let Err(error) = sweep::check_folder(&corpus, options, &mut |_| ControlFlow::Continue(())) {
         if opened.imported.is_some() {
             let _ = std::fs::remove_file(&new);
         }
         return Err(error);
     }
-    let corpus = if opened.imported.is_some() {
+    if opened.imported.is_some() {
         std::fs::rename(&new, &kept).with_context(|| format!("cannot write {}", kept.display()))?;
-        Corpus::open(&kept)?
-    } else {
-        Corpus::open(&opened.path)?
-    };
-    ui.say(&format!("{}: {}", a.corpus.display(), shape_line(corpus.shape())));
-    let most = a.topic_counts().last().copied().unwrap_or(1);
-    warn_of_many_topics(most, &corpus, opened.imported.is_some(), ui);
-    let (train_file, test_file) = (parts.join("train.tlc"), parts.join("test.tlc"));
-    let split = experiment::SplitSpec { share: a.test, seed: a.seed, train: &train_file, test: &test_file };
-    let (train, test) = experiment::split_corpus(&corpus, &split, true, ui)?;
-    let train = train.context("the training documents are missing")?;
-    Ok(SweepSetup {
-        a,
-        out,
-        settings,
-        threads: training::thread_count(&a.training),
-        memory,
-        corpus,
-        train,
-        test,
-    })
-}
-
-/// Returns all settings that determine a result, to compare them with those of existing results.
-/// Threads, memory and instructions are not among them.
-fn settings(a: &args::SweepArgs, fingerprint: &str) -> SweepSettings {
-    let mut list = vec![
-        ("the version of tinylda".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
-        ("the documents".to_owned(), json!(fingerprint)),
-        ("--test".to_owned(), json!(a.test)),
-        ("--top".to_owned(), json!(a.top)),
-        ("--seed".to_owned(), json!(a.seed)),
-        ("--alpha-sum".to_owned(), json!(a.training.alpha_sum)),
-    ];
-    let given = a.training.given.0.given();
-    list.extend(given.into_iter().map(|(name, value)| (args::flag(name), json!(value))));
-    list.into_iter().collect()
-}
-
-/// Rejects a folder with results of other settings, which cannot be compared with new ones.
-fn check_same_settings(out: &Path, settings: &SweepSettings, ui: Ui) -> anyhow::Result<()> {
-    let file = out.join("sweep.json");
-    let Some(old) = experiment::load_result::<SweepSettings>(&file, ui) else { return Ok(()) };
-    let value = |of: &SweepSettings, option: &str| match of.get(option) {
-        None | Some(Value::Null) => "the default".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let names = settings.keys().chain(old.keys().filter(|key| !settings.contains_key(*key)));
-    let changed: Vec<String> = names
-        .filter(|name| value(&old, name) != value(settings, name))
-        .map(|name| format!("{name} ({} there, {} now)", value(&old, name), value(settings, name)))
-        .collect();
-    if changed.is_empty() {
-        return Ok(());
+        corpus = Corpus::open(&kept)?;
     }
-    Err(usage(format!(
-        "{} contains results of other settings: {}; choose another folder with -o, or use the old settings \
-         (only -k, --repeats, --coherence, --threads and --memory may change)",
-        out.display(),
-        changed.join(", ")
-    )))
+    ui.say(&format!("{}: {}", a.corpus.display(), shape_line(corpus.shape())));
+    let most = options.topics.last().copied().unwrap_or(1);
+    warn_of_many_topics(most, &corpus, opened.imported.is_some(), ui);
+    Ok(corpus)
 }
 
-/// Checks before the first training whether all runs can succeed.
-fn check(setup: &SweepSetup<'_>, topics: &[u32]) -> anyhow::Result<()> {
-    let (mut reader, mut block) = (setup.test.reader(), Block::default());
-    let mut long_enough = false;
-    for i in 0..setup.test.blocks() {
-        reader.read(i, &mut block)?;
-        long_enough = block.iter().any(|document| document.tokens() >= 3);
-        if long_enough {
-            break;
+/// Shows the events of a sweep.
+struct SweepView<'a> {
+    options: &'a SweepOptions,
+    ui: Ui,
+    /// Progress bar and its name.
+    bar: Option<(&'static str, ProgressReporter)>,
+    /// What Ctrl-C means while runs are executed.
+    stage: Option<StageGuard>,
+    /// Whether the user was warned of the largest possible beta.
+    has_warned: bool,
+    /// Reason why the last checkpoint could not be written.
+    unsaved: Option<String>,
+}
+
+impl SweepView<'_> {
+    /// Shows an event. Returns `Break` after Ctrl-C.
+    fn show(&mut self, event: &SweepEvent<'_>) -> ControlFlow<()> {
+        match event {
+            SweepEvent::Split(progress) => return self.bar("blocks split").update(*progress),
+            SweepEvent::Runs { runs, done } => {
+                if *done > 0 {
+                    let there = self.options.folder.display();
+                    self.say(&format!(
+                        "{done} of {runs} runs already done in {there}, {} remaining",
+                        runs - done
+                    ));
+                }
+                self.stage = Some(Stage::Runs.enter());
+            }
+            SweepEvent::Progress(progress) => return self.progress(progress),
+            SweepEvent::Finished(record) => self.finished(record),
+            SweepEvent::CheckpointFailed(error) => self.checkpoint_failed(error),
+            SweepEvent::Note(text) => self.say(text),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Returns the bar of this name, and removes that of another one.
+    fn bar(&mut self, name: &'static str) -> &ProgressReporter {
+        self.bar = self.bar.take().filter(|(other, _)| *other == name);
+        &self.bar.get_or_insert_with(|| (name, self.ui.bar(name, Unit::Plain))).1
+    }
+
+    fn say(&self, text: &str) {
+        match &self.bar {
+            Some((_, bar)) => bar.say(text),
+            None => self.ui.say(text),
         }
     }
-    if !long_enough {
-        let held_out = setup.test.shape().documents;
-        let reason = format!("none of the {held_out} held-out documents has three tokens or more");
-        return Err(Error::unsupported_value("test", setup.a.test, reason)
-            .with_remedy("hold out more documents, or use a larger corpus")
-            .into());
+
+    /// Warns of a checkpoint that could not be written, unless the reason is known already.
+    fn checkpoint_failed(&mut self, error: &tinylda::Error) {
+        let reason = parameters::describe(error);
+        if self.unsaved.replace(reason.clone()).as_ref() != Some(&reason) {
+            self.say(&super::checkpoint_warning(&reason));
+        }
     }
-    // A larger K needs at least as much memory, so the largest K is checked first.
-    let mut topics = topics.to_vec();
-    topics.sort_unstable_by(|a, b| b.cmp(a));
-    for k in topics {
-        let plan = runs::trainer(setup, k, setup.a.seed).plan(&setup.train);
-        // A model is evaluated in memory; 2 MiB are for lists that are not worth a formula.
-        let model = ModelSize::of_training(&setup.train, k).memory_bytes();
-        let how = Coherence { threads: setup.threads, ..Coherence::default() };
-        let coherence = how.memory_bytes(&setup.corpus, k, setup.a.top);
-        let evaluation = model + coherence + (2 << 20);
-        let needed = super::with_program(evaluation.max(experiment::FIGURE_BYTES));
-        super::check_memory_for_all_steps(
-            plan,
-            needed,
-            setup.memory,
-            &format!("a model of {k} topics is evaluated in memory"),
-        )?;
+
+    fn progress(&mut self, progress: &SweepProgress) -> ControlFlow<()> {
+        let SweepProgress { run, runs, topics, seed, stage, share, seconds_left, .. } = *progress;
+        let which = match run {
+            Some(run) => format!("run {run} of {runs}"),
+            None => "training the best model again".into(),
+        };
+        let first = format!("{which}, K = {topics}, seed {seed}");
+        let more = match stage {
+            SweepStage::Training { pass: 0, .. } => "start".into(),
+            SweepStage::Training { pass, passes, perplexity } => {
+                let perplexity =
+                    perplexity.map_or_else(String::new, |value| format!(", perplexity {value:.1}"));
+                format!("pass {pass}/{passes}{perplexity}")
+            }
+            SweepStage::Perplexity(p) => {
+                format!("perplexity of {} of {} documents", p.done, p.total.unwrap_or(0))
+            }
+            SweepStage::Coherence(p) => format!("coherence, {} of {} blocks", p.done, p.total.unwrap_or(0)),
+        };
+        self.bar("runs").update_with_time_left(share, &first, seconds_left, &[more])
     }
-    Ok(())
+
+    fn finished(&mut self, record: &SweepRecord) {
+        let Some(measures) = &record.measures else { return };
+        let coherence = measures.coherence(self.options.coherence);
+        self.say(&format!(
+            "K = {}, seed {}: perplexity {:.1}, {} {}, {}, {:.1} s",
+            record.topics,
+            record.seed,
+            measures.predictive_perplexity,
+            self.options.coherence.name(),
+            coherence.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}")),
+            end_of_training(record.training.passes, record.training.converged),
+            record.training.seconds + measures.seconds
+        ));
+        if let Some(limit) = record.training.beta_limit.filter(|_| !self.has_warned) {
+            self.say(&beta_warning(limit));
+            self.has_warned = true;
+        }
+    }
 }

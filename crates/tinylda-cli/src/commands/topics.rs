@@ -6,20 +6,16 @@ use serde_json::{Value, json};
 use tinylda::model::{RankedWord, WordRanking};
 use tinylda::{Error, Model};
 
-use super::{escape_control, path_string, plain, print, table, to_stdout};
+use super::{escape_control, path_string, plain, print, table, to_stdout, topic_name_suffix, topic_number};
 use crate::args::{self, TopicOrder, WordOrder};
 
 pub(crate) fn run(a: &args::TopicsArgs) -> anyhow::Result<()> {
     let order = order(a)?;
     let model = Model::load(&a.model)?;
-    if let Some(k) = a.topic.filter(|&k| k >= model.topics()) {
-        let expected = format!("a number from 0 to {}", model.topics() - 1);
-        return Err(Error::out_of_range("topic", k, expected)
-            .with_remedy("omit {topic} to see all topics")
-            .into());
-    }
-    let all = model.ranked_words(order, a.top)?;
-    let mut topics: Vec<u32> = a.topic.map_or_else(|| (0..model.topics()).collect(), |k| vec![k]);
+    let one = a.topic.as_deref().map(|asked| topic_number(&model, asked)).transpose();
+    let one = one.map_err(|error| error.with_remedy("omit {topic} to see all topics"))?;
+    let all = model.ranked_words(order, a.top as usize)?;
+    let mut topics: Vec<u32> = one.map_or_else(|| (0..model.topics()).collect(), |k| vec![k]);
     if a.sort == TopicOrder::Prevalence {
         topics.sort_by(|&a, &b| model.share(b).total_cmp(&model.share(a)));
     }
@@ -65,6 +61,7 @@ fn value(a: &args::TopicsArgs, model: &Model, order: WordRanking, topics: &[(u32
     let topic = |&(k, words): &(u32, &[RankedWord])| {
         let mut topic = json!({
             "topic": k,
+            "prevalence": model.share(k),
             "share": model.share(k),
             "alpha": plain(model.alpha()[k as usize]),
             "words": words.iter().map(word).collect::<Vec<_>>(),
@@ -94,21 +91,20 @@ fn overview(model: &Model, topics: &[(u32, &[RankedWord])]) -> anyhow::Result<St
     let width = topics.iter().map(|&(k, _)| name(k).chars().count() + 2).max().unwrap_or(0).max(6);
     let width = if model.has_topic_names() { width } else { 0 };
     let head = if width > 0 { "name" } else { "" };
-    let mut lines = format!("topic   share  {head:width$}words\n");
+    let mut lines = format!("topic  prevalence  {head:width$}words\n");
     for &(k, words) in topics {
         let words: Vec<_> = words.iter().map(|w| escape_control(&model.word_name(w.word))).collect();
         let (share, name) = (100.0 * model.share(k), name(k));
-        writeln!(lines, "{k:5}  {share:5.1}%  {name:width$}{}", words.join(" "))?;
+        writeln!(lines, "{k:5}  {share:9.1}%  {name:width$}{}", words.join(" "))?;
     }
     Ok(lines)
 }
 
 /// Returns one line per word of a topic.
 fn one_topic(model: &Model, order: WordRanking, k: u32, words: &[RankedWord]) -> anyhow::Result<String> {
-    let name = model.topic_name(k).map_or_else(String::new, |name| format!(" ({})", escape_control(name)));
     let mut lines = table(&[
-        ("topic", format!("{k}{name}")),
-        ("share", format!("{:.2}% of all tokens", 100.0 * model.share(k))),
+        ("topic", format!("{k}{}", topic_name_suffix(model, k))),
+        ("prevalence", format!("{:.2}% of all tokens", 100.0 * model.share(k))),
         ("alpha", plain(model.alpha()[k as usize]).to_string()),
     ]);
     let extra = matches!(order, WordRanking::Relevance(_) | WordRanking::Frex(_));

@@ -17,32 +17,91 @@ use tinylda::files::TemporaryFolder;
 use tinylda::format::human_bytes;
 use tinylda::report::{PassRecord, TextAccess, TrainedDocuments};
 use tinylda::train::{Summary, TrainingProgress};
-use tinylda::{Corpus, Event, Model, Plan, PlannedTraining, Resume, Seeds, Stop, Trainer};
+use tinylda::{Algorithm, Corpus, Event, Model, Plan, PlannedTraining, Resume, Seeds, Stop, Trainer};
 
-use super::settled::SettledPerplexity;
 use super::{
-    PROGRAM_BYTES, check_memory_for_all_steps, check_output, counted, grouped, memory_limit, path_string,
-    print, shape_line, shell_quote, with_memory_limit,
+    PROGRAM_BYTES, StoppedByUser, append_to_name, check_memory_for_all_steps, check_output, counted,
+    end_of_training, grouped, memory_limit, path_string, print, shape_line, shell_quote, with_memory_limit,
 };
 use crate::progress::{ProgressReporter, Ui, Unit};
+use crate::settled::SettledPerplexity;
 use crate::signals::Stage;
-use crate::{args, machine, parameters};
+use crate::{args, command_line, machine, parameters};
 use log::Log;
+
+/// A trainer with all options of the command, and its seed words.
+struct ConfiguredTrainer {
+    trainer: Trainer,
+    seeds: Option<Seeds>,
+}
+
+/// The documents of a training.
+struct TrainingInput {
+    corpus: Corpus,
+    /// The input as the user knows it.
+    name: String,
+    /// Whether the documents were imported by this command.
+    imported: bool,
+    /// Memory in bytes that the import of text needs.
+    import_memory: Option<u64>,
+    /// Files and folders from which a report may show texts.
+    texts: Vec<PathBuf>,
+}
 
 pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     if !a.plan {
         check_output("-o", a.output(), &[Some(&a.corpus)])?;
+        check_names(a)?;
     }
     let input = DetectedInput::open(&a.corpus)?;
+    check_outputs(a)?;
     if input.kind() == InputKind::Corpus {
         if !a.more.is_empty() {
             return Err(super::input::one_corpus_error());
         }
         reject_import_options(a)?;
-        on_corpus(a, &path_string(&a.corpus), ui)
+        let (corpus, name, texts) = (Corpus::open(&a.corpus)?, path_string(&a.corpus), a.texts.clone());
+        let input = TrainingInput { corpus, name, imported: false, import_memory: None, texts };
+        on_corpus(a, trainer(a)?, &input, ui)
     } else {
-        from_data(a, input, ui)
+        let configured = trainer(a)?;
+        check_before_import(a, &configured)?;
+        from_data(a, configured, input, ui)
     }
+}
+
+/// Rejects names of outputs that belong to files of another kind.
+fn check_names(a: &args::TrainArgs) -> anyhow::Result<()> {
+    if let Some(report) = &a.report {
+        super::check_report_name("--report", report)?;
+    }
+    let output = a.output();
+    if output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tlc")) {
+        let (given, other) = (output.display(), output.with_extension("model"));
+        return Err(super::usage(format!(
+            "-o {given}: .tlc is the suffix of corpus files; choose {}",
+            other.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Rejects what can be rejected before data is imported, which may take long.
+fn check_before_import(a: &args::TrainArgs, configured: &ConfiguredTrainer) -> anyhow::Result<()> {
+    if let Some(corpus) = &a.keep_corpus {
+        let others = [Some(a.corpus.as_path()), Some(a.output()), a.report.as_deref(), a.log.as_deref()];
+        check_output("--keep-corpus", corpus, &others)?;
+    }
+    configured.trainer.check_options()?;
+    if a.plan {
+        return Ok(());
+    }
+    tinylda::files::check_writable(a.output())?;
+    let folder = checkpoint_folder(a);
+    if !a.resume && !a.restart && tinylda::train::has_checkpoint(&folder) {
+        return Err(tinylda::Error::CheckpointExists { path: folder }.into());
+    }
+    Ok(())
 }
 
 /// Rejects outputs that would replace one another or an input.
@@ -73,58 +132,59 @@ fn check_outputs(a: &args::TrainArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Trains on a corpus file. `name` is the input as the user knows it, which may have been imported
-/// into the corpus file.
-fn on_corpus(a: &args::TrainArgs, name: &str, ui: Ui) -> anyhow::Result<()> {
-    check_outputs(a)?;
-    let corpus = Corpus::open(&a.corpus)?;
-    let seeds = a.seeds.as_deref().map(Seeds::read).transpose()?;
-    let mut trainer = trainer(a, seeds.clone())?;
+/// Trains on a corpus file, which may have been created from other input.
+fn on_corpus(
+    a: &args::TrainArgs,
+    configured: ConfiguredTrainer,
+    input: &TrainingInput,
+    ui: Ui,
+) -> anyhow::Result<()> {
+    let ConfiguredTrainer { mut trainer, seeds } = configured;
+    let corpus = &input.corpus;
     let keeps_theta = trainer.keeps_theta();
     let mut report_need = 0;
     if a.report.is_some() {
         if keeps_theta {
-            trainer =
-                trainer.memory_in_use(PROGRAM_BYTES + TrainedDocuments::memory_bytes(&corpus, a.topics));
+            trainer = trainer.memory_in_use(PROGRAM_BYTES + TrainedDocuments::memory_bytes(corpus, a.topics));
         }
         let threads = super::infer::thread_count(a.training.threads);
-        report_need = super::report::memory_needed_after_training(&corpus, a.topics, threads, keeps_theta)?;
+        report_need = super::report::memory_needed_after_training(corpus, a.topics, threads, keeps_theta)?;
     }
-    let planned = trainer.prepare(&corpus);
+    let planned = trainer.prepare(corpus);
     let steps = "the model and its report are in memory after the training";
     let planned = check_memory_for_all_steps(planned, report_need, memory_limit(a.training.memory)?, steps)?;
     let plan = *planned.plan();
     if a.plan {
-        return plan::show(a, &plan, trainer.threads_used());
+        return plan::show(a, &plan, trainer.threads_used(), input.import_memory);
     }
     // Hours of training must not be lost because the model cannot be written, so try it first.
     tinylda::files::check_writable(a.output())?;
     if a.resume && !tinylda::train::has_checkpoint(checkpoint_folder(a)) {
         if a.output().exists() {
-            trainer.check_result(&corpus, a.output())?;
+            trainer.check_result(corpus, a.output())?;
             say_finished(a, ui);
             return Ok(());
         }
         let folder = checkpoint_folder(a);
         ui.say(&format!("no checkpoint in {}: starting from the first pass", folder.display()));
     }
-    print_start(a, name, &corpus, &plan, ui);
-    warn_of_seeds(seeds.as_ref(), &corpus, ui)?;
+    print_start(a, input, &plan, ui);
+    warn_of_seeds(seeds.as_ref(), corpus, ui)?;
     let mut log = Log::new(a)?;
-    let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(&corpus, a.topics)).transpose()?;
+    let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(corpus, a.topics)).transpose()?;
     let summary = train(a, planned, documents.as_mut(), &mut log, ui)?;
+    explain_end(a, &summary, ui);
     if let Some(documents) = documents {
-        report(a, name, &corpus, documents, &log, ui)?;
+        report(a, input, documents, &log, ui)?;
     }
-    let ended = match summary.stop {
-        Stop::Converged => format!("converged after {}", counted(summary.passes.into(), "pass")),
-        _ => counted(summary.passes.into(), "pass"),
-    };
+    let converged = summary.stop == Stop::Converged;
     let value = json!({
         "algorithm": a.training.algorithm().name(),
         "topics": a.topics,
         "passes": summary.passes,
-        "converged": summary.stop == Stop::Converged,
+        "max_passes": summary.max_passes,
+        "converged": converged,
+        "tolerance": summary.tolerance,
         "seconds": summary.seconds,
         "train_perplexity": summary.train_perplexity,
         "peak_rss_bytes": machine::peak_rss_bytes(),
@@ -136,9 +196,10 @@ fn on_corpus(a: &args::TrainArgs, name: &str, ui: Ui) -> anyhow::Result<()> {
         "report": a.report.as_deref().map(path_string),
     });
     let line = format!(
-        "{}: {}, {ended} in {:.1} s, training perplexity {:.2}",
+        "{}: {}, {} in {:.1} s, training perplexity {:.2}",
         a.output().display(),
         counted(a.topics.into(), "topic"),
+        end_of_training(summary.passes, converged),
         summary.seconds,
         summary.train_perplexity
     );
@@ -147,6 +208,43 @@ fn on_corpus(a: &args::TrainArgs, name: &str, ui: Ui) -> anyhow::Result<()> {
         return Ok(());
     }
     print(a.json, &value, &format!("{line}\n"))
+}
+
+/// Says why the training ended and how to train longer, and warns about an extreme beta.
+fn explain_end(a: &args::TrainArgs, summary: &Summary, ui: Ui) {
+    let passes = counted(summary.max_passes.into(), "pass");
+    if summary.stop == Stop::Converged && summary.passes < summary.max_passes {
+        let noise = if a.training.algorithm() == Algorithm::Gibbs {
+            " The perplexity of gibbs, a sampler, fluctuates, so more passes may still improve the topics."
+        } else {
+            ""
+        };
+        // These algorithms are noisy, and the library compares rounds of passes.
+        let compares_rounds =
+            matches!(a.training.algorithm(), Algorithm::Tbp | Algorithm::Gibbs | Algorithm::Ovb);
+        let tolerance = significant(summary.tolerance);
+        let change = match (compares_rounds, a.training.given.0.optimize) {
+            (false, _) => format!("the training perplexity changed by less than {tolerance} per pass"),
+            (true, optimize) => format!(
+                "over the last {} rounds of five passes, the training perplexity changed by less than \
+                 {tolerance} per pass on average",
+                if optimize == Some(true) { "four" } else { "two" }
+            ),
+        };
+        ui.say(&format!("converged: {change}.{noise} To run all {passes}, use --tol 0."));
+    } else if summary.stop == Stop::Passes && summary.tolerance > 0.0 {
+        ui.say(&format!(
+            "reached the limit of {passes} before convergence; more passes (--passes) may improve the topics"
+        ));
+    }
+    super::mismatch::warn_of_beta_limit(summary.beta_limit, ui);
+}
+
+/// Formats a number with two significant digits, and without an exponent.
+fn significant(value: f64) -> String {
+    let digits = (1 - value.abs().log10().floor() as i32).clamp(0, 12);
+    let text = format!("{value:.*}", digits.unsigned_abs() as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Says that the model of a training to resume is already finished.
@@ -161,17 +259,19 @@ fn say_finished(a: &args::TrainArgs, ui: Ui) {
 }
 
 /// Writes the report, from the model file and from the topics of documents at the end of training.
+///
+/// The model is read back, since it was written row by row: the memory of the training is free
+/// again by now, and model and training need not fit at the same time.
 fn report(
     a: &args::TrainArgs,
-    name: &str,
-    corpus: &Corpus,
+    input: &TrainingInput,
     documents: TrainedDocuments<'_>,
     log: &Log,
     ui: Ui,
 ) -> anyhow::Result<()> {
     let Some(output) = &a.report else { return Ok(()) };
     let model = Model::load(a.output())?;
-    let mut command = command_line();
+    let mut command = command_line().to_vec();
     if let Some(program) = command.first_mut() {
         *program = "tinylda".into();
     }
@@ -181,16 +281,16 @@ fn report(
         logged.unwrap_or(PassRecord { pass, perplexity, seconds: None, memory: None })
     };
     let request = super::report::ReportRequest {
-        title: super::report::title(&model, Path::new(name)),
-        input: name.to_owned(),
+        title: super::report::title(&model, Path::new(&input.name)),
+        input: input.name.clone(),
         command: shell_command(&command),
         passes: model.training().history.iter().map(pass).collect(),
         memory: memory_limit(a.training.memory)?.filter(|_| a.training.memory.is_some()),
-        texts: Some(TextAccess { named: a.texts.clone() }),
+        texts: (!a.no_text).then(|| TextAccess { named: input.texts.clone() }),
         threads: super::infer::thread_count(a.training.threads),
     };
     request
-        .write(&model, Some(corpus), Some(documents), output, ui)
+        .write(&model, Some(&input.corpus), Some(documents), output, ui)
         .with_context(|| format!("the model {} was written, but its report was not", a.output().display()))?;
     ui.say(&format!("{}: report written; open it in a browser", output.display()));
     Ok(())
@@ -198,15 +298,15 @@ fn report(
 
 /// Rejects options that are only valid with data to import.
 fn reject_import_options(a: &args::TrainArgs) -> anyhow::Result<()> {
-    let unused = [
-        ("--vocab", a.vocab.is_some()),
-        ("--keep-corpus", a.keep_corpus.is_some()),
-        (super::input::TEXT_OPTION, a.text.is_given()),
-    ];
-    for (option, given) in unused {
-        if given {
-            return Err(super::input::not_with_corpus_error(option));
-        }
+    if a.keep_corpus.is_some() {
+        return Err(super::usage(format!(
+            "--keep-corpus is only valid with data to import; {} is a corpus file",
+            a.corpus.display()
+        )));
+    }
+    let given = [a.vocab.as_ref().map(|_| "--vocab"), a.text.first_given()];
+    if let Some(option) = given.into_iter().flatten().next() {
+        return Err(super::input::not_with_corpus_error(option, &a.corpus));
     }
     Ok(())
 }
@@ -216,7 +316,12 @@ fn reject_import_options(a: &args::TrainArgs) -> anyhow::Result<()> {
 /// The data is imported into a corpus file of about two bytes per word in a temporary folder next
 /// to the model. If training is stopped, the data is imported again to resume it; only the
 /// documents of a stream are kept, since they cannot be read again.
-fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Result<()> {
+fn from_data(
+    a: &args::TrainArgs,
+    configured: ConfiguredTrainer,
+    input: DetectedInput,
+    ui: Ui,
+) -> anyhow::Result<()> {
     let beside = a.output().parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder =
         match a.keep_corpus {
@@ -247,12 +352,11 @@ fn from_data(a: &args::TrainArgs, input: DetectedInput, ui: Ui) -> anyhow::Resul
     if let Some(done) = &opened.imported {
         ui.say(&format!("{name}: {}, {}", done.format.name(), shape_line(done.shape)));
     }
-    let mut own = a.clone();
-    (own.corpus, own.vocab, own.keep_corpus) = (opened.path, None, None);
-    own.more.clear();
-    own.text = args::TextArgs::default();
-    own.texts.extend(std::iter::once(&a.corpus).chain(&a.more).cloned());
-    let result = on_corpus(&own, &name, ui);
+    let texts = a.texts.iter().chain([&a.corpus]).chain(&a.more).cloned().collect();
+    let corpus = Corpus::open(&opened.path)?;
+    let import_memory = opened.imported.as_ref().and_then(|done| done.memory_needed);
+    let input = TrainingInput { corpus, name, imported: true, import_memory, texts };
+    let result = on_corpus(a, configured, &input, ui);
     let stopped = result.is_err() && tinylda::train::has_checkpoint(checkpoint_folder(a));
     match (result, temporary) {
         (Err(error), Some(temporary)) if stopped && !reopenable => Err(keep_stream(a, &temporary, &error)),
@@ -270,15 +374,16 @@ fn keep_stream(a: &args::TrainArgs, temporary: &Path, error: &anyhow::Error) -> 
     let kept = names
         .filter(|name| !name.exists())
         .find(|name| std::fs::hard_link(temporary, name).is_ok() || std::fs::rename(temporary, name).is_ok());
-    let message = crate::message(error);
-    match kept {
-        Some(kept) => anyhow::anyhow!(
-            "{message}\nIts input cannot be read again. The documents are kept in {kept}: to resume, give {kept} instead of {}, without options for text.",
+    let note = match kept {
+        Some(kept) => format!(
+            "Its input cannot be read again. The documents are kept in {kept}: to resume, give {kept} instead of {}, without options for text.",
             a.corpus.display(),
             kept = kept.display()
         ),
-        None => anyhow::anyhow!("{message}\nTo resume, provide the same input again."),
-    }
+        None => "To resume, provide the same input again.".to_owned(),
+    };
+    let message = format!("{}\n{note}", crate::message(error));
+    if error.is::<StoppedByUser>() { StoppedByUser(message).into() } else { anyhow::anyhow!(message) }
 }
 
 /// Warns about seed words that do not occur in the corpus and are therefore ignored.
@@ -300,13 +405,13 @@ fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Resu
 }
 
 /// Prints what is about to be done.
-fn print_start(a: &args::TrainArgs, name: &str, corpus: &Corpus, plan: &Plan, ui: Ui) {
-    let shape = corpus.shape();
+fn print_start(a: &args::TrainArgs, input: &TrainingInput, plan: &Plan, ui: Ui) {
+    let shape = input.corpus.shape();
     ui.say(&format!(
         "training {} with {} on {}: {}, {}",
         counted(a.topics.into(), "topic"),
         a.training.algorithm().name(),
-        name,
+        input.name,
         counted(shape.documents, "document"),
         counted(shape.nonzeros, "non-zero")
     ));
@@ -323,8 +428,7 @@ fn print_start(a: &args::TrainArgs, name: &str, corpus: &Corpus, plan: &Plan, ui
             ui.say(&format!("warning: only {} of disk space are free there", human_bytes(free)));
         }
     }
-    let imported = name != path_string(&a.corpus);
-    super::mismatch::warn_of_many_topics(a.topics, corpus, imported, ui);
+    super::mismatch::warn_of_many_topics(a.topics, &input.corpus, input.imported, ui);
     if a.topics == 1 {
         ui.say("a single topic is just the word frequencies; use -k 2 or more");
     }
@@ -408,9 +512,7 @@ fn record_event(
             let reason = parameters::describe(error);
             // The same reason is not repeated at every attempt.
             if unsaved.replace(reason.clone()).as_ref() != Some(&reason) {
-                bar.say(&format!(
-                    "warning: no checkpoint could be written: {reason}. Training continues and tries again later."
-                ));
+                bar.say(&super::checkpoint_warning(&reason));
             }
             Some(json!({ "event": "checkpoint_failed", "folder": path_string(folder), "reason": reason }))
         }
@@ -441,15 +543,19 @@ fn explain_failure(
     }
     let folder = checkpoint_folder(a);
     match &summary {
-        Err(stopped @ tinylda::Error::Stopped { .. }) => {
+        Err(tinylda::Error::Stopped { path, passes }) => {
+            let after = match passes {
+                0 => "before the end of the first pass".to_owned(),
+                passes => format!("after pass {passes}"),
+            };
             let scratch_note = a.scratch.as_ref().map_or_else(String::new, |scratch| {
                 format!(" (the files in {} are also needed)", scratch.display())
             });
-            Err(anyhow::anyhow!(
-                "{}{scratch_note}\nTo resume:\n  {}",
-                parameters::describe(stopped),
-                resume_command()
-            ))
+            let (path, resume) = (path.display(), resume_command());
+            let statement = format!(
+                "Stopped {after}, with a checkpoint in {path}{scratch_note}.\nResume with:\n  {resume}"
+            );
+            Err(StoppedByUser(statement).into())
         }
         Err(stopped @ tinylda::Error::NotSaved { saved: Some(_), .. }) => Err(anyhow::anyhow!(
             "{}\nTo resume from it:\n  {}",
@@ -481,17 +587,12 @@ fn is_resumable(error: &tinylda::Error) -> bool {
 
 /// Returns the command that resumes the training.
 fn resume_command() -> String {
-    let mut words = command_line();
+    let mut words = command_line().to_vec();
     words.retain(|word| word != "--restart");
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }
     shell_command(&words)
-}
-
-/// Returns the arguments of this process, beginning with the name of the program.
-fn command_line() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Joins the words of a command, quoted for a shell.
@@ -504,18 +605,12 @@ fn checkpoint_folder(a: &args::TrainArgs) -> PathBuf {
     a.checkpoint.clone().unwrap_or_else(|| append_to_name(a.output(), ".checkpoint"))
 }
 
-/// Appends `more` to the name of a file.
-fn append_to_name(path: &Path, more: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(more);
-    name.into()
-}
-
 /// Returns the trainer with all options of the command.
-fn trainer(a: &args::TrainArgs, seeds: Option<Seeds>) -> anyhow::Result<Trainer> {
+fn trainer(a: &args::TrainArgs) -> anyhow::Result<ConfiguredTrainer> {
     let mut trainer = trainer::trainer(&a.training, a.topics, a.seed);
-    if let Some(seeds) = seeds {
-        trainer = trainer.seeds(seeds);
+    let seeds = a.seeds.as_deref().map(Seeds::read).transpose()?;
+    if let Some(seeds) = &seeds {
+        trainer = trainer.seeds(seeds.clone());
     }
     if let Some(weight) = a.seed_weight {
         trainer = trainer.seed_weight(weight);
@@ -541,7 +636,7 @@ fn trainer(a: &args::TrainArgs, seeds: Option<Seeds>) -> anyhow::Result<Trainer>
         (_, true) => Resume::Restart,
         _ => Resume::No,
     };
-    Ok(trainer.checkpoint(checkpoint_folder(a), every).resume(resume))
+    Ok(ConfiguredTrainer { trainer: trainer.checkpoint(checkpoint_folder(a), every).resume(resume), seeds })
 }
 
 /// Reads a file with one number per line.

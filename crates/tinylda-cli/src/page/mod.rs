@@ -1,15 +1,21 @@
 //! The page of a report: one HTML file with its style, script and data.
 //!
 //! The page loads nothing from the network. It knows nothing about models; the library creates the
-//! data that it shows. Start with [`page`].
+//! data that it shows. Start with [`render`].
 
 use sha2::{Digest, Sha256};
+use tinylda::report::WrittenReport;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Returns the page for the data of a report ([`tinylda::report::Report::data`]).
+/// Returns the page of a report ([`tinylda::report::Report::data`]).
+pub fn render(report: &WrittenReport) -> String {
+    page(&report.json)
+}
+
+/// Returns the page for the data of a report as JSON ([`WrittenReport::json`]).
 ///
 /// Inserted text is not interpreted again, so the data may contain anything.
 pub fn page(data: &str) -> String {

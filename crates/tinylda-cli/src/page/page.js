@@ -528,7 +528,7 @@
     $('out').onclick = () => zoomTo(zoom / 1.6);
     $('fit').onclick = () => zoomTo(1);
 
-    function weigh() {
+    function setWeights() {
       const w = preview ?? now.word;
       weights = w === null ? null : new Map(data.lives[w].map((k, i) => [k, data.livesP[w][i]]));
       plot.classList.remove('still');
@@ -575,9 +575,9 @@
           if (baseX) write();
         }
         if (baseX) around();
-        if (preview !== null || (weights ? weights.of : null) !== now.word) { preview = null; weigh(); if (weights) weights.of = now.word; }
+        if (preview !== null || (weights ? weights.of : null) !== now.word) { preview = null; setWeights(); if (weights) weights.of = now.word; }
       },
-      preview(w) { if (w !== preview) { preview = w; weigh(); if (weights) weights.of = w; } },
+      preview(w) { if (w !== preview) { preview = w; setWeights(); if (weights) weights.of = w; } },
       names() {
         for (let k = 0; k < K; k++) circles[k].setAttribute('aria-label', `Topic ${k}: ${called(k, 4)}; ${percent(topics.prevalence[k])} of all words`);
         if (baseX) frame();
@@ -595,7 +595,7 @@
         };
         new ResizeObserver(resize).observe(plot);
         this.names();
-        weigh();
+        setWeights();
         resize();
       },
     };

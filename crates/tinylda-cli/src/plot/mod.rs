@@ -1,20 +1,24 @@
 //! Plots: line charts in several panels with one legend, and drawings of text.
 //!
-//! A [`Figure`] is laid out once, as a [`Drawing`]: a list of lines, markers, rectangles and texts.
+//! A `Figure` is laid out once, as a [`Drawing`]: a list of lines, markers, rectangles and texts.
 //! `svg` and `png` draw such a list and know nothing about axes. Nothing depends on the fonts of
-//! the system: the texts of a PNG are drawn with Noto Sans, which is part of the program. This
-//! module knows nothing about models.
+//! the system: the texts of a PNG are drawn with Noto Sans, which is part of the program. Only
+//! `model` and `map` know about models.
+//!
+//! Other front ends use [`topics`], [`perplexity`] and [`topic_map`], and write the [`Drawing`] as
+//! SVG or PNG.
 
 mod axis;
 mod font;
+mod map;
+mod model;
 mod png;
 mod style;
 mod svg;
 
 pub(crate) use font::width;
-pub(crate) use png::png;
+pub use model::{perplexity, topic_map, topics};
 pub(crate) use style::{Colour, Marker, style};
-pub(crate) use svg::svg;
 
 use axis::Scale;
 
@@ -58,10 +62,23 @@ pub(crate) struct Series {
 
 /// Shapes in the order in which they are drawn, with the size of the picture.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Drawing {
+pub struct Drawing {
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) shapes: Vec<Shape>,
+}
+
+impl Drawing {
+    /// Returns the drawing as an SVG file.
+    pub fn svg(&self) -> String {
+        svg::svg(self)
+    }
+
+    /// Returns the drawing as a PNG file, with `scale` pixels per unit. An empty or very large
+    /// picture is an error.
+    pub fn png(&self, scale: f64) -> anyhow::Result<Vec<u8>> {
+        png::png(self, scale)
+    }
 }
 
 /// Style of a line.
@@ -327,7 +344,7 @@ mod tests {
 
     #[test]
     fn hostile_names_are_escaped() {
-        let text = svg(&figure().draw());
+        let text = figure().draw().svg();
         assert_well_formed(&text);
         assert!(text.contains("&lt;&amp;&quot;") && text.contains("&lt;/text&gt;"));
         assert!(text.contains("no data"));
@@ -355,20 +372,20 @@ mod tests {
             }
         }
         // An empty figure is a valid picture.
-        assert_well_formed(&svg(&Figure::default().draw()));
+        assert_well_formed(&Figure::default().draw().svg());
     }
 
     #[test]
     fn picture_has_the_expected_size() {
         let drawing = figure().draw();
-        let bytes = png(&drawing, 2.0).unwrap();
+        let bytes = drawing.png(2.0).unwrap();
         let picture = tiny_skia::Pixmap::decode_png(&bytes).unwrap();
         let (width, height) = ((drawing.width * 2.0).ceil() as u32, (drawing.height * 2.0).ceil() as u32);
         assert_eq!((picture.width(), picture.height()), (width, height));
         // The background is white, and something is drawn on it.
         assert_eq!(picture.pixel(0, 0).map(|p| (p.red(), p.green(), p.blue())), Some((255, 255, 255)));
         assert!(picture.pixels().iter().any(|p| p.red() < 64));
-        assert!(png(&Drawing::default(), 2.0).is_err());
+        assert!(Drawing::default().png(2.0).is_err());
     }
 
     #[test]

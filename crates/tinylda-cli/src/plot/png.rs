@@ -9,7 +9,7 @@ use super::style::MarkerShape;
 use super::{Anchor, Colour, Drawing, Marker, Shape, Stroke, Text, WHITE, font};
 
 /// Returns a drawing as a PNG file, with `scale` pixels per unit.
-pub(crate) fn png(drawing: &Drawing, scale: f64) -> anyhow::Result<Vec<u8>> {
+pub(super) fn png(drawing: &Drawing, scale: f64) -> anyhow::Result<Vec<u8>> {
     let size = |length: f64| (length * scale).ceil() as u32;
     let mut pixels = Pixmap::new(size(drawing.width), size(drawing.height))
         .context("the picture is empty or too large")?;

@@ -10,7 +10,7 @@ macro_rules! put {
 }
 
 /// Returns a drawing as an SVG file.
-pub(crate) fn svg(drawing: &Drawing) -> String {
+pub(super) fn svg(drawing: &Drawing) -> String {
     let (width, height) = (number(drawing.width.ceil()), number(drawing.height.ceil()));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use tinylda::Model;
 use tinylda::export::{MalletOptions, save_gensim, save_mallet, save_pyldavis, save_sklearn, save_tables};
 use tinylda::format::human_bytes;
 use tinylda::infer::Mixtures;
 use tinylda::table::TableFormat;
 
 use super::super::input::{OpenedDocuments, without_documents_error};
-use super::super::{check_output, counted, infer, path_string, print, usage};
+use super::super::{check_output, counted, infer, load_model, path_string, print, usage};
 use crate::args::{self, ExportTarget};
 use crate::progress::{Ui, Unit};
 
@@ -28,10 +27,10 @@ pub(super) fn run(a: &args::ExportArgs, target: ExportTarget, path: &Path, ui: U
             "--to pyldavis requires CORPUS: `tinylda export MODEL CORPUS --to pyldavis -o FILE`",
         ));
     }
-    let model = Model::load(&a.file)?;
+    let model = load_model(&a.file, a.corpus.as_deref())?;
     let threads = infer::thread_count(a.threads);
     let documents = match &a.corpus {
-        Some(input) => Some(OpenedDocuments::open(input, &a.data, &model, threads, ui)?),
+        Some(input) => Some(OpenedDocuments::open(input, &[], &a.data, &model, threads, ui)?),
         None if a.data.is_given() => return Err(without_documents_error()),
         None => None,
     };

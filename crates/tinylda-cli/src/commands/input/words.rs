@@ -3,10 +3,11 @@
 
 use serde_json::{Value, json};
 use tinylda::corpus::ingest::words::{
-    DroppedTokens, LanguageSource, Pipeline, WordOccurrences, language_name,
+    DroppedTokens, LanguageSource, Pipeline, WordOccurrences, language_name, stop_word_list,
 };
+use tinylda::format::noun_for;
 
-use crate::commands::{escape_control, grouped};
+use crate::commands::{counted, escape_control, grouped};
 use crate::progress::Ui;
 
 /// Prints the languages of the text and what follows from them. Nothing is printed for text that is
@@ -53,35 +54,54 @@ pub(super) fn print_languages(dropped: &DroppedTokens, pipeline: &Pipeline, as_b
     }
 }
 
-/// Prints which tokens were dropped, and why.
-pub(super) fn print_dropped(dropped: &DroppedTokens, pipeline: &Pipeline, fixed: bool, ui: Ui) {
+/// Says that the default stop words of the detected languages are kept, if only files were `given`
+/// as lists.
+pub(super) fn print_replaced_list(dropped: &DroppedTokens, given: &[String], ui: Ui) {
+    if given.iter().any(|name| stop_word_list(name).is_some()) {
+        return;
+    }
+    let languages = dropped.languages.languages.iter().map(|(code, _)| code.as_str());
+    let codes: Vec<&str> = languages.filter(|code| stop_word_list(code).is_some()).collect();
+    if codes.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = codes.iter().map(|code| language_name(code).unwrap_or(code)).collect();
+    let files = given.join(",");
+    ui.say(&format!(
+        "the {} stop words are not removed; to add {files} to them: --stop-words {},{files}",
+        names.join(" and "),
+        codes.join(",")
+    ));
+}
+
+/// Prints which tokens were dropped, and why. `lists` are the names of the lists of stop words.
+pub(super) fn print_dropped(dropped: &DroppedTokens, lists: &[String], fixed: bool, ui: Ui) {
     let mut parts = Vec::new();
     let mut tokens = |n: u64, what: String| {
         if n > 0 {
             parts.push(format!("{} {what}", grouped(n)));
         }
     };
-    let lists = &pipeline.stop_languages;
     let of = if lists.is_empty() { String::new() } else { format!(" ({})", lists.join(", ")) };
     tokens(dropped.stop, format!("stop words{of}"));
     tokens(dropped.numbers, "without a letter".into());
     tokens(dropped.short, "too short".into());
     tokens(dropped.long, "too long".into());
     tokens(dropped.noise, "not words (addresses, codes)".into());
-    tokens(
-        dropped.rare.1,
-        format!("of {} words in fewer than {} documents", grouped(dropped.rare.0), dropped.min_docs),
-    );
-    tokens(dropped.frequent.1, format!("of {} words in too many documents", grouped(dropped.frequent.0)));
-    tokens(dropped.over_limit.1, format!("of {} words beyond --max-words", grouped(dropped.over_limit.0)));
+    let mut of_words = |(words, n): (u64, u64), reason: String| {
+        tokens(n, format!("{} of {} ({reason})", noun_for(n, "token"), counted(words, "word")));
+    };
+    of_words(dropped.rare, format!("in fewer than {}", counted(dropped.min_docs, "document")));
+    of_words(dropped.frequent, "in more documents than --max-docs".into());
+    of_words(dropped.over_limit, "beyond --max-words".into());
     if fixed {
         tokens(dropped.unknown, "not in the vocabulary".into());
     }
     let left = if parts.is_empty() { "nothing".into() } else { parts.join("; ") };
     ui.say(&format!("{} tokens in the text; dropped: {left}", grouped(dropped.tokens)));
-    print_frequent_words(dropped, pipeline, ui);
+    print_frequent_words(dropped, lists, ui);
     if dropped.phrases > 0 {
-        ui.say(&format!("{} phrases found and joined", grouped(dropped.phrases)));
+        ui.say(&format!("{} joined", counted(dropped.phrases, "phrase")));
     }
     if dropped.replaced > 0 {
         ui.say(&format!(
@@ -97,7 +117,7 @@ pub(super) fn print_dropped(dropped: &DroppedTokens, pipeline: &Pipeline, fixed:
 }
 
 /// Prints the most frequent stop words, and the most frequent words that were kept.
-fn print_frequent_words(dropped: &DroppedTokens, pipeline: &Pipeline, ui: Ui) {
+fn print_frequent_words(dropped: &DroppedTokens, lists: &[String], ui: Ui) {
     let list = |words: &[WordOccurrences]| {
         words.iter().map(|word| escape_control(&word.word)).collect::<Vec<_>>().join(" ")
     };
@@ -106,9 +126,9 @@ fn print_frequent_words(dropped: &DroppedTokens, pipeline: &Pipeline, ui: Ui) {
         ui.say(&format!("most frequent stop words: {words} (other lists: --stop-words)"));
     }
     if !dropped.common_words.is_empty() {
-        let lists: String = pipeline.stop_languages.iter().flat_map(|name| [name, ","]).collect();
+        let lists: String = lists.iter().flat_map(|name| [name, ","]).collect();
         ui.say(&format!(
-            "kept, though in over 25% of the documents: {} (to drop such words: --max-docs 25%, or --stop-words {lists}FILE)",
+            "frequent words, each in more than 25% of the documents: {} (drop them with --max-docs 25% or --stop-words {lists}FILE)",
             list(&dropped.common_words)
         ));
     }

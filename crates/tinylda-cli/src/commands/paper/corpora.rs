@@ -6,11 +6,11 @@ use anyhow::Context;
 use tinylda::Corpus;
 use tinylda::corpus::Shape;
 
-use super::super::experiment::{SplitSpec, split_corpus};
 use super::super::usage;
 use super::PaperSetup;
 use crate::args;
-use crate::progress::Ui;
+use crate::experiment::{SplitSpec, split_corpus};
+use crate::progress::{Ui, Unit};
 
 /// Maximum number of documents of a corpus with `--quick`.
 const QUICK_DOCUMENTS: u64 = 2000;
@@ -92,8 +92,19 @@ fn open(path: &Path, setup: &PaperSetup, ui: Ui) -> anyhow::Result<Corpus> {
         tinylda::files::TemporaryFolder::new_in(&folder).context("cannot create a temporary folder")?;
     let share = QUICK_DOCUMENTS as f64 / documents as f64;
     let split = SplitSpec { share, seed: setup.seed, train: &rest.path().join("rest.tlc"), test: &file };
-    let (_, part) = split_corpus(&corpus, &split, false, ui)?;
+    let (_, part) = split_with_bar(&corpus, &split, false, ui)?;
     Ok(part)
+}
+
+/// Splits a corpus, or reuses existing parts, with a progress bar.
+fn split_with_bar(
+    corpus: &Corpus,
+    split: &SplitSpec<'_>,
+    train_needed: bool,
+    ui: Ui,
+) -> anyhow::Result<(Option<Corpus>, Corpus)> {
+    let bar = ui.bar("blocks split", Unit::Plain);
+    split_corpus(corpus, split, train_needed, &mut |p| bar.update(p))
 }
 
 /// Splits a corpus, or reuses existing parts.
@@ -108,7 +119,7 @@ fn prepare_corpus(
     let file = |which: &str| folder.join(format!("{name}-{which}.tlc"));
     let (train_file, test_file) = (file("train"), file("test"));
     let split = SplitSpec { share, seed: setup.seed, train: &train_file, test: &test_file };
-    let (train, test) = split_corpus(corpus, &split, true, ui)?;
+    let (train, test) = split_with_bar(corpus, &split, true, ui)?;
     let train = train.with_context(|| format!("cannot split {name}"))?;
     let part =
         |corpus: &Corpus, path| CorpusPart { path, shape: corpus.shape(), fingerprint: corpus.fingerprint() };

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use tinylda::Algorithm;
 
-use super::super::experiment::{csv_cell, save_figure};
 use super::runs::{Outcome, RunKind, SMALL_TOPIC_COUNT};
 use super::{Experiments, words};
+use crate::experiment::{csv_cell, save_figure};
 use crate::plot::{Axis, Colour, Figure, Panel, Series};
 
 /// Colour of thin lines between blocks of text.

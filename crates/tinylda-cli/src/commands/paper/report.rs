@@ -6,11 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tinylda::Algorithm;
 use tinylda::format::human_bytes;
 
-use super::super::experiment::csv_cell;
 use super::super::{escape_markdown, grouped};
 use super::corpora::CorpusPart;
 use super::runs::{DESKTOP_MEMORY, PaperRecord, RunKind, SMALL_TOPIC_COUNT};
 use super::{Experiments, figures, words};
+use crate::experiment::csv_cell;
 use crate::machine;
 use tinylda::files::write_file;
 
@@ -130,7 +130,7 @@ fn head(all: &Experiments) -> String {
         if setup.threads_of(RunKind::Train) == 1 { "" } else { "s" },
         setup.jobs
     );
-    put_line!(out, "- predictive perplexity: {}", tinylda::eval::DEFINITION);
+    put_line!(out, "- predictive perplexity: {} {}", tinylda::eval::DEFINITION, tinylda::eval::PROTOCOL);
     put_line!(out, "- all runs: [runs.csv](runs.csv), and one file per run in `runs/`\n");
     put_line!(out, "## Corpora\n");
     put_line!(out, "A random half of the documents is used for training, the other half for testing.\n");

@@ -10,9 +10,10 @@ use tinylda::eval::predictive_perplexity;
 use tinylda::train::PassReport;
 use tinylda::{Algorithm, Corpus, Error, Event, Inference, Model, Stop, Trainer};
 
-use super::super::{experiment, with_memory_limit};
+use super::super::with_memory_limit;
 use super::PaperSetup;
 use super::corpora::{CorpusPart, PreparedCorpus};
+use crate::experiment;
 use crate::progress::Ui;
 
 /// Number of topics of the runs whose words are shown, and of the comparison with online learning.
@@ -200,7 +201,7 @@ impl PaperRun {
 
     /// Loads the result of an earlier command. A failed run is not loaded, so that it is repeated.
     pub(super) fn load_record(&self, ui: Ui) -> Option<PaperRecord> {
-        let record: PaperRecord = experiment::load_result(&self.file, ui)?;
+        let record: PaperRecord = experiment::load_result(&self.file, &mut |note| ui.say(note))?;
         let same = record.settings == self.settings && record.version == env!("CARGO_PKG_VERSION");
         (same && record.outcome.is_some()).then_some(record)
     }

@@ -38,7 +38,7 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn new(a: &args::TrainArgs) -> anyhow::Result<Log> {
-        let path = a.log.clone().unwrap_or_else(|| super::append_to_name(a.output(), SUFFIX));
+        let path = a.log.clone().unwrap_or_else(|| super::super::append_to_name(a.output(), SUFFIX));
         let mut log = Log {
             path,
             out: None,

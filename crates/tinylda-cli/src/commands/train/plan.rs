@@ -8,7 +8,15 @@ use crate::args;
 use crate::commands::{print, table};
 
 /// Prints the plan, as a table or as JSON.
-pub(super) fn show(a: &args::TrainArgs, plan: &Plan, threads: usize) -> anyhow::Result<()> {
+///
+/// `import` is the memory in bytes that the import of the text needs before the training, if there
+/// is one.
+pub(super) fn show(
+    a: &args::TrainArgs,
+    plan: &Plan,
+    threads: usize,
+    import: Option<u64>,
+) -> anyhow::Result<()> {
     let value = json!({
         "memory_bytes": plan.ceiling,
         "program": plan.program,
@@ -20,6 +28,7 @@ pub(super) fn show(a: &args::TrainArgs, plan: &Plan, threads: usize) -> anyhow::
         "kept": plan.kept,
         "kept_on_disk": plan.kept_on_disk,
         "total": plan.memory(),
+        "import": import,
         "read_per_pass": plan.read,
         "written_per_pass": plan.written,
         "disk": plan.disk,
@@ -43,6 +52,9 @@ pub(super) fn show(a: &args::TrainArgs, plan: &Plan, threads: usize) -> anyhow::
         ("documents and messages", both(plan.kept, plan.kept_on_disk)),
         ("total", one(plan.memory())),
     ];
+    if let Some(import) = import {
+        rows.push(("import of the text, before", format!("{:>10}   at least", bytes(import))));
+    }
     if let Some(ceiling) = plan.ceiling {
         rows.push(("limit", one(ceiling)));
     }

@@ -2,31 +2,29 @@
 //!
 //! `tbp` alternates between over-relaxed passes, which search for topics and raise the perplexity,
 //! and plain passes, in which the topics settle. Its perplexity therefore rises and falls with a
-//! period of [`PASS_PERIOD`] passes. Progress and plots show the lowest value of the last period,
-//! which is that of a plain pass. The log keeps the values of all passes.
+//! [period](Algorithm::pass_period) of some passes. Progress and plots show the lowest value of the
+//! last period, which is that of a plain pass. The log keeps the values of all passes.
 
 use std::collections::VecDeque;
 
 use tinylda::Algorithm;
-use tinylda::train::PASS_PERIOD;
 
 /// Computes the lowest perplexity of the last period.
 #[derive(Debug, Clone)]
-pub(super) struct SettledPerplexity {
+pub(crate) struct SettledPerplexity {
     period: usize,
     recent: VecDeque<f64>,
 }
 
 impl SettledPerplexity {
-    /// Starts with no passes. The period of all algorithms but `tbp` is one pass.
-    pub(super) fn new(algorithm: &str) -> SettledPerplexity {
-        let oscillates = Algorithm::named(algorithm) == Some(Algorithm::Tbp);
-        let period = if oscillates { PASS_PERIOD as usize } else { 1 };
+    /// Starts with no passes. The period of an unknown algorithm is one pass.
+    pub(crate) fn new(algorithm: &str) -> SettledPerplexity {
+        let period = Algorithm::named(algorithm).map_or(1, Algorithm::pass_period) as usize;
         SettledPerplexity { period, recent: VecDeque::with_capacity(period) }
     }
 
     /// Adds the perplexity of a pass and returns the settled one.
-    pub(super) fn push(&mut self, perplexity: f64) -> f64 {
+    pub(crate) fn push(&mut self, perplexity: f64) -> f64 {
         if self.recent.len() == self.period {
             self.recent.pop_front();
         }
@@ -35,7 +33,7 @@ impl SettledPerplexity {
     }
 
     /// Returns whether the perplexity of the algorithm oscillates.
-    pub(super) fn oscillates(&self) -> bool {
+    pub(crate) fn oscillates(&self) -> bool {
         self.period > 1
     }
 }

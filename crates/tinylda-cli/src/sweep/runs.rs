@@ -12,50 +12,65 @@ use serde::{Deserialize, Serialize};
 use tinylda::eval::{Coherence, Measure, predictive_perplexity, word_measures};
 use tinylda::{Error, Event, Inference, Model, Resume, Stop, Trainer};
 
-use super::super::experiment;
-use super::super::settled::SettledPerplexity;
-use super::super::train::trainer as training;
-use super::super::{counted, with_memory_limit};
 use super::choice::BestTopicCount;
-use super::{SweepSettings, SweepSetup};
-use crate::progress::{ProgressReporter, TimeLeft, Ui, Unit};
+use super::{SweepCallback, SweepEvent, SweepProgress, SweepSettings, SweepSetup, SweepStage, note};
+use crate::experiment;
+use crate::settled::SettledPerplexity;
 
 /// Content of the file of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct SweepRecord {
-    pub(super) settings: SweepSettings,
-    pub(super) topics: u32,
-    pub(super) seed: u64,
-    pub(super) threads: usize,
-    pub(super) training: TrainingResult,
+#[non_exhaustive]
+pub struct SweepRecord {
+    /// Settings that determine the result.
+    pub settings: SweepSettings,
+    /// Number of topics.
+    pub topics: u32,
+    /// Random seed.
+    pub seed: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Result of the training.
+    pub training: TrainingResult,
     /// `None` while the model has been trained but not evaluated.
-    pub(super) measures: Option<Measurements>,
+    pub measures: Option<Measurements>,
 }
 
 /// Result of a training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct TrainingResult {
-    pub(super) passes: u32,
-    pub(super) converged: bool,
-    pub(super) seconds: f64,
-    pub(super) train_perplexity: f64,
+#[non_exhaustive]
+pub struct TrainingResult {
+    /// Number of passes.
+    pub passes: u32,
+    /// Whether the training has converged before the maximum number of passes.
+    pub converged: bool,
+    /// Time in seconds.
+    pub seconds: f64,
+    /// Perplexity of the training documents.
+    pub train_perplexity: f64,
+    /// Largest possible beta, if the training has learned it.
+    #[serde(default)]
+    pub beta_limit: Option<f64>,
 }
 
 /// Evaluation of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measurements {
-    pub(super) predictive_perplexity: f64,
+#[non_exhaustive]
+pub struct Measurements {
+    /// Predictive perplexity of the held-out documents.
+    pub predictive_perplexity: f64,
     /// Mean coherence over all topics, by the name of the measure; `None` if no topic has a value.
-    pub(super) coherence: BTreeMap<String, Option<f64>>,
-    pub(super) diversity: f64,
+    pub coherence: BTreeMap<String, Option<f64>>,
+    /// Fraction of distinct words among the top words of all topics.
+    pub diversity: f64,
     /// Top words of each topic, as word ids of the corpus.
-    pub(super) words: Vec<Vec<u32>>,
-    pub(super) seconds: f64,
+    pub words: Vec<Vec<u32>>,
+    /// Time in seconds.
+    pub seconds: f64,
 }
 
 impl Measurements {
     /// Returns the mean coherence by a measure.
-    pub(super) fn coherence(&self, measure: Measure) -> Option<f64> {
+    pub fn coherence(&self, measure: Measure) -> Option<f64> {
         self.coherence.get(measure.name()).copied().flatten()
     }
 }
@@ -76,33 +91,40 @@ impl SweepRun {
     }
 
     fn file(&self, setup: &SweepSetup<'_>) -> PathBuf {
-        setup.out.join("runs").join(format!("k{}-s{}.json", self.topics, self.seed))
+        setup.options.folder.join("runs").join(format!("k{}-s{}.json", self.topics, self.seed))
     }
 }
 
 fn model_file(setup: &SweepSetup<'_>, topics: u32, seed: u64) -> PathBuf {
-    setup.out.join("models").join(format!("k{topics}-s{seed}.model"))
+    setup.options.folder.join("models").join(format!("k{topics}-s{seed}.model"))
 }
 
 /// Returns the trainer for a K and a seed, with memory limit and checkpoints as in `train`.
 pub(super) fn trainer(setup: &SweepSetup<'_>, topics: u32, seed: u64) -> Trainer {
-    let mut trainer = training::trainer(&setup.a.training, topics, seed);
-    if let Some(bytes) = setup.memory {
-        trainer = with_memory_limit(trainer, bytes);
+    let options = setup.options;
+    let mut settings = options.settings.clone();
+    settings.topics = Some(topics);
+    settings.seed = Some(seed);
+    settings.alpha = settings.alpha.or(options.alpha_sum.map(|sum| sum / f64::from(topics)));
+    let mut trainer = Trainer::with_settings(settings).threads(options.threads);
+    if let Some(bytes) = options.memory {
+        trainer = trainer
+            .memory(bytes)
+            .memory_in_use(options.memory_in_use)
+            .guard_process(Some(options.memory_of_others));
     }
-    let every = Some(setup.a.training.checkpoint_every).filter(|every| !every.is_zero());
-    let folder = setup.out.join("runs").join(format!("k{topics}-s{seed}.checkpoint"));
-    trainer.checkpoint(folder, every).resume(Resume::Yes)
+    let folder = options.folder.join("runs").join(format!("k{topics}-s{seed}.checkpoint"));
+    trainer.checkpoint(folder, options.checkpoint_every).resume(Resume::Yes)
 }
 
 /// Returns all requested runs: every K with the first seed, then with the next, so that different K
 /// can be compared early.
-pub(super) fn list(setup: &SweepSetup<'_>, topics: &[u32], ui: Ui) -> Vec<SweepRun> {
+pub(super) fn list(setup: &SweepSetup<'_>, callback: SweepCallback<'_>) -> Vec<SweepRun> {
     let mut all = Vec::new();
-    for repeat in 0..u64::from(setup.a.repeats) {
-        for &topics in topics {
-            let mut run = SweepRun { topics, seed: setup.a.seed.wrapping_add(repeat), record: None };
-            run.record = load_record(setup, &run.file(setup), ui);
+    for repeat in 0..u64::from(setup.options.repeats) {
+        for &topics in &setup.options.topics {
+            let mut run = SweepRun { topics, seed: setup.options.seed.wrapping_add(repeat), record: None };
+            run.record = load_record(setup, &run.file(setup), callback);
             all.push(run);
         }
     }
@@ -110,76 +132,101 @@ pub(super) fn list(setup: &SweepSetup<'_>, topics: &[u32], ui: Ui) -> Vec<SweepR
 }
 
 /// Loads a result, if it belongs to these settings.
-fn load_record(setup: &SweepSetup<'_>, file: &Path, ui: Ui) -> Option<SweepRecord> {
-    experiment::load_result::<SweepRecord>(file, ui).filter(|record| record.settings == setup.settings)
+fn load_record(setup: &SweepSetup<'_>, file: &Path, callback: SweepCallback<'_>) -> Option<SweepRecord> {
+    let record = experiment::load_result::<SweepRecord>(file, &mut |text| note(callback, text));
+    record.filter(|record| record.settings == setup.settings)
 }
 
 /// Loads all complete results in the folder, including those of earlier commands, sorted by K and
 /// seed.
-pub(super) fn load_all(setup: &SweepSetup<'_>, ui: Ui) -> anyhow::Result<Vec<SweepRecord>> {
-    let folder = setup.out.join("runs");
+pub(super) fn load_all(
+    setup: &SweepSetup<'_>,
+    callback: SweepCallback<'_>,
+) -> anyhow::Result<Vec<SweepRecord>> {
+    let folder = setup.options.folder.join("runs");
     let unread = || format!("cannot read the folder {}", folder.display());
     let mut records = Vec::new();
     for entry in std::fs::read_dir(&folder).with_context(unread)? {
         let path = entry.with_context(unread)?.path();
         if path.extension().is_some_and(|extension| extension == "json") {
-            records.extend(load_record(setup, &path, ui).filter(|record| record.measures.is_some()));
+            records.extend(load_record(setup, &path, callback).filter(|record| record.measures.is_some()));
         }
     }
     // Seeds are sorted relative to the first one, since they may wrap around.
-    records.sort_by_key(|record| (record.topics, record.seed.wrapping_sub(setup.a.seed)));
+    records.sort_by_key(|record| (record.topics, record.seed.wrapping_sub(setup.options.seed)));
     records.dedup_by_key(|record| (record.topics, record.seed));
     Ok(records)
 }
 
-/// Executes the remaining runs, until the user asks to stop.
-pub(super) fn run_all(setup: &SweepSetup<'_>, mut all: Vec<SweepRun>, ui: Ui) -> anyhow::Result<()> {
-    let bar = ui.bar("runs", Unit::Plain);
+/// Executes the remaining runs, until the callback asks to stop. Returns the number of runs with a
+/// result, and whether the callback has asked to stop.
+pub(super) fn run_all(
+    setup: &SweepSetup<'_>,
+    mut all: Vec<SweepRun>,
+    callback: SweepCallback<'_>,
+) -> anyhow::Result<(usize, bool)> {
     let mut estimator = TimeEstimator::new(setup, &all);
+    let mut stopped = false;
     for at in 0..all.len() {
         if all[at].is_done() {
             continue;
         }
         estimator.begin(&all[at + 1..], all[at].topics);
         let done = all.iter().filter(|run| run.is_done()).count();
-        let first =
-            format!("run {} of {}, K = {}, seed {}", done + 1, all.len(), all[at].topics, all[at].seed);
-        let run = &mut all[at];
-        match execute(setup, run, &first, &bar, &estimator) {
-            Err(Error::Interrupted | Error::Stopped { .. }) => break,
+        let (topics, seed) = (all[at].topics, all[at].seed);
+        let position = RunPosition { run: Some(done + 1), runs: all.len(), topics, seed };
+        let mut reporter = RunReporter { position, estimator: &estimator, callback: &mut *callback };
+        match execute(setup, &mut all[at], &mut reporter) {
+            Err(Error::Interrupted | Error::Stopped { .. }) => {
+                stopped = true;
+                break;
+            }
             other => other?,
         }
-        let Some((record, measures)) = run.record.as_ref().and_then(|r| Some((r, r.measures.as_ref()?)))
-        else {
-            continue;
-        };
-        bar.say(&format!(
-            "K = {}, seed {}: perplexity {:.1}, {} {}, {}, {:.1} s",
-            run.topics,
-            run.seed,
-            measures.predictive_perplexity,
-            setup.a.coherence.name(),
-            measures
-                .coherence(setup.a.coherence)
-                .map_or_else(|| "-".to_owned(), |value| format!("{value:.4}")),
-            counted(record.training.passes.into(), "pass"),
-            record.training.seconds + measures.seconds
-        ));
-        estimator.end(run);
-        remove_other_models(setup, &all, all[at].topics);
+        estimator.end(&all[at]);
+        remove_other_models(setup, &all, topics);
+        if let Some(record) = &all[at].record
+            && callback(SweepEvent::Finished(record)).is_break()
+        {
+            stopped = true;
+            break;
+        }
     }
-    bar.finish();
-    Ok(())
+    Ok((all.iter().filter(|run| run.is_done()).count(), stopped))
+}
+
+/// The active run.
+#[derive(Debug, Clone, Copy)]
+struct RunPosition {
+    /// Number of the run, from 1; `None` if the best model is trained again.
+    run: Option<usize>,
+    runs: usize,
+    topics: u32,
+    seed: u64,
+}
+
+/// Reports the progress of a run to the callback.
+struct RunReporter<'a> {
+    position: RunPosition,
+    estimator: &'a TimeEstimator,
+    callback: SweepCallback<'a>,
+}
+
+impl RunReporter<'_> {
+    /// Reports progress. `trained` is the completed fraction of the maximum number of passes;
+    /// `None` while the model is evaluated.
+    fn report(&mut self, trained: Option<f64>, stage: SweepStage) -> ControlFlow<()> {
+        let RunPosition { run, runs, topics, seed } = self.position;
+        let seconds_left = self.estimator.seconds_left(trained);
+        let elapsed = self.estimator.start.elapsed().as_secs_f64();
+        let share = seconds_left.map_or(0.0, |left| elapsed / (elapsed + left).max(1e-9)).clamp(0.0, 1.0);
+        let progress = SweepProgress { run, runs, topics, seed, stage, share, seconds_left };
+        (self.callback)(SweepEvent::Progress(progress))
+    }
 }
 
 /// Trains and evaluates a model, or only evaluates an existing one. Results are saved immediately.
-fn execute(
-    setup: &SweepSetup<'_>,
-    run: &mut SweepRun,
-    first: &str,
-    bar: &ProgressReporter,
-    estimator: &TimeEstimator,
-) -> Result<(), Error> {
+fn execute(setup: &SweepSetup<'_>, run: &mut SweepRun, reporter: &mut RunReporter<'_>) -> Result<(), Error> {
     let (file, model) = (run.file(setup), model_file(setup, run.topics, run.seed));
     let save = |record: &SweepRecord| {
         experiment::save_result(&file, record).map_err(|error| Error::Io {
@@ -192,58 +239,45 @@ fn execute(
     let mut record = if let Some(record) = trained {
         record
     } else {
-        let training = train(setup, run.topics, run.seed, first, bar, estimator)?;
         SweepRecord {
             settings: setup.settings.clone(),
             topics: run.topics,
             seed: run.seed,
-            threads: setup.threads,
-            training,
+            threads: setup.options.threads,
+            training: train(setup, reporter)?,
             measures: None,
         }
     };
     save(&record)?;
     let loaded = Model::load(&model)?;
-    record.measures = Some(evaluate(setup, &loaded, first, bar, estimator)?);
+    record.measures = Some(evaluate(setup, &loaded, reporter)?);
     save(&record)?;
     run.record = Some(record);
     Ok(())
 }
 
 /// Trains a model and writes it to its file. Resumes from a checkpoint if there is one.
-fn train(
-    setup: &SweepSetup<'_>,
-    topics: u32,
-    seed: u64,
-    first: &str,
-    bar: &ProgressReporter,
-    estimator: &TimeEstimator,
-) -> Result<TrainingResult, Error> {
+fn train(setup: &SweepSetup<'_>, reporter: &mut RunReporter<'_>) -> Result<TrainingResult, Error> {
+    let RunPosition { topics, seed, .. } = reporter.position;
     let model = model_file(setup, topics, seed);
-    let (mut perplexity, mut unsaved) = (String::new(), None);
-    let mut settled = SettledPerplexity::new(setup.a.training.algorithm().name());
+    let mut perplexity = None;
+    let algorithm = setup.options.settings.algorithm.unwrap_or_default();
+    let mut settled = SettledPerplexity::new(algorithm.name());
     let summary = trainer(setup, topics, seed).train_to(&setup.train, &model, |event| match event {
         Event::Progress(p) => {
-            let pass = if p.pass == 0 { "start".to_owned() } else { format!("pass {}/{}", p.pass, p.passes) };
-            estimator.show(bar, first, Some(p.done), &(pass + &perplexity))
+            let stage = SweepStage::Training { pass: p.pass, passes: p.passes, perplexity };
+            reporter.report(Some(p.done), stage)
         }
         Event::Pass(report) => {
-            perplexity = format!(", perplexity {:.1}", settled.push(report.train_perplexity));
+            perplexity = Some(settled.push(report.train_perplexity));
             ControlFlow::Continue(())
         }
         Event::Resumed(passes) => {
-            bar.say(&format!("K = {topics}, seed {seed}: resuming after pass {passes}"));
+            let text = format!("K = {topics}, seed {seed}: resuming after pass {passes}");
+            note(reporter.callback, &text);
             ControlFlow::Continue(())
         }
-        Event::CheckpointFailed { error, .. } => {
-            let reason = crate::parameters::describe(error);
-            if unsaved.replace(reason.clone()).as_ref() != Some(&reason) {
-                bar.say(&format!(
-                    "warning: no checkpoint could be written: {reason}. Training continues and tries again later."
-                ));
-            }
-            ControlFlow::Continue(())
-        }
+        Event::CheckpointFailed { error, .. } => (reporter.callback)(SweepEvent::CheckpointFailed(error)),
         _ => ControlFlow::Continue(()),
     })?;
     Ok(TrainingResult {
@@ -251,6 +285,7 @@ fn train(
         converged: summary.stop == Stop::Converged,
         seconds: summary.seconds,
         train_perplexity: summary.train_perplexity,
+        beta_limit: summary.beta_limit,
     })
 }
 
@@ -258,27 +293,23 @@ fn train(
 fn evaluate(
     setup: &SweepSetup<'_>,
     model: &Model,
-    first: &str,
-    bar: &ProgressReporter,
-    estimator: &TimeEstimator,
+    reporter: &mut RunReporter<'_>,
 ) -> Result<Measurements, Error> {
     let start = Instant::now();
+    let options = setup.options;
     // All runs predict the same words of the same documents, so that they differ only in the
     // topics.
-    let evaluation = predictive_perplexity(model, &setup.test, setup.a.seed, Inference::Same, &mut |p| {
-        let total = p.total.unwrap_or(0);
-        estimator.show(bar, first, None, &format!("perplexity of {} of {total} documents", p.done))
+    let evaluation = predictive_perplexity(model, &setup.test, options.seed, Inference::Same, &mut |p| {
+        reporter.report(None, SweepStage::Perplexity(p))
     })?;
     let words: Vec<Vec<u32>> = model
-        .top_words(setup.a.top as usize)
+        .top_words(options.top as usize)
         .iter()
         .map(|words| words.iter().map(|w| w.word).collect())
         .collect();
-    let how = Coherence { threads: setup.threads, ..Coherence::default() };
-    let found = how.of_corpus(model, &words, &setup.corpus, &mut |p| {
-        let total = p.total.unwrap_or(0);
-        estimator.show(bar, first, None, &format!("coherence, {} of {total} blocks", p.done))
-    })?;
+    let how = Coherence { threads: options.threads, ..Coherence::default() };
+    let found =
+        how.of_corpus(model, &words, setup.corpus, &mut |p| reporter.report(None, SweepStage::Coherence(p)))?;
     let coherence = found
         .measures
         .iter()
@@ -312,22 +343,21 @@ pub(super) fn best_model(
     setup: &SweepSetup<'_>,
     records: &[SweepRecord],
     choice: &BestTopicCount,
-    ui: Ui,
+    callback: SweepCallback<'_>,
 ) -> anyhow::Result<PathBuf> {
-    let source = model_file(setup, choice.topics, choice.seed);
+    let (topics, seed) = (choice.topics, choice.seed);
+    let source = model_file(setup, topics, seed);
     if !source.exists() {
-        let bar = ui.bar("passes", Unit::Plain);
-        let first = format!("training the best model again, K = {}, seed {}", choice.topics, choice.seed);
-        let known = records.iter().find(|r| (r.topics, r.seed) == (choice.topics, choice.seed));
+        let known = records.iter().find(|r| (r.topics, r.seed) == (topics, seed));
         let mut estimator = TimeEstimator::default();
         estimator.finished.extend(known.map(|r| (r.topics, r.training.seconds)));
-        estimator.begin(&[], choice.topics);
-        train(setup, choice.topics, choice.seed, &first, &bar, &estimator)?;
-        bar.finish();
+        estimator.begin(&[], topics);
+        let position = RunPosition { run: None, runs: records.len(), topics, seed };
+        train(setup, &mut RunReporter { position, estimator: &estimator, callback })?;
     }
-    let best = setup.out.join("best.model");
+    let best = setup.options.folder.join("best.model");
     let attempt = || -> std::io::Result<()> {
-        let folder = tinylda::files::TemporaryFolder::new_in(&setup.out)?;
+        let folder = tinylda::files::TemporaryFolder::new_in(&setup.options.folder)?;
         let new = folder.path().join("best.model");
         // A hard link is safe, since model files are only replaced and never changed.
         std::fs::hard_link(&source, &new).or_else(|_| std::fs::copy(&source, &new).map(|_| ()))?;
@@ -362,7 +392,9 @@ impl Default for TimeEstimator {
 impl TimeEstimator {
     fn new(setup: &SweepSetup<'_>, all: &[SweepRun]) -> TimeEstimator {
         let mut estimator = TimeEstimator::default();
-        for run in all.iter().filter(|run| run.record.as_ref().is_some_and(|r| r.threads == setup.threads)) {
+        for run in
+            all.iter().filter(|run| run.record.as_ref().is_some_and(|r| r.threads == setup.options.threads))
+        {
             estimator.end(run);
         }
         estimator
@@ -387,31 +419,18 @@ impl TimeEstimator {
         Some(same.iter().sum::<f64>() / same.len() as f64 * f64::from(topics) / f64::from(nearest))
     }
 
-    /// Estimates the remaining time of all runs. `trained` is the completed fraction of the maximum
-    /// number of passes; `None` while the model is evaluated.
-    fn time_left(&self, trained: Option<f64>) -> Option<TimeLeft> {
+    /// Estimates the remaining seconds of all runs. `trained` is the completed fraction of the
+    /// maximum number of passes; `None` while the model is evaluated.
+    fn seconds_left(&self, trained: Option<f64>) -> Option<f64> {
         let elapsed = self.began.elapsed().as_secs_f64();
         if let Some(whole) = self.run_seconds(self.now) {
             let after: f64 = self.after.iter().filter_map(|&k| self.run_seconds(k)).sum();
-            let left = (whole - elapsed).max(0.0) + after;
-            // The time grows less than proportionally with the number of topics.
-            let seen = |k: &u32| self.finished.iter().any(|s| s.0 == *k);
-            let all = self.after.iter().chain([&self.now]).all(seen);
-            return Some(if all { TimeLeft::About(left) } else { TimeLeft::AtMost(left) });
+            return Some((whole - elapsed).max(0.0) + after);
         }
         // This is the first run.
         let whole = trained.filter(|&share| share > 0.0 && elapsed > 1.0).map(|share| elapsed / share)?;
         let after: f64 = self.after.iter().map(|&k| f64::from(k)).sum();
-        Some(TimeLeft::AtMost(whole - elapsed + whole * after / f64::from(self.now)))
-    }
-
-    /// Shows the progress. Returns `Break` after Ctrl-C.
-    fn show(&self, bar: &ProgressReporter, first: &str, trained: Option<f64>, more: &str) -> ControlFlow<()> {
-        let left = self.time_left(trained);
-        let elapsed = self.start.elapsed().as_secs_f64();
-        let share =
-            left.map_or(0.0, |(TimeLeft::About(s) | TimeLeft::AtMost(s))| elapsed / (elapsed + s).max(1e-9));
-        bar.update_with_time_left(share.clamp(0.0, 1.0), first, left, &[more.to_owned()])
+        Some(whole - elapsed + whole * after / f64::from(self.now))
     }
 }
 
@@ -420,22 +439,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_left() {
+    fn seconds_left() {
         let mut estimator = TimeEstimator { now: 20, after: vec![50, 100], ..TimeEstimator::default() };
-        assert_eq!(estimator.time_left(None), None);
+        assert_eq!(estimator.seconds_left(None), None);
         estimator.began =
             Instant::now().checked_sub(std::time::Duration::from_secs(10)).unwrap_or(estimator.began);
-        let Some(TimeLeft::AtMost(seconds)) = estimator.time_left(Some(0.5)) else {
-            unreachable!("there is a share")
-        };
+        let seconds = estimator.seconds_left(Some(0.5)).unwrap();
         assert!((seconds - 160.0).abs() < 1.0, "{seconds}");
         estimator.finished = vec![(20, 30.0), (20, 50.0), (100, 90.0)];
-        let Some(TimeLeft::AtMost(seconds)) = estimator.time_left(None) else {
-            unreachable!("some are done")
-        };
+        let seconds = estimator.seconds_left(None).unwrap();
         // 40 - 10 for the active run, 2.5 * 40 for K = 50, and 90 for K = 100.
         assert!((seconds - 220.0).abs() < 1.0, "{seconds}");
-        estimator.after = vec![100];
-        assert!(matches!(estimator.time_left(None), Some(TimeLeft::About(_))));
     }
 }

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use tinylda::Corpus;
 use tinylda::corpus::split;
 use tinylda::files::write_file;
+use tinylda::progress::ProgressCallback;
 
-use crate::machine;
-use crate::plot::{Drawing, png, svg};
-use crate::progress::{Ui, Unit};
+use crate::plot::Drawing;
 
 /// Pixels per unit of a drawing.
 const PNG_SCALE: f64 = 2.0;
@@ -27,7 +26,7 @@ struct SplitOrigin {
 }
 
 /// Saves a result as JSON in its own file.
-pub(super) fn save_result<T: Serialize>(file: &Path, result: &T) -> anyhow::Result<()> {
+pub(crate) fn save_result<T: Serialize>(file: &Path, result: &T) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(result).context("cannot write a result as JSON")?;
     text.push(b'\n');
     write_file(file, &text)?;
@@ -35,24 +34,25 @@ pub(super) fn save_result<T: Serialize>(file: &Path, result: &T) -> anyhow::Resu
 }
 
 /// Loads a result of an earlier command. Returns `None` if there is none or it cannot be read.
-pub(super) fn load_result<T: DeserializeOwned>(file: &Path, ui: Ui) -> Option<T> {
+/// `note` receives a message in the latter case.
+pub(crate) fn load_result<T: DeserializeOwned>(file: &Path, note: &mut dyn FnMut(&str)) -> Option<T> {
     let bytes = std::fs::read(file).ok()?;
     match serde_json::from_slice(&bytes) {
         Ok(result) => Some(result),
         Err(error) => {
-            ui.say(&format!("cannot read {} ({error}); it will be computed again", file.display()));
+            note(&format!("cannot read {} ({error}); it will be computed again", file.display()));
             None
         }
     }
 }
 
 /// Describes a split of a corpus into training and test documents, each in its own file.
-pub(super) struct SplitSpec<'a> {
+pub(crate) struct SplitSpec<'a> {
     /// Fraction of the documents that go to `test`.
-    pub(super) share: f64,
-    pub(super) seed: u64,
-    pub(super) train: &'a Path,
-    pub(super) test: &'a Path,
+    pub(crate) share: f64,
+    pub(crate) seed: u64,
+    pub(crate) train: &'a Path,
+    pub(crate) test: &'a Path,
 }
 
 /// Returns the training and test part of a corpus.
@@ -60,11 +60,11 @@ pub(super) struct SplitSpec<'a> {
 /// The files are reused if they were made from the same corpus in the same way, as noted in a file
 /// next to `test`. If `train` is not needed, it may have been deleted, and is then not created
 /// again.
-pub(super) fn split_corpus(
+pub(crate) fn split_corpus(
     corpus: &Corpus,
     spec: &SplitSpec<'_>,
     train_needed: bool,
-    ui: Ui,
+    progress: ProgressCallback<'_>,
 ) -> anyhow::Result<(Option<Corpus>, Corpus)> {
     let &SplitSpec { share, seed, train, test } = spec;
     let note = test.with_extension("json");
@@ -79,9 +79,7 @@ pub(super) fn split_corpus(
             return Ok((first, second));
         }
     }
-    let bar = ui.bar("blocks split", Unit::Plain);
-    split(corpus, share, seed, train, test, &mut |p| bar.update(p))?;
-    bar.finish();
+    split(corpus, share, seed, train, test, progress)?;
     let (first, second) = (Corpus::open(train)?, Corpus::open(test)?);
     let origin = SplitOrigin {
         corpus: corpus.fingerprint(),
@@ -95,19 +93,19 @@ pub(super) fn split_corpus(
 }
 
 /// Memory in bytes that drawing a figure takes: the pixels and a copy for the PNG encoder.
-pub(super) const FIGURE_BYTES: u64 = 13 << 20;
+pub(crate) const FIGURE_BYTES: u64 = 13 << 20;
 
 /// Writes the files of a figure: NAME.svg, NAME.png and NAME.csv.
-pub(super) fn save_figure(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
-    machine::trim_heap();
-    write_file(folder.join(format!("{name}.svg")), svg(drawing).as_bytes())?;
-    write_file(folder.join(format!("{name}.png")), &png(drawing, PNG_SCALE)?)?;
+pub(crate) fn save_figure(folder: &Path, name: &str, drawing: &Drawing, table: &str) -> anyhow::Result<()> {
+    tinylda::memory::trim_heap();
+    write_file(folder.join(format!("{name}.svg")), drawing.svg().as_bytes())?;
+    write_file(folder.join(format!("{name}.png")), &drawing.png(PNG_SCALE)?)?;
     write_file(folder.join(format!("{name}.csv")), table.as_bytes())?;
     Ok(())
 }
 
 /// Quotes a value of a CSV file, if necessary.
-pub(super) fn csv_cell(text: &str) -> String {
+pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -20,44 +20,54 @@ use super::runs::SweepRecord;
 
 /// Summary of all runs with one K.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SweepRow {
-    pub(super) topics: u32,
-    pub(super) perplexity: RunValues,
-    pub(super) coherence: RunValues,
-    pub(super) diversity: RunValues,
+#[non_exhaustive]
+pub struct SweepRow {
+    /// Number of topics.
+    pub topics: u32,
+    /// Predictive perplexity of the held-out documents.
+    pub perplexity: RunValues,
+    /// Mean coherence of the topics; not a number if no topic has a value.
+    pub coherence: RunValues,
+    /// Fraction of distinct words among the top words of all topics.
+    pub diversity: RunValues,
     /// Similarity of the topics of each run with those of the other runs. Empty if there is one
     /// run.
-    pub(super) stability: RunValues,
+    pub stability: RunValues,
     /// Score, from 0 to 1; one value, or none if it is unknown.
-    pub(super) score: RunValues,
+    pub score: RunValues,
     /// The parts of the score.
-    pub(super) parts: ScoreParts,
+    pub parts: ScoreParts,
     /// Time of training and evaluation.
-    pub(super) seconds: RunValues,
-    pub(super) seeds: Vec<u64>,
+    pub seconds: RunValues,
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
 }
 
 /// The parts of a score, from 0 to 1; `None` if a measure is unknown for some K.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct ScoreParts {
-    pub(super) perplexity: Option<f64>,
-    pub(super) coherence: Option<f64>,
-    pub(super) stability: Option<f64>,
+#[non_exhaustive]
+pub struct ScoreParts {
+    /// Part of the perplexity.
+    pub perplexity: Option<f64>,
+    /// Part of the coherence.
+    pub coherence: Option<f64>,
+    /// Part of the stability.
+    pub stability: Option<f64>,
 }
 
 /// One value per run.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RunValues(pub(super) Vec<f64>);
+pub struct RunValues(pub Vec<f64>);
 
 impl RunValues {
     /// Returns the mean of the finite values, if there are any.
-    pub(super) fn mean(&self) -> Option<f64> {
+    pub fn mean(&self) -> Option<f64> {
         let finite: Vec<f64> = self.0.iter().copied().filter(|v| v.is_finite()).collect();
         (!finite.is_empty()).then(|| finite.iter().sum::<f64>() / finite.len() as f64)
     }
 
     /// Returns the standard deviation, if there is more than one run.
-    pub(super) fn deviation(&self) -> Option<f64> {
+    pub fn deviation(&self) -> Option<f64> {
         let mean = self.mean().filter(|_| self.0.len() > 1)?;
         let squares: f64 = self.0.iter().map(|v| (v - mean) * (v - mean)).sum();
         Some((squares / (self.0.len() - 1) as f64).sqrt())
@@ -101,16 +111,18 @@ impl SweepRow {
 
 /// The best K and the reason for it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct BestTopicCount {
-    pub(super) topics: u32,
+#[non_exhaustive]
+pub struct BestTopicCount {
+    /// Number of topics.
+    pub topics: u32,
     /// Seed of the best run with this K.
-    pub(super) seed: u64,
+    pub seed: u64,
     /// Reason, as a sentence.
-    pub(super) reason: String,
+    pub reason: String,
     /// Further remarks, one sentence each.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// K to try next, if the best one is the smallest or largest that was tried.
-    pub(super) next: Option<u32>,
+    pub next: Option<u32>,
 }
 
 /// Smallest difference of the logarithm of the perplexity that counts in full: 2%.
