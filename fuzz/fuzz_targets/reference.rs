@@ -15,7 +15,7 @@ fn model() -> &'static Model {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("c.tlc");
         let import = Import { format: Some(Format::Text), ..Import::default() };
-        import.run_on_bytes(b"a b c\nb c d\nd e a\n".to_vec(), "texts", &path).expect("texts");
+        import.run_on_bytes(b"ant bee cat\nbee cat dog\ndog elk ant\n".to_vec(), "texts", &path).expect("texts");
         let corpus = Corpus::open(&path).expect("a corpus");
         Trainer::new(2).passes(1).train(&corpus, |_| ControlFlow::Continue(())).expect("a training").model
     })
