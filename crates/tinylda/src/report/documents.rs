@@ -379,7 +379,8 @@ pub(super) fn chunk_buffer_bytes(corpus: &Corpus, topics: u32) -> u64 {
     // Most documents are candidates of at most two topics.
     let candidates =
         per_topic.saturating_mul(chunks).min(2 * documents.min(chunks.saturating_mul(per_chunk)));
-    CANDIDATE_BYTES.saturating_mul(candidates).saturating_add(8 * u64::from(topics) * chunks)
+    // A growing list doubles its capacity.
+    (2 * CANDIDATE_BYTES).saturating_mul(candidates).saturating_add(8 * u64::from(topics) * chunks)
 }
 
 /// Collects the documents of a report while a training delivers them
