@@ -101,8 +101,23 @@ def test_duckdb(texts, corpus):
 def test_octis_output(model, corpus):
     output = model.to_octis(corpus)
     assert output["topic-word-matrix"].shape == (3, 30) and output["topic-document-matrix"].shape == (3, 120)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_octis_metrics(model, corpus, texts):
     diversity = pytest.importorskip("octis.evaluation_metrics.diversity_metrics")
+    coherence = pytest.importorskip("octis.evaluation_metrics.coherence_metrics")
+    significance = pytest.importorskip("octis.evaluation_metrics.topic_significance_metrics")
+    output = model.to_octis(corpus)
     assert diversity.TopicDiversity(topk=10).score(output) == 1.0
+    assert diversity.InvertedRBO(topk=10).score(output) == 1.0
+    # Three equal topics of ten words each: log 3 from the uniform distribution, from that of the
+    # corpus, and (documents of one topic each) from the uniform distribution over documents.
+    for metric in (significance.KL_uniform, significance.KL_vacuous):
+        assert metric().score(output) == pytest.approx(np.log(3), abs=0.15)
+    assert significance.KL_background().score(output) > 0.5
+    tokens = [text.split() for text in texts]
+    assert coherence.Coherence(texts=tokens, topk=10, measure="c_npmi", processes=1).score(output) > 0.3
 
 
 def test_a_peak_matrix():
