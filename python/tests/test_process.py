@@ -167,6 +167,45 @@ def test_exit_during_training():
     assert run(BIG + textwrap.dedent(code)).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "tinylda.train(corpus, k=5, passes=100000, tolerance=0, callback=lambda event: work(), progress=False)",
+        "tinylda.Corpus.from_texts((work() for _ in range(10**7)), progress=False)",
+        "tinylda.Corpus.from_texts(['a'] * 10**7, labels=(work() for _ in range(10**7)), progress=False)",
+    ],
+)
+def test_exit_while_python_code_runs(operation):
+    """Daemon threads that are in Python functions which Rust has called do not crash at the end."""
+    code = f"""
+    import warnings
+    warnings.simplefilter("ignore")
+    def work():
+        for _ in range(1_000_000):
+            pass
+        return "cat dog"
+    class Slow:
+        "Runs Python code at the end of the interpreter, so that other threads wait for the lock."
+        def __del__(self):
+            work()
+    slow = Slow()
+    for _ in range(3):
+        threading.Thread(target=lambda: {operation}, daemon=True).start()
+    time.sleep(0.5)
+    """
+    run(BIG + textwrap.dedent(code))
+
+
+@pytest.mark.parametrize("end", ["sys.stderr = None", "sys.stderr.close()"])
+def test_progress_without_standard_error(end):
+    code = f"""
+    {end}
+    for progress in (True, "auto"):
+        tinylda.train(tinylda.Corpus.from_csr(np.eye(30)), k=2, passes=2, progress=progress)
+    """
+    run(BIG + textwrap.dedent(code))
+
+
 def _train_in_child(queue) -> None:
     corpus = Corpus.from_csr(np.eye(40))
     queue.put(tinylda.train(corpus, k=2, passes=3, progress=False).to_bytes())
@@ -306,7 +345,8 @@ def test_command_line(tmp_path):
     assert missing.returncode == 1 and missing.stderr.startswith("error:")
 
 
-def test_demo():
-    model = tinylda.demo()
-    assert model.k > 1
+def test_demo(tmp_path, model):
+    model.save(tmp_path / "another.model")
+    shown = tinylda.demo(str(tmp_path))
+    assert shown.k > model.k
     assert time and signal

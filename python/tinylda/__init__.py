@@ -55,5 +55,4 @@ def demo(folder: str | None = None) -> Model:
     with tempfile.TemporaryDirectory(prefix="tinylda-demo-") as temporary:
         kept = folder or os.path.join(temporary, "demo")
         subprocess.run([sys.executable, "-m", "tinylda", "demo", "--keep", kept], check=True)
-        name = next(name for name in sorted(os.listdir(kept)) if name.endswith(".model"))
-        return Model(load_model(os.path.join(kept, name))._core)
+        return Model(load_model(os.path.join(kept, "demo.model"))._core)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union
 
+from ._options import is_flag
+
 logger = logging.getLogger("tinylda")
 
 #: ``True`` or ``False``, or ``"auto"``: show progress in terminals and notebooks.
@@ -33,11 +35,11 @@ class Event(dict[str, Any]):
 
 def is_shown(progress: ProgressOption) -> bool:
     """Returns whether to show progress."""
+    if sys.stderr is None or getattr(sys.stderr, "closed", False):
+        return False
     if progress != "auto":
         return bool(progress)
-    if "ipykernel" in sys.modules:
-        return True
-    return sys.stderr is not None and hasattr(sys.stderr, "isatty") and sys.stderr.isatty()
+    return "ipykernel" in sys.modules or (hasattr(sys.stderr, "isatty") and sys.stderr.isatty())
 
 
 class Bar:
@@ -146,8 +148,9 @@ class TrainingListener:
                 self.bar.update(fields["done"], f"pass {fields['pass']}")
             elif kind == "pass":
                 self.bar.update(self.bar.done, f"pass {fields['pass']}, perplexity {fields['perplexity']:.1f}")
-        if self.callback is not None and self.callback(Event(fields, kind=kind)) is False:
-            self.stop = True
+        if self.callback is not None:
+            answer = self.callback(Event(fields, kind=kind))
+            self.stop = self.stop or (is_flag(answer) and not answer)
         # Only at the end of a pass are there topics to return.
         return False if self.stop and kind == "pass" else None
 

@@ -16,6 +16,7 @@ use pyo3::types::PyBool;
 use tinylda::progress::Progress;
 
 use crate::errors::to_python;
+use crate::python_code;
 
 /// Time between two looks for signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -164,7 +165,7 @@ fn deliver(py: Python<'_>, listener: &Bound<'_, PyAny>, message: Message) -> PyR
     for (name, value) in message.fields {
         fields.set_item(name, value)?;
     }
-    let answer = listener.call1((message.kind, fields))?;
+    let answer = python_code::call(listener, &(message.kind, fields).into_pyobject(py)?)?;
     let stops = answer.cast::<PyBool>().is_ok_and(|value| !value.is_true());
     Ok(if stops { Answer::Stop } else { Answer::Continue })
 }

@@ -21,6 +21,7 @@ use crate::call;
 use crate::corpus::{Corpus, TemporaryTexts, temporary_folder};
 use crate::errors::OrRaise;
 use crate::model::Model;
+use crate::python_code;
 
 // Keys of text, name and date in the records of `write_texts`. Labels have other names.
 const TEXT: &str = "__text__";
@@ -258,6 +259,16 @@ fn with_output_keyword(error: Error) -> Error {
     }
 }
 
+/// Names the argument `texts` instead of the temporary file with the texts.
+fn about_texts(mut error: Error, texts: Option<&TemporaryTexts>) -> Error {
+    if let Error::Input { path, .. } | Error::NoKnownWords { path, .. } = &mut error
+        && texts.is_some_and(|texts| texts.path() == path)
+    {
+        *path = "texts".into();
+    }
+    error
+}
+
 /// Returns whether a file is JSON by its name, compressed or not.
 fn looks_like_json(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -350,7 +361,7 @@ fn run<'py>(
             let detected = inputs.iter().map(DetectedInput::open).collect::<tinylda::Result<Vec<_>>>()?;
             let import = prepare(&detected, parts)?;
             let done = import.run_all(detected, output.unwrap_or(&temporary), &mut |p| reporter.progress(p));
-            done.map_err(with_output_keyword)
+            done.map_err(with_output_keyword).map_err(|error| about_texts(error, texts.as_deref()))
         };
         let done = match attempt(None) {
             // What an archive or a folder contains is only known when it is read.
@@ -545,9 +556,12 @@ impl DetailIterators<'_> {
         for (what, values) in details.into_iter().chain(labels) {
             let Some(values) = values else { continue };
             // An iterator may never end.
-            let more = values.try_iter()?.take(MAX_COUNTED_DETAILS).count() as u64;
+            let mut more = 0;
+            while more < MAX_COUNTED_DETAILS && python_code::next_item(values)?.is_some() {
+                more += 1;
+            }
             if more > 0 {
-                let least = if more < MAX_COUNTED_DETAILS as u64 { "" } else { "at least " };
+                let least = if more < MAX_COUNTED_DETAILS { "" } else { "at least " };
                 return Err(PyValueError::new_err(format!(
                     "{what} must have one value for each of the {documents} texts, not {least}{}",
                     documents + more
@@ -560,8 +574,7 @@ impl DetailIterators<'_> {
 
 /// Returns the next value of an iterator of details.
 fn next<'py>(values: &Bound<'py, PyAny>, row: u64, what: &str) -> PyResult<Bound<'py, PyAny>> {
-    let next = values.try_iter()?.next().transpose()?;
-    next.ok_or_else(|| {
+    python_code::next_item(values)?.ok_or_else(|| {
         PyValueError::new_err(format!(
             "{what} of document {row} (counted from 0) is missing: there are more texts"
         ))
@@ -569,7 +582,7 @@ fn next<'py>(values: &Bound<'py, PyAny>, row: u64, what: &str) -> PyResult<Bound
 }
 
 /// Number of surplus details up to which they are counted for a message.
-const MAX_COUNTED_DETAILS: usize = 1_000_000;
+const MAX_COUNTED_DETAILS: u64 = 1_000_000;
 /// Number of documents between two looks for signals.
 const DOCUMENTS_PER_CHECK: u64 = 1024;
 
@@ -624,8 +637,8 @@ pub(crate) fn write_texts<'py>(
         }
         column.close(py);
     } else {
-        for text in texts.try_iter()? {
-            let text = text?;
+        let texts = texts.try_iter()?.into_any();
+        while let Some(text) = python_code::next_item(&texts)? {
             writer.push(&text_of(&text, writer.documents, "the text")?)?;
         }
     }

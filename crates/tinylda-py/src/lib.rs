@@ -14,6 +14,7 @@ mod corpus;
 mod errors;
 mod ingest;
 mod model;
+mod python_code;
 mod sweep;
 mod train;
 
