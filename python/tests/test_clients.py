@@ -130,3 +130,17 @@ def test_a_peak_matrix():
     model = tinylda.train(Corpus.from_csr(matrix), k=3, progress=False)
     best = model.transform(matrix, progress=False).argmax(axis=1)
     assert len({(a, b) for a, b in zip(groups, best)}) == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_errors_of_anndata_name_the_remedy(counts):
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(counts.astype(np.float32) * 0.3)
+    with pytest.raises(tinylda.errors.InputError, match='name their layer, as in layer="counts"') as error:
+        Corpus.from_anndata(adata)
+    assert error.value.column is not None
+    adata.var_names = ["gene"] * adata.n_vars
+    with pytest.raises(tinylda.errors.InputError, match="var_names_make_unique"):
+        Corpus.from_anndata(adata)
+    with pytest.raises(TypeError, match="AnnData"):
+        Corpus.from_anndata(counts)

@@ -412,3 +412,72 @@ def test_the_corpus_file_is_called_as_in_python(tmp_path):
     (tmp_path / "a.csv").write_text("text,id\ncats chase mice,1\ndogs chase cats,2\n")
     with pytest.raises(ParameterError, match="^to must be another file"):
         tinylda.import_corpus(tmp_path / "a.csv", to=tmp_path / "a.csv", progress=False)
+
+
+def test_what_is_no_column_of_texts():
+    import pandas
+
+    frame = pandas.DataFrame({"text": ["cats chase mice", "dogs chase cats"], "kind": ["a", "b"]})
+    with pytest.raises(InputError, match="expected one column, found 2"):
+        Corpus.from_texts(frame, progress=False)
+    assert len(Corpus.from_texts(frame[["text"]], language="en", progress=False)) == 2
+    with pytest.raises(TypeError, match="not a mapping"):
+        Corpus.from_texts({"a": "cats chase mice"}, progress=False)
+
+
+def test_messages_do_not_name_temporary_files():
+    with pytest.raises(InputError, match="^there are no texts"):
+        Corpus.from_texts([], progress=False)
+    with pytest.raises(InputError, match="^texts contains no words"):
+        Corpus.from_texts(["", ""], progress=False)
+    with pytest.raises(InputError, match="^texts has 2 documents, none of which"):
+        Corpus.from_texts(["cat dog", "dog"], vocabulary=["other"], progress=False)
+
+
+def test_labels_in_lists_and_tables(texts):
+    import polars
+    import pyarrow
+
+    lists = polars.Series("tags", [["x", "y"]] * len(texts))
+    assert Corpus.from_texts(texts, labels=lists, progress=False).labels("tags")[0] == ["x", "y"]
+    assert Corpus.from_csr(np.ones((2, 2)), labels=lists[:2]).labels("tags") == [["x", "y"]] * 2
+    table = pyarrow.table({"kind": ["a"] * len(texts), "tags": [["x", "y"]] * len(texts)})
+    corpus = Corpus.from_texts(texts, labels=table, progress=False)
+    assert corpus.label_columns == ["kind", "tags"] and corpus.labels("tags")[0] == ["x", "y"]
+
+
+@pytest.mark.parametrize("name", ["min_docs", "min_length", "max_length", "max_words", "threads", "memory"])
+@pytest.mark.parametrize("wrong", [0.1, -1, 2**70, "many"])
+def test_whole_numbers_are_checked(name, wrong, texts):
+    with pytest.raises(ParameterError, match=name) as error:
+        Corpus.from_texts(texts, progress=False, **{name: wrong})
+    assert error.value.parameter == name
+    assert Corpus.from_texts(texts, min_docs=2.0, memory=1e9, progress=False).n_words == 30
+
+
+def test_arguments_that_make_no_sense(corpus, tmp_path):
+    with pytest.raises(ParameterError, match="more than once"):
+        Corpus.from_texts(["cat dog"], vocabulary=["cat", "cat"], progress=False)
+    with pytest.raises(ParameterError, match="at least one file"):
+        tinylda.import_corpus([], progress=False)
+    with pytest.raises(InputError, match="masked"):
+        Corpus.from_csr(np.ma.masked_array(np.ones((2, 2)), mask=[[0, 1], [0, 0]]))
+    with pytest.raises(ParameterError, match="train_to and test_to"):
+        corpus.split(0.2, train_to=tmp_path / "a.tlc", test_to=str(tmp_path / "a.tlc"))
+    with pytest.raises(ParameterError, match="seed must be at least 0"):
+        corpus.split(0.2, seed=-1)
+
+
+def test_keys_of_a_dictionary_are_listed_once():
+    """Every call of the method of gensim's Dictionary makes a list of all words."""
+
+    class Dictionary(dict):
+        calls = 0
+
+        def keys(self):
+            self.calls += 1
+            return list(super().keys())
+
+    words = Dictionary({i: f"w{i}" for i in range(50)})
+    assert Corpus.from_gensim([[(i, 1) for i in range(50)]], words).vocabulary[49] == "w49"
+    assert words.calls < 3

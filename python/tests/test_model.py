@@ -221,3 +221,47 @@ def test_files_and_pickles(model, tmp_path, corpus):
 def test_sklearn_view(model, corpus):
     lda = model.to_sklearn()
     assert np.allclose(lda.transform(corpus.to_csr()), model.transform(corpus, progress=False), atol=1e-6)
+
+
+def test_a_corpus_is_expected(model, counts):
+    for call in (model.documents, model.report, model.to_pyldavis, lambda other: model.similar(other, 0)):
+        with pytest.raises(TypeError, match="expected a tinylda.Corpus, not csr_matrix"):
+            call(counts)
+
+
+def test_data_frames_are_matched_by_name(model, corpus):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(corpus.to_csr().toarray(), columns=corpus.vocabulary)
+    expected = model.transform(corpus, progress=False)
+    assert np.allclose(model.transform(frame[frame.columns[::-1]], progress=False), expected, atol=1e-3)
+    assert model.transform(frame[frame.columns[:20]], progress=False).shape == (120, 3)
+    unnamed = pandas.DataFrame(frame.to_numpy())
+    assert (model.transform(unnamed, progress=False) == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "parameter"),
+    [
+        (lambda m, c: m.topics(-1), "n"),
+        (lambda m, c: m.top_words(1.5), "n"),
+        (lambda m, c: m.topics(3, by="relevance", weight=2), "weight"),
+        (lambda m, c: m.topics(3, by="frex", weight=-1), "weight"),
+        (lambda m, c: m.transform(c, top=0), "top"),
+        (lambda m, c: m.documents(c, n=-1), "n"),
+        (lambda m, c: m.documents(c, topics=-1), "topics"),
+        (lambda m, c: m.similar(c, 2**70), "document"),
+        (lambda m, c: m.perplexity(c, seed=-1), "seed"),
+        (lambda m, c: m.coherence(c, n=1), "n"),
+    ],
+)
+def test_errors_name_the_keyword(model, corpus, call, parameter):
+    with pytest.raises(ParameterError, match=f"^{parameter} must be") as error:
+        call(model, corpus)
+    assert error.value.parameter == parameter
+
+
+def test_texts_of_a_report_may_be_one_path(model, corpus, tmp_path):
+    (tmp_path / "t.txt").write_text("other")
+    assert model.report(corpus, texts=str(tmp_path / "t.txt"), progress=False).html
+    with pytest.raises(InputError, match="^expected documents that can be split"):
+        model.perplexity(["goal"], progress=False)

@@ -109,3 +109,27 @@ def test_a_model_with_learned_priors_keeps_them(counts):
     assert np.allclose(estimator.doc_topic_prior_, model.alpha)
     fixed = tinylda.train(tinylda.Corpus.from_csr(counts), k=4, passes=2, progress=False).to_sklearn()
     assert isinstance(fixed.doc_topic_prior_, float)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("n_components", 0),
+        ("n_components", 2.5),
+        ("max_iter", 0),
+        ("tol", -1),
+        ("doc_topic_prior", -1),
+        ("topic_word_prior", 0),
+        ("random_state", 2**70),
+        ("n_jobs", 0),
+    ],
+)
+def test_errors_name_the_parameter_of_the_estimator(counts, name, wrong):
+    with pytest.raises(ValueError, match=rf"^({name} must be|invalid value .* for {name}:)") as error:
+        LDA(**{name: wrong}).fit(counts)
+    assert error.value.parameter == name
+
+
+def test_fractions_that_cannot_be_scaled_warn(counts):
+    with pytest.warns(tinylda.TinyldaWarning, match="too small"):
+        LDA(n_components=3, max_iter=2).fit(counts * 1e-30)

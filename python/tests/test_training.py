@@ -349,3 +349,32 @@ def test_sweep(corpus, tmp_path, caplog):
         tinylda.sweep(corpus, k=[2], coherence="c_magic", progress=False)
     with pytest.raises((ParameterError, RuntimeError)):
         tinylda.sweep(corpus, k=[], progress=False)
+
+
+def test_seeds_that_cannot_be_written(corpus):
+    """Seed words are passed on as lines of a file, in which some characters mean something else."""
+    for seeds in ({"#a": ["goal"], "b": ["team"]}, {"a": ["goal,team"]}, {"a": []}):
+        with pytest.raises(ParameterError) as error:
+            tinylda.train(corpus, k=3, seeds=seeds, progress=False)
+        assert error.value.parameter == "seeds"
+    with pytest.raises(TypeError, match="mapping"):
+        tinylda.train(corpus, k=3, seeds=["goal"], progress=False)
+    assert tinylda.train(corpus, k=3, seeds={}, passes=2, progress=False) == tinylda.train(corpus, k=3, passes=2, progress=False)
+
+
+def test_keywords_of_plans_and_sweeps(corpus):
+    plan = tinylda.plan(corpus, k=3, passes=7)
+    assert tinylda.plan(corpus, k=3, passes=7, checkpoint="c", resume=True, callback=print, progress=False).keys() == plan.keys()
+    for call in (tinylda.plan, tinylda.sweep):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+            call(corpus, [3], nonsense=1)
+    with pytest.raises(TypeError, match="several numbers"):
+        tinylda.sweep(corpus, k=3, progress=False)
+    for options in ({"k": []}, {"k": [2.5]}, {"k": [-1]}, {"k": [2], "repeats": 0}, {"k": [2], "n": 1}):
+        with pytest.raises(ParameterError):
+            tinylda.sweep(corpus, progress=False, **options)
+
+
+def test_false_of_numpy_stops(counts):
+    model = tinylda.train(Corpus.from_csr(counts), k=3, callback=lambda event: np.False_, progress=False)
+    assert model.summary["stop"] == "callback"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
@@ -33,6 +33,8 @@ def csr_parts(matrix: Any) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any
         csr = matrix if getattr(matrix, "format", "") == "csr" else matrix.tocsr()
         indptr, indices, data = csr.indptr, csr.indices, csr.data
     else:
+        if np.ma.is_masked(matrix):
+            raise InputError("expected a matrix without masked values; replace them with matrix.filled(0)")
         dense = np.asarray(matrix)
         if dense.ndim != 2:
             raise InputError(f"expected a matrix with two dimensions, found {dense.ndim}")
@@ -69,6 +71,12 @@ def text_column(values: Any) -> Any:
     The texts of Arrow columns (polars, pyarrow, DuckDB, columns of pandas that are stored as Arrow
     data) are read without creating Python objects: the result is a capsule with an Arrow stream.
     """
+    if isinstance(values, Mapping):
+        raise TypeError("expected a list or another iterable of texts, not a mapping; use its values()")
+    if hasattr(values, "columns") and hasattr(values, "iloc"):  # Iterating over it yields its column names.
+        if len(values.columns) != 1:
+            raise InputError(f"expected one column, found {len(values.columns)}; select the one with the texts")
+        values = values.iloc[:, 0]
     if hasattr(values, "__arrow_c_stream__"):
         of_pandas = type(values).__module__.partition(".")[0] == "pandas"
         dtype = getattr(values, "dtype", None)
@@ -132,6 +140,8 @@ def label_columns(labels: Any) -> dict[str, Any]:
         return {}
     if isinstance(labels, dict):
         return labels
+    if hasattr(labels, "column_names"):  # A table of Arrow.
+        return {str(name): labels[name] for name in labels.column_names}
     if hasattr(labels, "columns") and hasattr(labels, "__getitem__"):
         return {str(name): labels[name] for name in labels.columns}
     name = getattr(labels, "name", None)
@@ -141,7 +151,9 @@ def label_columns(labels: Any) -> dict[str, Any]:
 def label_values(values: Any) -> Iterator[list[str]]:
     """Yields the labels of every document: none, one or several."""
     for value in column(values):
-        if isinstance(value, (list, tuple, set, frozenset)) or getattr(value, "ndim", 0) == 1:
+        # Lists in columns of polars are columns of polars.
+        is_list = isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "__arrow_c_stream__")
+        if is_list or getattr(value, "ndim", 0) == 1:
             chosen = sorted(value) if isinstance(value, (set, frozenset)) else value
             yield [_text(item, "labels") for item in chosen]
         elif is_missing(value):

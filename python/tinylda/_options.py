@@ -10,7 +10,36 @@ from . import _core
 from .errors import ParameterError
 
 #: A number of bytes, or a text such as ``"2GiB"``, ``"500 MB"`` or ``"50%"`` (of the machine's memory).
-Memory = Union[int, str]
+Memory = Union[int, float, str]
+
+
+def whole_number(value: Any, name: str, *, least: int = 0, most: int = 2**32 - 1) -> int:
+    """Returns a parameter as an ``int``, and refuses what is no whole number or out of range.
+
+    >>> whole_number(20.0, "n")
+    20
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        if not (isinstance(value, float) and value.is_integer()):
+            raise ParameterError(f"{name} must be a whole number, not {value!r}", parameter=name) from None
+        number = int(value)
+    if not least <= number <= most:
+        problem = f"at least {least}" if number < least else f"at most {most}"
+        raise ParameterError(f"{name} must be {problem}, not {number}", parameter=name)
+    return number
+
+
+def optional_number(value: Any, name: str) -> int | None:
+    """Returns a parameter as an ``int``, or ``None`` if it is not given."""
+    return None if value is None else whole_number(value, name)
+
+
+def random_seed(seed: Any) -> int:
+    """Returns a random seed as an ``int``."""
+    return whole_number(seed, "seed", most=2**64 - 1)
+
 
 def memory_bytes(memory: Memory | None) -> int | None:
     """Returns a size in bytes. Texts have the form that the command line accepts.
@@ -27,20 +56,14 @@ def memory_bytes(memory: Memory | None) -> int | None:
             return _core.parse_memory(memory)
         except ValueError as error:
             raise ParameterError(f"invalid value {memory!r} for memory: {error}", parameter="memory") from None
-    size = operator.index(memory)
-    if size < 0:
-        raise ParameterError(f"memory must not be negative, not {size}", parameter="memory")
-    return size
+    return whole_number(memory, "memory", most=2**63)
 
 
 def thread_count(threads: int | None) -> int:
     """Returns the number of threads; by default one for every core that this process may use."""
     if threads is None:
         return _core.available_threads()
-    count = operator.index(threads)
-    if count < 1:
-        raise ParameterError(f"threads must be at least 1, not {count}", parameter="threads")
-    return count
+    return whole_number(threads, "threads", least=1)
 
 
 def is_flag(value: Any) -> bool:
@@ -110,39 +133,46 @@ def word_options(
     if is_flag(phrases):
         phrases = 0.5 if phrases else None
     limit, is_fraction = document_limit(max_docs)
+    given = None if vocabulary is None else strings(vocabulary, "vocabulary")
+    if given is not None and len(set(given)) < len(given):
+        raise ParameterError("vocabulary must not contain a word more than once", parameter="vocabulary")
     return {
         "language": strings(language, "language") or None,
         "stop_words": lists,
         "token_pattern": token_pattern,
         "lowercase": bool(lowercase),
         "strip_accents": bool(strip_accents),
-        "min_length": min_length,
-        "max_length": max_length,
+        "min_length": optional_number(min_length, "min_length"),
+        "max_length": optional_number(max_length, "max_length"),
         "numbers": bool(numbers),
         "noise": bool(noise),
         "segmentation": segmentation,
         "stem": stem,
-        "min_docs": min_docs,
+        "min_docs": optional_number(min_docs, "min_docs"),
         "max_docs": limit,
         "max_docs_is_fraction": is_fraction,
-        "max_words": max_words,
+        "max_words": optional_number(max_words, "max_words"),
         "phrases": phrases,
-        "vocabulary": None if vocabulary is None else strings(vocabulary, "vocabulary"),
+        "vocabulary": given,
     }
 
 
 def seed_lines(seeds: Mapping[str | int, Iterable[str]] | None) -> str | None:
     """Returns seed words as the lines of a seed file: ``space: orbit moon``."""
-    if seeds is None:
+    if not seeds:
         return None
+    if not isinstance(seeds, Mapping):
+        raise TypeError(f'seeds must be a mapping such as {{"space": ["orbit", "moon"]}}, not {type(seeds).__name__}')
     lines = []
     for topic, words in seeds.items():
         chosen = strings(words, "seeds")
         for word in chosen:
-            if not word or any(c.isspace() for c in word):
-                raise ParameterError(f"a seed word must not contain spaces or be empty: {word!r}", parameter="seeds")
+            if not word or any(c.isspace() or c == "," for c in word):
+                raise ParameterError(f"a seed word must not contain spaces or commas, or be empty: {word!r}", parameter="seeds")
         name = str(topic)
-        if ":" in name or "\n" in name or not name.strip():
-            raise ParameterError(f"the name of a topic must not be empty or contain a colon: {name!r}", parameter="seeds")
+        if ":" in name or "\n" in name or not name.strip() or name.strip().startswith("#"):
+            raise ParameterError(f"the name of a topic must not be empty, contain a colon or begin with #: {name!r}", parameter="seeds")
+        if not chosen:
+            raise ParameterError(f"the topic {name!r} has no seed words", parameter="seeds")
         lines.append(f"{name}: {' '.join(chosen)}\n")
     return "".join(lines)

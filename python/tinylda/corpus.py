@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _arrays, _core
-from ._options import Memory, memory_bytes, strings, thread_count, word_options
+from ._options import Memory, memory_bytes, optional_number, random_seed, strings, thread_count, word_options
 from ._progress import ProgressOption, StepListener, logger
 from .errors import InputError, NoWordsError, ParameterError, TinyldaWarning
 
@@ -145,6 +145,8 @@ class Corpus:
         )
         resources = {"threads": thread_count(threads), "memory": memory_bytes(memory), "output": to}
         file = _write_texts(texts, names, labels, dates)
+        if not file.documents:
+            raise InputError("there are no texts")
         with StepListener(progress) as listener:
             core, summary = file.import_(words, None, resources, listener)
         return cls._imported(core, summary)
@@ -255,8 +257,10 @@ class Corpus:
         vocabulary = None
         words = max(indices, default=-1) + 1
         if id2word is not None:
-            words = max(words, max(id2word.keys(), default=-1) + 1)
-            vocabulary = [str(id2word[i]) if i in id2word.keys() else f"word {i}" for i in range(words)]
+            # For gensim's Dictionary, every call of keys() makes a list of all words.
+            known = set(id2word.keys())
+            words = max(words, max(known, default=-1) + 1)
+            vocabulary = [str(id2word[i]) if i in known else f"word {i}" for i in range(words)]
         core = _core.Corpus.from_csr(
             np.asarray(indptr, dtype=np.int64),
             np.asarray(indices, dtype=np.int64),
@@ -274,6 +278,7 @@ class Corpus:
         ``obs``. An object that is backed by a file is read from the file, not into memory, unless
         it is a view of another one or ``labels`` are given.
         """
+        cls._check_cells(adata)
         columns = {
             name: [None if _arrays.is_missing(value) else str(value) for value in adata.obs[name]]
             for name in strings(labels, "labels")
@@ -287,12 +292,26 @@ class Corpus:
         matrix = adata.X if layer is None else adata.layers[layer]
         if getattr(adata, "isbacked", False) and hasattr(matrix, "to_memory"):
             matrix = matrix.to_memory()
-        return cls.from_csr(
-            matrix,
-            vocabulary=list(adata.var_names),
-            names=list(adata.obs_names),
-            labels=columns or None,
-        )
+        if matrix is None:
+            raise InputError("the object has no matrix X; name the layer with the counts, as in layer=\"counts\"")
+        try:
+            return cls.from_csr(
+                matrix,
+                vocabulary=list(adata.var_names),
+                names=list(adata.obs_names),
+                labels=columns or None,
+            )
+        except InputError as error:
+            message = f"{error}; topic models need raw counts: name their layer, as in layer=\"counts\""
+            raise InputError(message, row=error.row, column=error.column) from None
+
+    @staticmethod
+    def _check_cells(adata: Any) -> None:
+        """Refuses what is no AnnData object, and features with equal names."""
+        if not hasattr(adata, "var_names") or not hasattr(adata, "layers"):
+            raise TypeError(f"expected an AnnData object, not {type(adata).__name__}")
+        if not adata.var_names.is_unique:
+            raise InputError("several features have the same name; call adata.var_names_make_unique() first")
 
     @classmethod
     def _imported(cls, core: _core.Corpus, summary: Mapping[str, Any]) -> Corpus:
@@ -397,7 +416,10 @@ class Corpus:
 
         Both parts are in memory, unless ``train_to`` and ``test_to`` name files.
         """
-        train, held_out = self._core.split(float(test), seed, train_to, test_to)
+        paths = [os.path.realpath(path) for path in (train_to, test_to, self.path) if path is not None]
+        if len(set(paths)) < len(paths):
+            raise ParameterError("train_to and test_to must be two files, and not that of the corpus", parameter="train_to")
+        train, held_out = self._core.split(float(test), random_seed(seed), train_to, test_to)
         return Corpus(train), Corpus(held_out)
 
     def save(self, path: Path) -> None:
@@ -579,6 +601,8 @@ def import_corpus(
         Options for words, as in :meth:`Corpus.from_texts`.
     """
     paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    if not paths:
+        raise ParameterError("inputs must name at least one file or folder", parameter="inputs")
     options = _file_options(
         format=format,
         text=strings(text, "text"),
@@ -599,7 +623,7 @@ def import_corpus(
         strict=bool(strict),
         vocabulary_file=vocabulary_file,
         names_file=names_file,
-        first_id=first_id,
+        first_id=optional_number(first_id, "first_id"),
         skip_zeros=bool(skip_zeros),
         transpose=bool(transpose),
         layer=layer,
@@ -624,6 +648,15 @@ def _file_options(**given: Any) -> dict[str, Any]:
     return options
 
 
+def check_corpus(corpus: Any) -> None:
+    """Refuses what is no corpus."""
+    if not isinstance(corpus, Corpus):
+        raise TypeError(
+            f"expected a tinylda.Corpus, not {type(corpus).__name__}; create one with Corpus.from_texts, "
+            "Corpus.from_csr or read_corpus"
+        )
+
+
 def documents_for(model: Model, documents: Any, threads: int, progress: ProgressOption = False) -> Corpus:
     """Returns any form of documents as a corpus for a model.
 
@@ -642,8 +675,11 @@ def documents_for(model: Model, documents: Any, threads: int, progress: Progress
     if isinstance(documents, str):
         raise TypeError("expected a list of texts, a matrix, a corpus or a pathlib.Path, not a single text; use [text]")
     if _is_matrix(documents):
+        if hasattr(documents, "iloc") and not all(isinstance(name, str) for name in documents.columns):
+            documents = documents.to_numpy()  # Its columns have numbers instead of names.
         corpus = Corpus.from_csr(documents)
-        if corpus.n_words != model.n_words:
+        by_name = corpus.vocabulary is not None and model.vocabulary is not None
+        if corpus.n_words != model.n_words and not by_name:
             raise InputError(
                 f"the matrix has {corpus.n_words} columns, the model has {model.n_words} words; "
                 "use the columns that the model was trained with"

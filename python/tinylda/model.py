@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Union
 from . import _core
 from ._frames import FrameOption
 from ._frames import frame as _frame
-from ._options import thread_count
+from ._options import random_seed, thread_count, whole_number
 from ._progress import ProgressOption, StepListener
-from .corpus import Corpus, documents_for
-from .errors import ParameterError, TinyldaWarning
+from .corpus import Corpus, check_corpus, documents_for
+from .errors import TinyldaWarning
 from .report import Report
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ class Model:
         lambda of relevance (0.6) or the weight of exclusivity of FREX (0.5). ``frame`` is
         ``"pandas"``, ``"polars"`` or ``"dict"``; by default what is installed.
         """
+        n = whole_number(n, "n")
         words, shares, names = self.vocabulary, self.prevalence, self.topic_names
         rows: list[tuple[Any, ...]] = [
             (k, names[k], float(shares[k]), rank, words[w] if words else str(w), p, lift, score)
@@ -151,7 +152,7 @@ class Model:
     def top_words(self, n: int = 10, *, by: str = "probability", weight: float | None = None) -> list[list[str]]:
         """Returns the best words of every topic as lists."""
         words = self.vocabulary
-        ranked = self._core.ranked_words(by, weight, n)
+        ranked = self._core.ranked_words(by, weight, whole_number(n, "n"))
         return [[words[w] if words else str(w) for w, *_ in topic] for topic in ranked]
 
     def print_topics(self, n: int = 10) -> None:
@@ -176,13 +177,12 @@ class Model:
         is a sparse matrix with the ``top`` largest proportions of every document.
         """
         count = thread_count(threads)
+        top = None if top is None else whole_number(top, "top", least=1)
         corpus = documents_for(self, documents, count, progress)
         with StepListener(progress) as listener:
             theta, known, unknown = self._core.transform(corpus._core, count, listener)
         _warn_of_unknown_words(int(known.sum()), int(unknown.sum()))
-        if top is None:
-            return theta
-        return _largest(theta, top)
+        return theta if top is None else _largest(theta, top)
 
     def documents(
         self,
@@ -201,10 +201,10 @@ class Model:
         if topics is None:
             chosen = []
         elif isinstance(topics, Iterable) and getattr(topics, "ndim", None) != 0:
-            chosen = [operator.index(topic) for topic in topics]
+            chosen = [whole_number(topic, "topics") for topic in topics]
         else:
-            chosen = [operator.index(topics)]  # type: ignore[arg-type]
-        query = {"n": n, "min_tokens": min_tokens, "threads": thread_count(threads)}
+            chosen = [whole_number(topics, "topics")]
+        query = _document_query(n, min_tokens, threads)
         with StepListener(progress) as listener:
             found = self._core.typical_documents(corpus._core, chosen, query, listener)
         rows = [(k, *row) for k, documents in found for row in documents]
@@ -226,10 +226,11 @@ class Model:
         ``document`` is a number (``int``, counted from 0) or a name (``str``). The distance is that
         of Hellinger, from 0 to 1.
         """
+        check_corpus(corpus)
         key = document if isinstance(document, str) else operator.index(document)
-        if isinstance(key, int) and key < 0:
-            raise ParameterError(f"document must not be negative, not {key}", parameter="document")
-        query = {"n": n, "min_tokens": min_tokens, "threads": thread_count(threads)}
+        if isinstance(key, int):
+            whole_number(key, "document", most=2**63)
+        query = _document_query(n, min_tokens, threads)
         with StepListener(progress) as listener:
             rows = self._core.similar_documents(corpus._core, key, query, listener)
         return _document_table(corpus, rows, [], "distance", frame)
@@ -249,7 +250,7 @@ class Model:
         count = thread_count(threads)
         corpus = documents_for(self, documents, count, progress)
         with StepListener(progress) as listener:
-            return self._core.evaluate(corpus._core, seed, count, listener)
+            return self._core.evaluate(corpus._core, random_seed(seed), count, listener)
 
     def coherence(
         self,
@@ -268,6 +269,7 @@ class Model:
         ``per_topic``, the result is an array, else the mean.
         """
         count = thread_count(threads)
+        n = whole_number(n, "n", least=2)  # Coherence is about pairs of words.
         corpus = documents_for(self, documents, count, progress)
         with StepListener(progress) as listener:
             topics, mean = self._core.coherence(corpus._core, measure, n, count, listener)
@@ -280,7 +282,7 @@ class Model:
         corpus: Corpus | None = None,
         *,
         title: str | None = None,
-        texts: bool | Iterable[Path] = True,
+        texts: bool | Path | Iterable[Path] = True,
         threads: int | None = None,
         progress: ProgressOption = "auto",
     ) -> Report:
@@ -293,7 +295,11 @@ class Model:
             self._warn_if_other(corpus)
         source = "" if corpus is None or corpus.path is None else corpus.path
         name = title or os.path.splitext(os.path.basename(source or os.fspath(self._path or "")))[0] or "topics"
-        sources: list[Path] | None = [] if texts is True else None if texts is False else list(texts)
+        sources: list[Path] | None
+        if isinstance(texts, bool):
+            sources = [] if texts else None
+        else:
+            sources = [texts] if isinstance(texts, (str, os.PathLike)) else list(texts)
         options = {
             "title": name,
             "input": source,
@@ -327,6 +333,7 @@ class Model:
         """Returns the prepared data of pyLDAvis; ``options`` go to ``pyLDAvis.prepare``."""
         from ._compat import to_pyldavis
 
+        check_corpus(corpus)
         return to_pyldavis(self, corpus, threads, **options)
 
     def to_sklearn(self) -> Any:
@@ -344,6 +351,7 @@ class Model:
     # ---------------------------------------------------------------- protocol
 
     def _warn_if_other(self, corpus: Corpus) -> None:
+        check_corpus(corpus)
         if not self._core.describes(corpus._core):
             warnings.warn(
                 "the model was trained on another corpus; results describe how it sees these documents",
@@ -411,14 +419,23 @@ def _document_table(
     return _frame(columns, kind)
 
 
+def _document_query(n: int, min_tokens: int, threads: int | None) -> dict[str, int]:
+    """Returns the options of a search for documents."""
+    return {
+        "n": whole_number(n, "n"),
+        "min_tokens": whole_number(min_tokens, "min_tokens", most=2**63),
+        "threads": thread_count(threads),
+    }
+
+
 def _largest(theta: NDArray[np.float32], top: int) -> csr_matrix:
     """Returns the largest values of every row as a sparse matrix."""
     import numpy as np
     from scipy.sparse import csr_matrix
 
     rows, topics = theta.shape
-    count = min(max(int(top), 0), topics)
-    if count == 0 or rows == 0:
+    count = min(top, topics)
+    if rows == 0:
         return csr_matrix(theta.shape, dtype=theta.dtype)
     chosen = np.sort(np.argpartition(-theta, count - 1, axis=1)[:, :count], axis=1)
     values = np.take_along_axis(theta, chosen, axis=1)
@@ -434,5 +451,3 @@ def _warn_of_unknown_words(known: int, unknown: int) -> None:
             TinyldaWarning,
             stacklevel=3,
         )
-
-

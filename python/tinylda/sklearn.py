@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
+import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,31 @@ _MAX_WORD_TOKENS = 2.0**31 / 64
 _SAMPLE = 1 << 20
 
 _logger = logging.getLogger("tinylda")
+
+#: Parameters of the estimator by their names in :func:`tinylda.train`.
+_PARAMETERS = {
+    "k": "n_components",
+    "alpha": "doc_topic_prior",
+    "beta": "topic_word_prior",
+    "passes": "max_iter",
+    "tolerance": "tol",
+    "seed": "random_state",
+    "threads": "n_jobs",
+    "optimize": "learn_priors",
+}
+#: A parameter in a message: at its begin, before a value, or after one of some words.
+_PARAMETER = re.compile(r"(?:^|(?<=for )|(?<=crease ))({0})\b|\b({0})(?==)".format("|".join(_PARAMETERS)))
+
+
+@contextlib.contextmanager
+def _own_parameters() -> Iterator[None]:
+    """Names parameters in errors as the estimator does."""
+    try:
+        yield
+    except ParameterError as error:
+        name = error.parameter or ""
+        message = _PARAMETER.sub(lambda match: _PARAMETERS[match[1] or match[2]], str(error))
+        raise ParameterError(message, parameter=_PARAMETERS.get(name, name)) from None
 
 
 class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -91,8 +119,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     -----
     Counts may be fractional (TF-IDF, normalized counts). They and the priors are multiplied by a
     power of two and rounded; updates do not depend on the scale. It is chosen so that rounding
-    changes nine tenths of the counts by at most a 64th; a count that would become 0 becomes the
-    smallest one. The first time, the logger ``tinylda`` notes the scale. Priors are in the unit of
+    changes nine tenths of the counts by at most a 64th, and a warning says where that is far from
+    possible; a count that would become 0 becomes the smallest one. The first time, the logger ``tinylda`` notes the scale. Priors are in the unit of
     the counts: for rows that add up to 1, divide the usual priors by the usual length of a document.
 
     Examples
@@ -151,7 +179,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         alpha = 2.0 / k if self.doc_topic_prior is None and isinstance(k, (int, np.integer)) and k > 0 else self.doc_topic_prior
         beta = 0.01 if self.topic_word_prior is None else self.topic_word_prior
         scaled = scale != 1.0
-        with warnings.catch_warnings():
+        with _own_parameters(), warnings.catch_warnings():
             # The number of components is the user's choice here, as in other decompositions.
             warnings.simplefilter("ignore", TinyldaWarning)
             self.model_ = train(
@@ -260,6 +288,13 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         wanted = np.ceil(np.log2(_SMALL_COUNT) - np.log2(small))
         bits = min(wanted, np.floor(np.log2(_MAX_WORD_TOKENS) - np.log2(max(largest, 1e-300))), _MAX_SCALE_BITS)
         scale = float(2.0 ** max(bits, 0.0))
+        if small * scale < 1:
+            warnings.warn(
+                f"many fractional counts are too small, and are raised to {1 / scale:.2g}: multiply the matrix and the priors "
+                "by a larger number, or remove frequent words",
+                TinyldaWarning,
+                stacklevel=3,
+            )
         _note_scale(scale)
         return scale
 
@@ -295,7 +330,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             return thread_count(None)
         if self.n_jobs < 0:
             return max(1, thread_count(None) + 1 + self.n_jobs)
-        return thread_count(self.n_jobs)
+        with _own_parameters():
+            return thread_count(self.n_jobs)
 
 
 @functools.cache

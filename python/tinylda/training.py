@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Union
 
 from . import _core
-from ._options import Memory, is_flag, memory_bytes, seed_lines, thread_count
+from ._options import Memory, is_flag, memory_bytes, random_seed, seed_lines, thread_count, whole_number
 from ._frames import FrameOption, frame
 from ._progress import Event, ProgressOption, SweepListener, TrainingListener, logger
 from .corpus import Corpus
+from .corpus import check_corpus as _check_corpus
 from .errors import ParameterError, TinyldaWarning
 from .model import Model, load_model
 
@@ -212,7 +213,7 @@ def train(
     options["checkpoint"] = checkpoint
     options["checkpoint_every"] = None if checkpoint is None else checkpoint_every
     options["resume"] = "restart" if resume == "restart" else "yes" if resume else "no"
-    if isinstance(k, int) and corpus.n_tokens and corpus.n_documents < 10 * k:
+    if hasattr(k, "__index__") and corpus.n_tokens and corpus.n_documents < 10 * k:
         _warn_of_few_documents(corpus.n_documents, k)
     listener = TrainingListener(progress, callback)
     try:
@@ -255,7 +256,8 @@ def plan(
 ) -> Plan:
     """Returns the memory and disk space that a training would take, without training.
 
-    The arguments are those of :func:`train`. With ``output``, the model is not held in memory.
+    The arguments are those of :func:`train`; those that do not matter for the plan, such as
+    ``checkpoint`` and ``callback``, are ignored. With ``output``, the model is not held in memory.
 
     >>> import tinylda
     >>> corpus = tinylda.Corpus.from_tokens([["a", "b"], ["b", "c"]])
@@ -265,8 +267,22 @@ def plan(
     import tempfile
 
     _check_corpus(corpus)
+    settings = {name: value for name, value in settings.items() if name not in _NOT_PLANNED}
+    _check_keywords("plan", settings)
     options = _options({"topics": k, "algorithm": algorithm, **settings}, seeds, threads, memory, tempfile.gettempdir())
     return Plan(_core.plan(corpus._core, options, output is not None))
+
+
+#: Keywords of :func:`train` on which the plan does not depend.
+_NOT_PLANNED = ("scratch", "checkpoint", "checkpoint_every", "resume", "callback", "progress")
+
+
+def _check_keywords(function: str, settings: Mapping[str, Any]) -> None:
+    """Refuses keywords that are no settings of a training, as Python does."""
+    known = {row["name"] for row in _core.settings()} - {"topics"}
+    for name in settings:
+        if name not in known:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 class Sweep:
@@ -341,13 +357,19 @@ def sweep(
     _check_corpus(corpus)
     if "seeds" in settings:
         raise ParameterError("seeds is not supported by sweep; use train for each number of topics", parameter="seeds")
+    _check_keywords("sweep", settings)
+    if not isinstance(k, Iterable):
+        raise TypeError(f"k must be several numbers of topics, such as [20, 50, 100], not {k!r}")
+    numbers = sorted({whole_number(number, "k") for number in k})
+    if not numbers:
+        raise ParameterError("k must contain at least one number of topics", parameter="k")
     options = _options(settings, None, threads, memory, None)
     request = {
-        "k": sorted(set(k)),
-        "repeats": repeats,
-        "seed": seed,
+        "k": numbers,
+        "repeats": whole_number(repeats, "repeats", least=1),
+        "seed": random_seed(seed),
         "test": float(test),
-        "top": n,
+        "top": whole_number(n, "n", least=2),
         "coherence": coherence,
         "settings": options["settings"],
         "threads": options["threads"],
@@ -359,14 +381,6 @@ def sweep(
         model = Model(load_model(path)._core)
     _raise_unless_lost(late, lost=folder is None)
     return Sweep(rows, best, model)
-
-
-def _check_corpus(corpus: Any) -> None:
-    if not isinstance(corpus, Corpus):
-        raise TypeError(
-            f"expected a tinylda.Corpus, not {type(corpus).__name__}; create one with Corpus.from_texts, "
-            "Corpus.from_csr or read_corpus"
-        )
 
 
 def _warn_of_few_documents(documents: int, k: int) -> None:

@@ -30,6 +30,7 @@ const KEYWORDS: &[(&str, &str)] = &[
     ("fold_accents", "strip_accents"),
     ("topic", "topics"),
     ("top", "n"),
+    ("lambda", "weight"),
     // Details of documents in memory, whose library parameters are files.
     ("document_names", "names"),
 ];
@@ -120,10 +121,12 @@ fn attributes(error: &Error, fields: &Bound<'_, PyDict>) -> PyResult<()> {
 pub(crate) fn describe(error: &Error) -> String {
     // Words are named by a file if a file is imported, else by a list.
     let about_file = error.parameter() == Some("vocab");
-    error.describe(&|name, value| match name {
+    let message = error.describe(&|name, value| match name {
         "vocab" if !about_file => "vocabulary or vocabulary_file".into(),
         _ => keyword(name, value),
-    })
+    });
+    // Data in memory has no name to give.
+    message.strip_prefix("<memory>: ").map(str::to_owned).unwrap_or(message)
 }
 
 /// Returns the code of an error of the operating system, from which Python selects the subclass,
