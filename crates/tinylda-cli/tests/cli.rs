@@ -612,8 +612,8 @@ fn killed_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let f = folder.path();
     good(f, "synth -D 8000 -W 3000 -K 10 --quiet -o c.tlc");
-    // The log has a given name, since a training of more than a minute, on a slow machine, would
-    // write one under its default name.
+    // R13: the log has a given name, since a training of more than a minute, on a slow machine,
+    // would write one under its default name.
     let settings = "train c.tlc -k 30 --passes 40 --tol 0 --log passes.jsonl";
     good(f, &format!("{settings} -o whole.model"));
     let program = assert_cmd::cargo::cargo_bin("tinylda");

@@ -153,6 +153,74 @@ fn peak_of(folder: &Path, arguments: &str) -> u64 {
     }
 }
 
+/// Returns the minimum memory of a command in MiB, from its error message.
+fn least_memory(folder: &Path, command: &str) -> u64 {
+    let output = run(folder, &format!("{command} --memory 1MiB"));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{command}");
+    let stated = error.rsplit("--memory ").next().and_then(|rest| rest.split("MiB").next());
+    stated.and_then(|mib| mib.parse().ok()).unwrap_or_else(|| panic!("{command}: {error}"))
+}
+
+/// The plan includes the memory per document, which matters for documents of one to three tokens.
+#[test]
+fn r7_train_keeps_the_memory_with_short_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    common::good(f, "-q synth -D 500000 -W 1000 -K 5 --mean-length 2 -o short.tlc");
+    for options in ["", "--active all"] {
+        let train = format!("train short.tlc -k 2 --passes 1 --threads 2 --json -o m.model {options}");
+        let least = least_memory(f, &train);
+        for mib in [least, least + 4] {
+            let text = common::good(f, &format!("{train} --memory {mib}MiB"));
+            let json: Value = serde_json::from_str(&text).unwrap();
+            assert!(json["peak_rss_bytes"].as_u64().is_none_or(|peak| peak <= mib * MIB), "{train}: {json}");
+        }
+    }
+}
+
+/// Reports and sweeps keep the limit with a large vocabulary.
+#[cfg(target_os = "linux")]
+#[test]
+fn r8_reports_and_sweeps_count_the_vocabulary() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let (documents, words) = (1_000u64, 100_000u64);
+    let vocabulary: String = (0..words).map(|i| format!("w{i:z>256}\n")).collect();
+    let mut bag = format!("{documents}\n{words}\n{words}\n");
+    for i in 0..words {
+        writeln!(bag, "{} {} 1", i * documents / words + 1, i + 1).unwrap();
+    }
+    std::fs::write(f.join("vocabulary.txt"), vocabulary).unwrap();
+    std::fs::write(f.join("bag.txt"), bag).unwrap();
+    common::good(f, "-q import bag.txt --vocab vocabulary.txt -o bag.tlc");
+    common::good(f, "-q train bag.tlc -k 3 --passes 1 -o bag.model");
+    for command in [
+        "report bag.model bag.tlc --threads 1 -o r.html",
+        "train bag.tlc -k 3 --passes 1 --threads 1 -o m.model --report m.html",
+        "sweep bag.tlc -k 3 --repeats 1 --passes 1 --threads 1",
+    ] {
+        let least = least_memory(f, command);
+        let peak = peak_of(f, &format!("{command} --memory {least}MiB"));
+        assert!(peak <= least * MIB, "{command}: {peak} bytes of {least} MiB");
+    }
+}
+
+/// The stated minimum is close to the real peak, so that little is refused that would fit.
+#[test]
+fn r12_the_stated_minimum_is_close_to_the_peak() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    common::good(f, "-q synth -D 100000 -W 50000 -K 50 --mean-length 60 --seed 7 -o s.tlc");
+    let train = "train s.tlc -k 100 --passes 2 --threads 2 --json -o m.model";
+    let least = least_memory(f, train);
+    let json: Value =
+        serde_json::from_str(&common::good(f, &format!("{train} --memory {least}MiB"))).unwrap();
+    if let Some(peak) = json["peak_rss_bytes"].as_u64() {
+        assert!(peak <= least * MIB && 5 * least * MIB <= 6 * peak, "{peak} bytes of {least} MiB");
+    }
+}
+
 /// The memory of commands that apply a model is that of `docs/MEMORY.md`: K numbers per word (K is
 /// rounded up to a multiple of 16) and the vocabulary, which is its text and 12 bytes per word. For
 /// text, the vocabulary is held twice, and there is an index.
