@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Measures documents per second of inference: tinylda against tomotopy, on the same test documents and
-the same number of threads.
+"""Measures documents per second of inference: tinylda against tomotopy, on the same test documents
+and the same number of threads.
 
     infer.py TINYLDA train.tlc test.tlc [-k 100] [--threads 2] [--runs 5] [--train 100] [--work FOLDER]
 
 Both are trained on train.tlc (tomotopy for --train iterations, which does not affect the time of
-inference). tomotopy infers with its default of 100 iterations; documents are created before the clock
-starts, so its time is that of `infer` only. The time of tinylda is the one it reports, from reading the
-first block to the last byte of the npy file on disk. Uses the best run of both. Prints a line of JSON.
+inference). tomotopy infers with its default of 100 iterations; documents are created before the
+clock starts, so its time is that of `infer` only. The time of tinylda is the one it reports, from
+reading the first block to the last byte of the npy file on disk. Uses the best run of both. Prints
+a line of JSON.
 """
 import argparse
 import json

@@ -3,9 +3,9 @@
 
     bench/pile.py GIGABYTES DISTINCT > pile.txt
 
-Writes to standard output. A line has 200 tokens from 100,000 common words with Zipf frequencies, and
-some words that occur only once; the text has DISTINCT such words in total. The same arguments give the
-same text. Needs numpy.
+Writes to standard output. A line has 200 tokens from 100,000 common words with Zipf frequencies,
+and some words that occur only once; the text has DISTINCT such words in total. The same arguments
+give the same text. Needs numpy.
 """
 import sys
 

@@ -5,9 +5,9 @@ usage: bench/pyldavis.py TINYLDA MODEL CORPUS [--prepare]
 
 Checks that the report contains the 30 words that pyLDAvis shows at lambda 0, 0.3, 0.6 and 1, in the
 same order (except for words whose relevance is equal in the stored digits), and that distances and
-coordinates agree within 1e-6 beyond the report's rounding to four and five digits. Prints the times of
-both; with --prepare also that of the whole of pyLDAvis.prepare, which takes long. Exits with 1 if
-something differs. Needs: pip install pyLDAvis==3.4.1
+coordinates agree within 1e-6 beyond the report's rounding to four and five digits. Prints the times
+of both; with --prepare also that of the whole of pyLDAvis.prepare, which takes long. Exits with 1
+if something differs. Needs: pip install pyLDAvis==3.4.1
 """
 import json
 import math

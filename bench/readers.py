@@ -3,7 +3,8 @@
 
     readers.py TINYLDA MODEL CORPUS [--work FOLDER]
 
-Needs little-mallet-wrapper, pyLDAvis, pandas, polars, pyarrow, scipy, gensim and scikit-learn (pip).
+Needs little-mallet-wrapper, pyLDAvis, pandas, polars, pyarrow, scipy, gensim and scikit-learn
+(pip).
 """
 import argparse
 import gzip

@@ -4,8 +4,8 @@
     bench/vectorizer.py TINYLDA FILE [--column N] [--threads N]
 
 FILE has a document per line, or is tab-separated (--column, from 1); it may be compressed with xz.
-Times are wall-clock and CPU seconds, including reading; that of the import also includes writing the
-corpus file. Exits with 1 if words or counts differ. Needs scikit-learn.
+Times are wall-clock and CPU seconds, including reading; that of the import also includes writing
+the corpus file. Exits with 1 if words or counts differ. Needs scikit-learn.
 """
 
 import argparse
