@@ -144,3 +144,9 @@ def test_errors_of_anndata_name_the_remedy(counts):
         Corpus.from_anndata(adata)
     with pytest.raises(TypeError, match="AnnData"):
         Corpus.from_anndata(counts)
+    adata.layers["counts"] = counts
+    adata.var_names_make_unique()
+    with pytest.raises(tinylda.errors.ParameterError, match=r"layer must be one of adata.layers \('counts'\), not 'raw'"):
+        Corpus.from_anndata(adata, layer="raw")
+    with pytest.raises(tinylda.errors.ParameterError, match="labels must be columns of adata.obs"):
+        Corpus.from_anndata(adata, labels="type")

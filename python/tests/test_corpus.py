@@ -481,3 +481,133 @@ def test_keys_of_a_dictionary_are_listed_once():
     words = Dictionary({i: f"w{i}" for i in range(50)})
     assert Corpus.from_gensim([[(i, 1) for i in range(50)]], words).vocabulary[49] == "w49"
     assert words.calls < 3
+
+
+@pytest.mark.parametrize("name", ["vocabulary", "names", "labels", "dates"])
+def test_details_that_are_no_columns(name):
+    for wrong in (5, "text", object()):
+        with pytest.raises(TypeError, match=f"^{name} must be a list or another iterable"):
+            Corpus.from_csr(np.ones((3, 2)), **{name: wrong})
+    surrogates = ["\ud800", "b", "c"][: 2 if name == "vocabulary" else 3]
+    with pytest.raises(ParameterError, match=f"^{name} contains a lone surrogate"):
+        Corpus.from_csr(np.ones((3, 2)), **{name: surrogates})
+
+
+def test_the_vocabulary_of_a_vectorizer(texts):
+    """Its words are numbered by the values of a dictionary, not by the order of the keys."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer()
+    counts = vectorizer.fit_transform(texts)
+    corpus = Corpus.from_csr(counts, vocabulary=vectorizer.vocabulary_)
+    assert corpus.vocabulary == vectorizer.get_feature_names_out().tolist()
+    assert list(vectorizer.vocabulary_) != corpus.vocabulary
+    for wrong in ({"a": 0, "b": 0}, {"a": 1, "b": 2}, {"a": "x", "b": "y"}):
+        with pytest.raises(ParameterError, match="numbers from 0 to 1"):
+            Corpus.from_csr(np.ones((1, 2)), vocabulary=wrong)
+    with pytest.raises(TypeError, match="not a set"):
+        Corpus.from_csr(np.ones((1, 2)), vocabulary={"a", "b"})
+
+
+def test_damaged_matrices():
+    for name, damaged, problem in [
+        ("indptr", np.array([0, 1, 2, 3, 3]), "length of 5, not 4"),
+        ("indptr", np.array([0, np.nan, 2, 3]), "not integers"),
+        ("indices", np.array([0.5, 1, 2]), "not integers"),
+        ("data", np.ones((1, 3)), "one dimension"),
+    ]:
+        matrix = sparse.csr_matrix(np.eye(3))
+        setattr(matrix, name, damaged)
+        with pytest.raises(InputError, match=problem):
+            Corpus.from_csr(matrix)
+
+
+def test_counts_that_cannot_be_used_name_the_remedy():
+    for wrong in (float("nan"), 0.5, -1):
+        with pytest.raises(InputError, match="tinylda.sklearn.LDA accepts fractional counts") as error:
+            Corpus.from_csr(np.array([[1, wrong]]))
+        assert "by the counts that they come from" in error.value.remedy
+    with pytest.raises(InputError, match="found NoneType"):
+        Corpus.from_csr(None)
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ([(-1, 2)], "must not be negative"),
+        ([(1.5, 2)], r"expected pairs .*\(1.5, 2\)"),
+        ([("a", 2)], "expected pairs"),
+        ([(2**70, 1)], "expected pairs"),
+        ([(1, "x")], "expected pairs"),
+        ([(1, 2, 3)], "expected pairs"),
+        ([3], "expected pairs"),
+        ([(1, 0.5)], "expected a whole number"),
+    ],
+)
+def test_documents_of_gensim_are_checked(document, problem):
+    with pytest.raises(InputError, match=problem) as error:
+        Corpus.from_gensim([[(0, 1)], document])
+    assert error.value.row == 1
+
+
+def test_words_of_gensim_are_checked():
+    assert Corpus.from_gensim([[(0, 1)]], ["a", "b"]).vocabulary == ["a", "b"]
+    assert Corpus.from_gensim([[(np.int32(2), np.float32(1))]], {0: "a"}).vocabulary == ["a", "word 1", "word 2"]
+    for wrong in ({"a": 0}, {10**9: "a"}, {-1: "a"}, []):
+        with pytest.raises(ParameterError, match="id2word"):
+            Corpus.from_gensim([[(0, 1)]], wrong)
+    with pytest.raises(TypeError, match="document 0: expected a list of"):
+        Corpus.from_gensim([1, 2])
+
+
+def test_tokens_are_checked():
+    with pytest.raises(InputError, match="empty text"):
+        Corpus.from_tokens([["a", ""]])
+    with pytest.raises(ParameterError, match="lone surrogate"):
+        Corpus.from_tokens([["a", "\ud800"]])
+    with pytest.raises(TypeError, match="document 1: expected a list of words, found int"):
+        Corpus.from_tokens([["a"], 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("language", 3), ("stop_words", 3), ("token_pattern", 3), ("segmentation", 3), ("stem", 3), ("to", 3)],
+)
+def test_options_of_a_wrong_type_are_named(texts, name, wrong):
+    with pytest.raises(TypeError, match=f"^{name} must be a"):
+        Corpus.from_texts(texts, progress=False, **{name: wrong})
+    for phrases in ("yes", float("nan")):
+        with pytest.raises(ParameterError, match="phrases must be a number"):
+            Corpus.from_texts(texts, progress=False, phrases=phrases)
+
+
+def test_files_are_expected(tmp_path):
+    import pandas
+
+    with pytest.raises(TypeError, match="not a data frame; use Corpus.from_texts"):
+        tinylda.import_corpus(pandas.DataFrame({"text": ["cats chase mice"]}), progress=False)
+    for inputs in (5, [5]):
+        with pytest.raises(TypeError, match="inputs must be a path"):
+            tinylda.import_corpus(inputs, progress=False)
+    for name in ("to", "vocabulary_file", "format", "encoding", "layer"):
+        with pytest.raises(TypeError, match=f"^{name} must be a"):
+            tinylda.import_corpus(tmp_path / "a.csv", progress=False, **{name: 5})
+
+
+def test_names_of_label_columns(texts):
+    for create in (lambda labels: Corpus.from_csr(np.ones((2, 2)), labels=labels), lambda labels: Corpus.from_texts(texts[:2], labels=labels, progress=False)):
+        assert create({1: ["a", "b"]}).label_columns == ["1"]
+        with pytest.raises(ParameterError, match="must have a name"):
+            create({"": ["a", "b"]})
+        with pytest.raises(TypeError, match="labels must be texts or numbers"):
+            create({"kind": [[["nested"]], []]})
+    with pytest.raises(ParameterError, match="uses this name itself"):
+        Corpus.from_texts(texts[:2], labels={"__text__": ["a", "b"]}, progress=False)
+
+
+def test_corpora_and_models_are_not_created_directly(texts):
+    with pytest.raises(TypeError, match="Corpus.from_texts"):
+        Corpus(texts)
+    for arguments in ((), (texts,)):
+        with pytest.raises(TypeError, match="tinylda.train"):
+            tinylda.Model(*arguments)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
+from ._options import check_text
+from .errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,10 +34,13 @@ def csr_parts(matrix: Any) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any
             raise InputError(f"expected a matrix with two dimensions, found {len(matrix.shape)}")
         csr = matrix if getattr(matrix, "format", "") == "csr" else matrix.tocsr()
         indptr, indices, data = csr.indptr, csr.indices, csr.data
+        _check_csr_arrays(indptr, indices, data, csr.shape[0])
     else:
         if np.ma.is_masked(matrix):
             raise InputError("expected a matrix without masked values; replace them with matrix.filled(0)")
         dense = np.asarray(matrix)
+        if dense.ndim == 0:
+            raise InputError(f"expected a matrix of SciPy or NumPy, or a data frame, found {type(matrix).__name__}")
         if dense.ndim != 2:
             raise InputError(f"expected a matrix with two dimensions, found {dense.ndim}")
         if dense.dtype == object:
@@ -65,6 +70,20 @@ def csr_parts(matrix: Any) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any
     )
 
 
+def _check_csr_arrays(indptr: Any, indices: Any, data: Any, rows: int) -> None:
+    """Refuses arrays of a CSR matrix that do not belong together; their values are checked later."""
+    for name, array in (("indptr", indptr), ("indices", indices), ("data", data)):
+        if getattr(array, "ndim", None) != 1:
+            raise InputError(f"the matrix is damaged: its {name} is no array with one dimension; build the matrix again")
+        if name != "data" and array.dtype.kind not in "iu":
+            raise InputError(f"the matrix is damaged: its {name} has the type {array.dtype}, not integers; build the matrix again")
+    if len(indptr) != rows + 1:
+        raise InputError(
+            f"the matrix is damaged: it has {rows} rows, and its indptr has a length of {len(indptr)}, not {rows + 1}; "
+            "build the matrix again"
+        )
+
+
 def text_column(values: Any) -> Any:
     """Returns a column of texts as the extension module reads it.
 
@@ -73,6 +92,11 @@ def text_column(values: Any) -> Any:
     """
     if isinstance(values, Mapping):
         raise TypeError("expected a list or another iterable of texts, not a mapping; use its values()")
+    first = values[0] if isinstance(values, (list, tuple)) and values else ""
+    if isinstance(first, (list, tuple)):
+        raise TypeError("expected texts, found a list; create a corpus of lists of words with Corpus.from_tokens")
+    if isinstance(first, bytes):
+        raise TypeError('expected texts, found bytes; decode them, as in [text.decode("utf-8") for text in texts]')
     if hasattr(values, "columns") and hasattr(values, "iloc"):  # Iterating over it yields its column names.
         if len(values.columns) != 1:
             raise InputError(f"expected one column, found {len(values.columns)}; select the one with the texts")
@@ -82,11 +106,14 @@ def text_column(values: Any) -> Any:
         dtype = getattr(values, "dtype", None)
         if not of_pandas or getattr(dtype, "storage", "") == "pyarrow" or hasattr(dtype, "pyarrow_dtype"):
             return values.__arrow_c_stream__()
-    return column(values)
+    return column(values, "texts")
 
 
-def column(values: Any) -> Iterable[Any]:
-    """Returns a column of pandas, polars, Arrow or DuckDB as an iterable of Python values."""
+def column(values: Any, name: str) -> Iterable[Any]:
+    """Returns a column of pandas, polars, Arrow or DuckDB as an iterable of Python values.
+
+    ``name`` is the parameter that the column was given as.
+    """
     if hasattr(values, "to_pylist"):  # Arrow arrays and columns: their items are scalars.
         return _arrow_values(values)
     if hasattr(values, "fetchall") and hasattr(values, "columns"):  # A relation of DuckDB.
@@ -98,7 +125,9 @@ def column(values: Any) -> Iterable[Any]:
 
         return _arrow_values(pyarrow.chunked_array(values))
     if isinstance(values, (str, bytes)):
-        raise TypeError("expected a list or another iterable of texts, not a single text")
+        raise TypeError(f"{name} must be a list or another iterable, not a single text")
+    if not isinstance(values, Iterable) and not hasattr(values, "__getitem__") or getattr(values, "ndim", 1) == 0:
+        raise TypeError(f"{name} must be a list or another iterable, not {type(values).__name__}")
     return values  # type: ignore[no-any-return]
 
 
@@ -113,7 +142,24 @@ def texts(values: Any, name: str) -> list[str] | None:
     """Returns names of documents or words as texts; numbers are written as texts."""
     if values is None:
         return None
-    return [_text(value, name) for value in column(values)]
+    if isinstance(values, (set, frozenset)):
+        raise TypeError(f"{name} must be a list in the order of the matrix, not a set")
+    if isinstance(values, Mapping):
+        values = _by_number(values, name)
+    return [_text(value, name) for value in column(values, name)]
+
+
+def _by_number(values: Mapping[Any, Any], name: str) -> list[Any]:
+    """Returns the names in a mapping of names to numbers, as ``CountVectorizer.vocabulary_`` is one."""
+    try:
+        by_number = {operator.index(number): key for key, number in values.items()}
+        if len(by_number) == len(values):
+            return [by_number[number] for number in range(len(values))]
+    except (TypeError, KeyError):
+        pass
+    raise ParameterError(
+        f"{name} must be a list, or a mapping of names to the numbers from 0 to {max(len(values) - 1, 0)}", parameter=name
+    )
 
 
 def is_missing(value: Any) -> bool:
@@ -128,29 +174,40 @@ def is_missing(value: Any) -> bool:
 
 def _text(value: Any, name: str) -> str:
     if isinstance(value, str):
-        return value
-    if isinstance(value, (bool, bytes)) or is_missing(value):
+        return check_text(value, name)
+    if isinstance(value, (bool, bytes, Mapping, list, tuple, set)) or is_missing(value):
         raise TypeError(f"{name} must be texts or numbers, not {value!r}; replace missing values")
-    return str(value)
+    return check_text(str(value), name)
 
 
 def label_columns(labels: Any) -> dict[str, Any]:
     """Returns label columns by name, from a mapping, a data frame, or one column."""
     if labels is None:
         return {}
-    if isinstance(labels, dict):
-        return labels
+    if isinstance(labels, Mapping):
+        return {_label_column(name): values for name, values in labels.items()}
     if hasattr(labels, "column_names"):  # A table of Arrow.
-        return {str(name): labels[name] for name in labels.column_names}
+        return {_label_column(name): labels[name] for name in labels.column_names}
     if hasattr(labels, "columns") and hasattr(labels, "__getitem__"):
-        return {str(name): labels[name] for name in labels.columns}
+        return {_label_column(name): labels[name] for name in labels.columns}
     name = getattr(labels, "name", None)
     return {name if isinstance(name, str) and name else "label": labels}
 
 
+def _label_column(name: Any) -> str:
+    """Returns the name of a label column."""
+    if name == "":
+        raise ParameterError("a label column must have a name, which is not empty", parameter="labels")
+    return check_text(str(name), "labels")
+
+
 def label_values(values: Any) -> Iterator[list[str]]:
     """Yields the labels of every document: none, one or several."""
-    for value in column(values):
+    return _label_values(column(values, "labels"))
+
+
+def _label_values(values: Iterable[Any]) -> Iterator[list[str]]:
+    for value in values:
         # Lists in columns of polars are columns of polars.
         is_list = isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "__arrow_c_stream__")
         if is_list or getattr(value, "ndim", 0) == 1:
@@ -164,7 +221,11 @@ def label_values(values: Any) -> Iterator[list[str]]:
 
 def date_values(values: Any) -> Iterator[str]:
     """Yields the dates of documents as texts: ISO dates, years, or empty."""
-    for value in column(values):
+    return _date_values(column(values, "dates"))
+
+
+def _date_values(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
         if is_missing(value):
             yield ""
         elif hasattr(value, "isoformat"):
@@ -172,4 +233,4 @@ def date_values(values: Any) -> Iterator[str]:
         elif isinstance(value, float) and value.is_integer():
             yield str(int(value))
         else:
-            yield str(value)
+            yield check_text(str(value), "dates")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
@@ -96,12 +97,57 @@ def strings(value: str | Iterable[str] | None, name: str) -> list[str]:
     if value is None:
         return []
     if isinstance(value, str):
-        return [value]
+        return [check_text(value, name)]
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a str or a list of str, not {type(value).__name__}")
     result = list(value)
     for item in result:
         if not isinstance(item, str):
             raise TypeError(f"{name} must be a str or a list of str, not {type(item).__name__}")
+        check_text(item, name)
     return result
+
+
+def check_text(text: str, name: str) -> str:
+    """Returns a text, and refuses one with a lone surrogate, which no file can contain."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ParameterError(
+                f"{name} contains a lone surrogate, which is not text: {text!r}; "
+                'use text.encode("utf-8", "replace").decode()',
+                parameter=name,
+            ) from None
+    return text
+
+
+def check_texts(**options: Any) -> None:
+    """Refuses options that are given and are no ``str``."""
+    for name, value in options.items():
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a str, not {type(value).__name__}")
+        check_text(value, name)
+
+
+def check_paths(**options: Any) -> None:
+    """Refuses options that are given and are no path."""
+    for name, value in options.items():
+        if value is not None and not isinstance(value, (str, os.PathLike)):
+            raise TypeError(f"{name} must be a path, not {type(value).__name__}")
+
+
+def real_number(value: Any, name: str) -> float:
+    """Returns a parameter as a ``float``, and refuses what is no number, and NaN."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if number != number or isinstance(value, str):  # noqa: PLR0124 (NaN)
+        raise ParameterError(f"{name} must be a number, not {value!r}", parameter=name)
+    return number
 
 
 def word_options(
@@ -132,6 +178,9 @@ def word_options(
         lists = strings(stop_words, "stop_words")
     if is_flag(phrases):
         phrases = 0.5 if phrases else None
+    elif phrases is not None:
+        phrases = real_number(phrases, "phrases")
+    check_texts(token_pattern=token_pattern, segmentation=segmentation, stem=stem)
     limit, is_fraction = document_limit(max_docs)
     given = None if vocabulary is None else strings(vocabulary, "vocabulary")
     if given is not None and len(set(given)) < len(given):

@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _arrays, _core
-from ._options import Memory, memory_bytes, optional_number, random_seed, strings, thread_count, word_options
+from ._options import (
+    Memory,
+    check_paths,
+    check_texts,
+    memory_bytes,
+    optional_number,
+    random_seed,
+    real_number,
+    strings,
+    thread_count,
+    word_options,
+)
 from ._progress import ProgressOption, StepListener, logger
 from .errors import InputError, NoWordsError, ParameterError, TinyldaWarning
 
@@ -45,6 +56,8 @@ class Corpus:
     """
 
     def __init__(self, core: _core.Corpus, summary: Mapping[str, Any] | None = None) -> None:
+        if not isinstance(core, _core.Corpus):
+            raise TypeError("create a corpus with Corpus.from_texts, Corpus.from_csr, import_corpus or read_corpus")
         self._core = core
         self._summary = dict(summary or {})
         self._vocabulary: list[str] | None = None
@@ -143,6 +156,7 @@ class Corpus:
             phrases=phrases,
             vocabulary=vocabulary,
         )
+        check_paths(to=to)
         resources = {"threads": thread_count(threads), "memory": memory_bytes(memory), "output": to}
         file = _write_texts(texts, names, labels, dates)
         if not file.documents:
@@ -165,7 +179,9 @@ class Corpus:
 
         ``matrix`` is a sparse matrix or array of SciPy, a NumPy array, or a data frame. A CSR
         matrix is read in place and not kept; other threads must not change it meanwhile. Counts are
-        whole numbers of any type; duplicates are added up. ``vocabulary`` names the words (the columns of a data frame do so themselves).
+        whole numbers of any type; duplicates are added up. ``vocabulary`` names the words: a list,
+        or the ``vocabulary_`` of a ``CountVectorizer`` (the columns of a data frame do so
+        themselves).
 
         >>> import numpy as np, tinylda
         >>> tinylda.Corpus.from_csr(np.array([[2, 0, 1], [0, 1, 0]]), vocabulary=["a", "b", "c"])
@@ -184,7 +200,7 @@ class Corpus:
                 parameter="vocabulary",
             )
         details = _details(words, names, labels, dates)
-        return cls(_core.Corpus.from_csr(indptr, indices, data, columns, details))
+        return cls(_packed(indptr, indices, data, columns, details))
 
     @classmethod
     def from_tokens(
@@ -207,17 +223,21 @@ class Corpus:
 
         ids: dict[str, int] = {}
         indptr, indices = array("q", [0]), array("i")
-        for number, document in enumerate(documents):
+        for number, document in enumerate(_arrays.column(documents, "documents")):
             if isinstance(document, str):
                 raise TypeError(
                     f"document {number} is a text, expected a list of words; use Corpus.from_texts for texts"
                 )
+            if not isinstance(document, Iterable):
+                raise TypeError(f"document {number}: expected a list of words, found {type(document).__name__}")
             for word in document:
                 if not isinstance(word, str):
                     raise TypeError(f"document {number}: expected words as str, found {type(word).__name__}")
                 indices.append(ids.setdefault(word, len(ids)))
             indptr.append(len(indices))
-        order = sorted(ids)
+        if "" in ids:
+            raise InputError("a word is an empty text; remove empty words, as in [word for word in words if word]")
+        order = _arrays.texts(sorted(ids), "documents") or []
         rank = np.empty(len(ids), dtype=np.int32)
         for new, word in enumerate(order):
             rank[ids[word]] = new
@@ -246,25 +266,36 @@ class Corpus:
         ``id2word`` is a gensim ``Dictionary`` or a mapping of ids to words. ``names``, ``labels``
         and ``dates`` are as in :meth:`from_csr`.
         """
+        from array import array
+
         import numpy as np
 
-        indptr, indices, data = [0], [], []
-        for document in documents:
-            for word, count in document:
-                indices.append(word)
-                data.append(count)
+        indptr, indices, data = array("q", [0]), array("q"), array("d")
+        for number, document in enumerate(_arrays.column(documents, "documents")):
+            if not isinstance(document, Iterable):
+                raise TypeError(f"document {number}: expected a list of (word id, count), found {type(document).__name__}")
+            for entry in document:
+                try:
+                    word, count = entry
+                    indices.append(word)
+                    data.append(count)
+                except (TypeError, ValueError, OverflowError):
+                    raise InputError(
+                        f"document {number}: expected pairs of a whole word id and a count, found {entry!r}", row=number
+                    ) from None
+                if word < 0:
+                    raise InputError(f"document {number}: a word id must not be negative, found {word}", row=number)
             indptr.append(len(indices))
+        ids = np.frombuffer(indices, dtype=np.int64) if len(indices) else np.empty(0, np.int64)
+        words = int(ids.max(initial=-1)) + 1
         vocabulary = None
-        words = max(indices, default=-1) + 1
         if id2word is not None:
-            # For gensim's Dictionary, every call of keys() makes a list of all words.
-            known = set(id2word.keys())
-            words = max(words, max(known, default=-1) + 1)
-            vocabulary = [str(id2word[i]) if i in known else f"word {i}" for i in range(words)]
-        core = _core.Corpus.from_csr(
-            np.asarray(indptr, dtype=np.int64),
-            np.asarray(indices, dtype=np.int64),
-            np.asarray(data, dtype=np.float64),
+            vocabulary = _names_of_ids(id2word, words)
+            words = len(vocabulary)
+        core = _packed(
+            np.frombuffer(indptr, dtype=np.int64),
+            ids,
+            np.frombuffer(data, dtype=np.float64) if len(data) else np.empty(0, np.float64),
             words,
             _details(vocabulary, names, labels, dates),
         )
@@ -279,6 +310,12 @@ class Corpus:
         it is a view of another one or ``labels`` are given.
         """
         cls._check_cells(adata)
+        for name in strings(labels, "labels"):
+            if name not in adata.obs:
+                raise ParameterError(f"labels must be columns of adata.obs, not {name!r}", parameter="labels")
+        if layer is not None and layer not in adata.layers:
+            known = ", ".join(map(repr, adata.layers)) or "the object has none"
+            raise ParameterError(f"layer must be one of adata.layers ({known}), not {layer!r}", parameter="layer")
         columns = {
             name: [None if _arrays.is_missing(value) else str(value) for value in adata.obs[name]]
             for name in strings(labels, "labels")
@@ -302,8 +339,9 @@ class Corpus:
                 labels=columns or None,
             )
         except InputError as error:
-            message = f"{error}; topic models need raw counts: name their layer, as in layer=\"counts\""
-            raise InputError(message, row=error.row, column=error.column) from None
+            remedy = "topic models need raw counts: name their layer, as in layer=\"counts\""
+            message = f"{str(error).removesuffix(f'; {error.remedy}')}; {remedy}"
+            raise InputError(message, row=error.row, column=error.column, remedy=remedy) from None
 
     @staticmethod
     def _check_cells(adata: Any) -> None:
@@ -416,10 +454,11 @@ class Corpus:
 
         Both parts are in memory, unless ``train_to`` and ``test_to`` name files.
         """
+        check_paths(train_to=train_to, test_to=test_to)
         paths = [os.path.realpath(path) for path in (train_to, test_to, self.path) if path is not None]
         if len(set(paths)) < len(paths):
             raise ParameterError("train_to and test_to must be two files, and not that of the corpus", parameter="train_to")
-        train, held_out = self._core.split(float(test), random_seed(seed), train_to, test_to)
+        train, held_out = self._core.split(real_number(test, "test"), random_seed(seed), train_to, test_to)
         return Corpus(train), Corpus(held_out)
 
     def save(self, path: Path) -> None:
@@ -472,12 +511,45 @@ def _details(vocabulary: list[str] | None, names: Any, labels: Any, dates: Any) 
     }
 
 
+def _packed(indptr: Any, indices: Any, data: Any, columns: int, details: Mapping[str, Any]) -> _core.Corpus:
+    """Builds a corpus from the arrays of a CSR matrix, and adds the remedy to an error about a count."""
+    try:
+        return _core.Corpus.from_csr(indptr, indices, data, columns, dict(details))
+    except InputError as error:
+        if "expected a whole number" not in str(error):
+            raise
+        remedy = (
+            "replace missing values by 0, and normalized values (TF-IDF, proportions, logarithms) by the counts "
+            "that they come from; tinylda.sklearn.LDA accepts fractional counts"
+        )
+        raise InputError(f"{error}; {remedy}", row=error.row, column=error.column, remedy=remedy) from None
+
+
+def _names_of_ids(id2word: Any, words: int) -> list[str]:
+    """Returns the names of at least the first ``words`` words, from a mapping of ids or a list."""
+    if not hasattr(id2word, "keys"):
+        names = _arrays.texts(id2word, "id2word") or []
+        if len(names) < words:
+            raise ParameterError(f"id2word must have the names of all {words} words, not of {len(names)}", parameter="id2word")
+        return names
+    # For gensim's Dictionary, every call of keys() makes a list of all words.
+    known = set(id2word.keys())
+    wrong = next((i for i in known if not hasattr(i, "__index__") or i < 0), None)
+    if wrong is not None:
+        raise ParameterError(f"id2word must map ids to words; {wrong!r} is no id", parameter="id2word")
+    least = max(words, max(known, default=-1) + 1)
+    if least > 2 * (words + len(known)) + 1000:
+        raise ParameterError(f"id2word has an id of {least - 1} for {len(known)} words; number the words from 0", parameter="id2word")
+    return [str(id2word[i]) if i in known else f"word {i}" for i in range(least)]
+
+
 def _write_texts(texts: Any, names: Any, labels: Any, dates: Any) -> _core.TextFile:
     """Writes texts and their details to a temporary file."""
     columns = _arrays.label_columns(labels)
     for name in columns:
         if "." in name or name in _FORBIDDEN_LABELS:
-            raise ParameterError(f"a label column must not be called {name!r}: names must not contain dots", parameter="labels")
+            reason = "names must not contain dots" if "." in name else "tinylda uses this name itself"
+            raise ParameterError(f"a label column must not be called {name!r}: {reason}; rename it", parameter="labels")
     return _core.write_texts(
         _arrays.text_column(texts),
         None if names is None else iter(_arrays.texts(names, "names") or []),
@@ -600,9 +672,20 @@ def import_corpus(
     **words
         Options for words, as in :meth:`Corpus.from_texts`.
     """
+    if hasattr(inputs, "columns"):
+        raise TypeError("inputs must be paths of files, not a data frame; use Corpus.from_texts(frame[\"text\"])")
+    if not isinstance(inputs, (str, os.PathLike, Iterable)):
+        raise TypeError(f"inputs must be a path or a list of paths, not {type(inputs).__name__}")
     paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if not paths:
         raise ParameterError("inputs must name at least one file or folder", parameter="inputs")
+    for path in paths:
+        check_paths(inputs=path)
+    check_paths(to=to, vocabulary_file=vocabulary_file, names_file=names_file)
+    check_texts(
+        id=id, date=date, tokens=tokens, doc_column=doc_column, word_column=word_column, count_column=count_column,
+        format=format, label_separator=label_separator, glob=glob, encoding=encoding, delimiter=delimiter, layer=layer,
+    )
     options = _file_options(
         format=format,
         text=strings(text, "text"),
