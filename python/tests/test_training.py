@@ -378,3 +378,42 @@ def test_keywords_of_plans_and_sweeps(corpus):
 def test_false_of_numpy_stops(counts):
     model = tinylda.train(Corpus.from_csr(counts), k=3, callback=lambda event: np.False_, progress=False)
     assert model.summary["stop"] == "callback"
+
+
+def test_the_output_is_checked_before_the_training(counts, tmp_path):
+    """A file that cannot be written is no surprise at the end of a long training."""
+    called = []
+    options = {"k": 3, "passes": 2, "callback": called.append, "progress": False}
+    corpus = Corpus.from_csr(counts)
+    with pytest.raises(IsADirectoryError):
+        tinylda.train(corpus, output=tmp_path, **options)
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        tinylda.train(corpus, output=tmp_path / "none" / "m.model", **options)
+    with pytest.raises(TypeError, match="output must be a path"):
+        tinylda.train(corpus, output=7, **options)
+    assert called == []
+
+
+def test_a_corpus_without_tokens(tmp_path):
+    for empty in (Corpus.from_csr(np.zeros((3, 3))), Corpus.from_tokens([])):
+        for call in (tinylda.train, tinylda.plan):
+            with pytest.raises(tinylda.errors.InputError, match="have no tokens"):
+                call(empty, 2)
+
+
+@pytest.mark.parametrize("name", ["scratch", "checkpoint", "output", "callback"])
+def test_options_of_a_wrong_type_are_named(counts, name):
+    with pytest.raises(TypeError, match=f"^{name} must be a"):
+        tinylda.train(Corpus.from_csr(counts), k=3, progress=False, **{name: 5})
+
+
+def test_options_of_sweeps_are_named(corpus, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        tinylda.sweep(corpus, k=[2], folder=tmp_path / "file", progress=False)
+    for name, wrong in (("folder", 5), ("coherence", 5)):
+        with pytest.raises(TypeError, match=f"^{name} must be a"):
+            tinylda.sweep(corpus, k=[2], progress=False, **{name: wrong})
+    for call in (lambda: tinylda.sweep(corpus, k=[2], test="a"), lambda: corpus.split("a")):
+        with pytest.raises(ParameterError, match="^test must be a number"):
+            call()

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Union
 
 from . import _core
-from ._options import Memory, is_flag, memory_bytes, random_seed, seed_lines, thread_count, whole_number
+from ._options import (
+    Memory,
+    check_paths,
+    is_flag,
+    memory_bytes,
+    random_seed,
+    real_number,
+    seed_lines,
+    thread_count,
+    whole_number,
+)
 from ._frames import FrameOption, frame
 from ._progress import Event, ProgressOption, SweepListener, TrainingListener, logger
 from .corpus import Corpus
 from .corpus import check_corpus as _check_corpus
-from .errors import ParameterError, TinyldaWarning
+from .errors import InputError, ParameterError, TinyldaWarning
 from .model import Model, load_model
 
 __all__ = ["Plan", "Sweep", "plan", "sweep", "train"]
@@ -160,8 +171,8 @@ def train(
     callback : callable, optional
         Called with an :class:`Event` for progress and after every pass. If it returns ``False``,
         training ends after the current pass and returns the topics found so far (with ``output``,
-        they are written to the file). An exception ends
-        the training and is raised. ``tbp`` knows the perplexity of a pass during the next one.
+        they are written to the file). An exception ends the training and is raised. ``tbp`` knows
+        the perplexity of a pass during the next one.
     progress : bool or "auto"
         Whether to show a progress bar.
     exclude, active, document_state, step, inner, digamma, batch, tau0, kappa, burn_in, samples
@@ -184,6 +195,12 @@ def train(
         raise ParameterError(f'resume must be True, False or "restart", not {resume!r}', parameter="resume")
     if resume and checkpoint is None:
         raise ParameterError("resume requires checkpoint", parameter="resume")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function, not {type(callback).__name__}")
+    check_paths(scratch=scratch, checkpoint=checkpoint, output=output)
+    _check_output(output)
+    if checkpoint_every is not None:
+        checkpoint_every = real_number(checkpoint_every, "checkpoint_every")
     settings = {
         "topics": k,
         "algorithm": algorithm,
@@ -213,7 +230,8 @@ def train(
     options["checkpoint"] = checkpoint
     options["checkpoint_every"] = None if checkpoint is None else checkpoint_every
     options["resume"] = "restart" if resume == "restart" else "yes" if resume else "no"
-    if hasattr(k, "__index__") and corpus.n_tokens and corpus.n_documents < 10 * k:
+    _check_tokens(corpus)
+    if hasattr(k, "__index__") and getattr(k, "ndim", 0) == 0 and corpus.n_documents < 10 * k:
         _warn_of_few_documents(corpus.n_documents, k)
     listener = TrainingListener(progress, callback)
     try:
@@ -229,6 +247,25 @@ def train(
         listener.close()
     _raise_unless_lost(late, lost=output is None)
     return Model(core, path=output, summary=summary)
+
+
+def _check_tokens(corpus: Corpus) -> None:
+    """Refuses a corpus without tokens, for which no number of topics is possible."""
+    if not corpus.n_tokens:
+        raise InputError(f"there is nothing to train on: the {corpus.n_documents} documents have no tokens; check the input")
+
+
+def _check_output(output: Path | None) -> None:
+    """Refuses a file that cannot be written, before the training instead of at its end."""
+    if output is None:
+        return
+    folder = os.path.dirname(os.path.abspath(output))
+    if os.path.isdir(output):
+        raise IsADirectoryError(errno.EISDIR, "output is a folder; name a file in it", os.fspath(output))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "the folder of output does not exist; create it first", folder)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "output cannot be written to this folder; choose another one", folder)
 
 
 def _raise_unless_lost(late: BaseException | None, *, lost: bool) -> None:
@@ -267,6 +304,7 @@ def plan(
     import tempfile
 
     _check_corpus(corpus)
+    _check_tokens(corpus)
     settings = {name: value for name, value in settings.items() if name not in _NOT_PLANNED}
     _check_keywords("plan", settings)
     options = _options({"topics": k, "algorithm": algorithm, **settings}, seeds, threads, memory, tempfile.gettempdir())
@@ -363,12 +401,17 @@ def sweep(
     numbers = sorted({whole_number(number, "k") for number in k})
     if not numbers:
         raise ParameterError("k must contain at least one number of topics", parameter="k")
+    if not isinstance(coherence, str):
+        raise TypeError(f"coherence must be a str, not {type(coherence).__name__}")
+    check_paths(folder=folder)
+    if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
+        raise NotADirectoryError(errno.ENOTDIR, "folder is a file; name a folder", os.fspath(folder))
     options = _options(settings, None, threads, memory, None)
     request = {
         "k": numbers,
         "repeats": whole_number(repeats, "repeats", least=1),
         "seed": random_seed(seed),
-        "test": float(test),
+        "test": real_number(test, "test"),
         "top": whole_number(n, "n", least=2),
         "coherence": coherence,
         "settings": options["settings"],
