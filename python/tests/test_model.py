@@ -265,3 +265,50 @@ def test_texts_of_a_report_may_be_one_path(model, corpus, tmp_path):
     assert model.report(corpus, texts=str(tmp_path / "t.txt"), progress=False).html
     with pytest.raises(InputError, match="^expected documents that can be split"):
         model.perplexity(["goal"], progress=False)
+
+
+def test_lists_of_words_are_no_texts(model):
+    for call in (model.transform, Corpus.from_texts):
+        with pytest.raises(TypeError, match="Corpus.from_tokens"):
+            call([["goal", "team"]], progress=False)
+        with pytest.raises(TypeError, match="decode them"):
+            call([b"goal team"], progress=False)
+    words = [["goal", "team", "score"], ["court", "judge", "law"]]
+    theta = model.transform(Corpus.from_tokens(words), progress=False)
+    assert (theta == model.transform([" ".join(document) for document in words], progress=False)).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda m, c: m.topics(by=None), "by"),
+        (lambda m, c: m.coherence(c, None), "measure"),
+        (lambda m, c: m.report(c, title=5), "title"),
+        (lambda m, c: m.report(c, texts=5), "texts"),
+        (lambda m, c: m.similar(c, None), "document"),
+        (lambda m, c: m.similar(c, 1.5), "document"),
+        (lambda m, c: m.topics(by="relevance", weight="x"), "weight"),
+    ],
+)
+def test_wrong_types_are_named(model, corpus, call, name):
+    with pytest.raises((TypeError, ParameterError), match=f"^{name} must be a"):
+        call(model, corpus)
+
+
+def test_a_report_that_cannot_be_saved_leaves_no_file(model, tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError):
+        model.report(progress=False).save(tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_pyldavis_needs_the_same_words(model):
+    pytest.importorskip("pyLDAvis")
+    with pytest.raises(InputError, match="30 words, this one 2"):
+        model.to_pyldavis(Corpus.from_tokens([["goal", "team"]] * 3))
+
+
+def test_data_in_memory_has_no_path(model):
+    with pytest.raises(InputError) as error:
+        model.perplexity(np.zeros((2, 30)), progress=False)
+    assert error.value.path is None

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .errors import InputError
+
 if TYPE_CHECKING:
     from .corpus import Corpus
     from .model import Model
@@ -37,6 +39,10 @@ def to_pyldavis(model: Model, corpus: Corpus, threads: int | None, **options: An
     """Returns the prepared data of pyLDAvis."""
     import pyLDAvis
 
+    if corpus.n_words != model.n_words:
+        raise InputError(
+            f"pyLDAvis needs the corpus that the model was trained on: it has {model.n_words} words, this one {corpus.n_words}"
+        )
     counts = corpus.to_csr()
     theta = model.transform(corpus, threads=threads, progress=False)
     words = model.vocabulary or [str(w) for w in range(model.n_words)]

@@ -57,7 +57,8 @@ class TinyldaError(Exception):
         super().__init__(message)
         self.parameter = parameter
         self.remedy = remedy
-        self.path = None if path is None else os.fspath(path)
+        # Data in memory has no path.
+        self.path = None if path is None or os.fspath(path) == "<memory>" else os.fspath(path)
         self.line = line
         self.row = row
         self.byte = byte

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 from . import _core
 from ._frames import FrameOption
 from ._frames import frame as _frame
-from ._options import random_seed, thread_count, whole_number
+from ._options import check_texts, random_seed, real_number, thread_count, whole_number
 from ._progress import ProgressOption, StepListener
 from .corpus import Corpus, check_corpus, documents_for
 from .errors import TinyldaWarning
@@ -45,6 +44,8 @@ class Model:
     """
 
     def __init__(self, core: _core.Model | None = None, *, path: Path | None = None, summary: dict[str, Any] | None = None) -> None:
+        if not isinstance(core, _core.Model) and (core is not None or path is None):
+            raise TypeError("create a model with tinylda.train or load_model")
         self._loaded = core
         # The model may be read later, when the current folder is another one.
         self._path = None if path is None else os.path.abspath(path)
@@ -137,6 +138,7 @@ class Model:
         ``"pandas"``, ``"polars"`` or ``"dict"``; by default what is installed.
         """
         n = whole_number(n, "n")
+        weight = _ranking_weight(by, weight)
         words, shares, names = self.vocabulary, self.prevalence, self.topic_names
         rows: list[tuple[Any, ...]] = [
             (k, names[k], float(shares[k]), rank, words[w] if words else str(w), p, lift, score)
@@ -152,7 +154,7 @@ class Model:
     def top_words(self, n: int = 10, *, by: str = "probability", weight: float | None = None) -> list[list[str]]:
         """Returns the best words of every topic as lists."""
         words = self.vocabulary
-        ranked = self._core.ranked_words(by, weight, whole_number(n, "n"))
+        ranked = self._core.ranked_words(by, _ranking_weight(by, weight), whole_number(n, "n"))
         return [[words[w] if words else str(w) for w, *_ in topic] for topic in ranked]
 
     def print_topics(self, n: int = 10) -> None:
@@ -227,9 +229,7 @@ class Model:
         of Hellinger, from 0 to 1.
         """
         check_corpus(corpus)
-        key = document if isinstance(document, str) else operator.index(document)
-        if isinstance(key, int):
-            whole_number(key, "document", most=2**63)
+        key = document if isinstance(document, str) else whole_number(document, "document", most=2**63)
         query = _document_query(n, min_tokens, threads)
         with StepListener(progress) as listener:
             rows = self._core.similar_documents(corpus._core, key, query, listener)
@@ -270,6 +270,8 @@ class Model:
         """
         count = thread_count(threads)
         n = whole_number(n, "n", least=2)  # Coherence is about pairs of words.
+        if not isinstance(measure, str):
+            raise TypeError(f"measure must be a str, not {type(measure).__name__}")
         corpus = documents_for(self, documents, count, progress)
         with StepListener(progress) as listener:
             topics, mean = self._core.coherence(corpus._core, measure, n, count, listener)
@@ -293,6 +295,9 @@ class Model:
         """
         if corpus is not None:
             self._warn_if_other(corpus)
+        check_texts(title=title)
+        if not isinstance(texts, (bool, str, os.PathLike, Iterable)):
+            raise TypeError(f"texts must be a bool, a path or a list of paths, not {type(texts).__name__}")
         source = "" if corpus is None or corpus.path is None else corpus.path
         name = title or os.path.splitext(os.path.basename(source or os.fspath(self._path or "")))[0] or "topics"
         sources: list[Path] | None
@@ -417,6 +422,13 @@ def _document_table(
         columns["tokens"].append(tokens)
         columns[value].append(score)
     return _frame(columns, kind)
+
+
+def _ranking_weight(by: str, weight: float | None) -> float | None:
+    """Checks the options of a ranking of words and returns its weight."""
+    if not isinstance(by, str):
+        raise TypeError(f"by must be a str, not {type(by).__name__}")
+    return None if weight is None else real_number(weight, "weight")
 
 
 def _document_query(n: int, min_tokens: int, threads: int | None) -> dict[str, int]:

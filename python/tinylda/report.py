@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import os
 from typing import Union
@@ -22,9 +23,14 @@ class Report:
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the page to a file; open it in a browser."""
         temporary = f"{os.fspath(path)}.tmp"
-        with open(temporary, "w", encoding="utf-8") as out:
-            out.write(self.html)
-        os.replace(temporary, path)
+        try:
+            with open(temporary, "w", encoding="utf-8") as out:
+                out.write(self.html)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
 
     def _repr_html_(self) -> str:
         # The page runs in a frame without access to the notebook.
