@@ -53,6 +53,8 @@ def test_import_is_light():
     import sys, tinylda
     heavy = {"sklearn", "pandas", "polars", "scanpy", "anndata", "scipy", "gensim", "tqdm"}
     assert not heavy & set(sys.modules), heavy & set(sys.modules)
+    assert tinylda.sklearn.LDA().n_components == 10 and "sklearn" in sys.modules
+    assert not hasattr(tinylda, "nothing")
     """
     run(code)
 

@@ -133,3 +133,12 @@ def test_errors_name_the_parameter_of_the_estimator(counts, name, wrong):
 def test_fractions_that_cannot_be_scaled_warn(counts):
     with pytest.warns(tinylda.TinyldaWarning, match="too small"):
         LDA(n_components=3, max_iter=2).fit(counts * 1e-30)
+
+
+def test_what_is_no_matrix_of_counts(counts):
+    for wrong in (np.array([["1", "2"]]), np.array([["2020-01-01"]], dtype="M8[D]")):
+        with pytest.raises(ValueError, match="CountVectorizer"):
+            LDA(n_components=2).fit(wrong)
+    masked = np.ma.masked_array(np.ones((3, 2)), mask=[[0, 1], [0, 0], [0, 0]])
+    with pytest.raises(ValueError, match="masked"):
+        LDA(n_components=2).fit(masked)

@@ -12,6 +12,8 @@ scikit-learn in :mod:`tinylda.sklearn`. :mod:`tinylda.scanpy` is for single cell
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import errors
 from ._core import __version__
 from ._progress import Event
@@ -40,6 +42,15 @@ __all__ = [
     "sweep",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The modules for other packages are imported at their first use: `import tinylda` is enough.
+    if name in ("scanpy", "sklearn"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def demo(folder: str | None = None) -> Model:

@@ -248,6 +248,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     # ---------------------------------------------------------------- input
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
+        if np.ma.is_masked(X):
+            raise ValueError("expected a matrix without masked values; replace them with X.filled(0)")
         X = validate_data(
             self,
             X,
@@ -257,8 +259,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             ensure_min_features=1,
         )
         kind = X.dtype.kind
-        if kind not in "iufb":
+        if kind == "O":
             X = X.astype(np.float64)
+        elif kind not in "iufb":
+            raise ValueError(f"expected a matrix of counts, found the type {X.dtype}; use CountVectorizer for texts")
         data = X.data if hasattr(X, "indptr") else X
         if data.size and data.min() < 0:
             raise ValueError(f"Negative values in data passed to {type(self).__name__}: counts must not be negative")
