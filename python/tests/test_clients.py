@@ -150,3 +150,41 @@ def test_errors_of_anndata_name_the_remedy(counts):
         Corpus.from_anndata(adata, layer="raw")
     with pytest.raises(tinylda.errors.ParameterError, match="labels must be columns of adata.obs"):
         Corpus.from_anndata(adata, labels="type")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_errors_of_the_functions_for_cells(counts):
+    anndata = pytest.importorskip("anndata")
+    import tinylda.scanpy as tls
+
+    adata = anndata.AnnData(counts.astype(np.float32))
+    for call in (tls.get_model, tls.tl.rank_genes, tls.pl.topics):
+        with pytest.raises(tinylda.errors.ParameterError, match="key must name results .* not 'lda'; train first"):
+            call(adata)
+    with pytest.raises(tinylda.errors.ParameterError, match="^n_topics must be") as error:
+        tls.tl.lda(adata, n_topics=0)
+    assert error.value.parameter == "n_topics"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_copy_of_a_backed_object_is_in_memory(counts, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    import tinylda.scanpy as tls
+
+    anndata.AnnData(counts.astype(np.float32)).write_h5ad(tmp_path / "a.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    copied = tls.tl.lda(backed, n_topics=2, passes=2, copy=True, progress=False)
+    assert copied.obsm["X_lda"].shape == (400, 2) and not copied.isbacked and "X_lda" not in backed.obsm
+
+
+def test_topicwizard(texts):
+    """The pipelines of topicwizard take the estimator as their model."""
+    topicwizard = pytest.importorskip("topicwizard.pipeline")
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    from tinylda.sklearn import LDA
+
+    pipeline = topicwizard.make_topic_pipeline(CountVectorizer(), LDA(n_components=3, random_state=0))
+    data = pipeline.prepare_topic_data(texts)
+    assert data["document_topic_matrix"].shape == (120, 3) and data["topic_term_matrix"].shape == (3, 30)
+    assert len(data["topic_names"]) == 3

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Union
 
 from . import _core
@@ -225,3 +227,21 @@ def seed_lines(seeds: Mapping[str | int, Iterable[str]] | None) -> str | None:
             raise ParameterError(f"the topic {name!r} has no seed words", parameter="seeds")
         lines.append(f"{name}: {' '.join(chosen)}\n")
     return "".join(lines)
+
+
+@contextlib.contextmanager
+def own_parameters(names: Mapping[str, str]) -> Iterator[None]:
+    """Spells parameters in errors by other names: those of a function that calls ``train``."""
+    try:
+        yield
+    except ParameterError as error:
+        name = error.parameter or ""
+        # A parameter in a message is at its begin, before a value, or after one of some words.
+        known = "|".join(names)
+        pattern = rf"(?:^|(?<=for )|(?<=crease ))({known})\b|\b({known})(?==)"
+
+        def spell(text: str) -> str:
+            return re.sub(pattern, lambda match: names[match[1] or match[2]], text)
+
+        remedy = None if error.remedy is None else spell(error.remedy)
+        raise ParameterError(spell(str(error)), parameter=names.get(name, name), remedy=remedy) from None

@@ -15,11 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ._options import Memory
+from ._options import Memory, own_parameters
 from ._progress import ProgressOption
 from .corpus import Corpus
+from .errors import ParameterError
 from .model import Model
 from .training import train
+
+#: Parameters of :func:`lda` by their names in :func:`tinylda.train`.
+_PARAMETERS = {"k": "n_topics", "seed": "random_state"}
 
 __all__ = ["get_model", "lda", "pl", "rank_genes", "tl", "topics"]
 
@@ -58,11 +62,14 @@ def lda(
     **settings
         Other options of :func:`tinylda.train`.
     """
-    adata = adata.copy() if copy else adata
+    if copy:
+        backed = getattr(adata, "isbacked", False)
+        adata = adata.to_memory() if backed else adata.copy()
     corpus = Corpus.from_anndata(adata, layer=layer)
-    model = train(
-        corpus, n_topics, seed=random_state, memory=memory, threads=threads, progress=progress, **settings
-    )
+    with own_parameters(_PARAMETERS):
+        model = train(
+            corpus, n_topics, seed=random_state, memory=memory, threads=threads, progress=progress, **settings
+        )
     proportions = model.transform(corpus, threads=threads, progress=progress)
     adata.obsm[f"X_{key_added}"] = np.asarray(proportions)
     adata.varm[key_added] = model.components.T
@@ -82,6 +89,9 @@ def get_model(adata: Any, key: str = "lda") -> Model:
     """Returns the model that :func:`lda` has stored."""
     from . import _core
 
+    stored = adata.uns.get(key) if hasattr(adata, "uns") else None
+    if stored is None or "model" not in stored:
+        raise ParameterError(f"key must name results of tinylda.scanpy.tl.lda in adata.uns, not {key!r}; train first", parameter="key")
     return Model(_core.Model.from_bytes(np.asarray(adata.uns[key]["model"], dtype=np.uint8).tobytes()))
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
-import re
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +17,7 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("tinylda.sklearn requires scikit-learn 1.6 or later: pip install 'tinylda[sklearn]'") from error
 
-from ._options import Memory, thread_count
+from ._options import Memory, own_parameters, thread_count
 from .corpus import Corpus
 from .errors import ParameterError, TinyldaWarning
 from .model import Model
@@ -51,21 +48,6 @@ _PARAMETERS = {
     "threads": "n_jobs",
     "optimize": "learn_priors",
 }
-#: A parameter in a message: at its begin, before a value, or after one of some words.
-_PARAMETER = re.compile(r"(?:^|(?<=for )|(?<=crease ))({0})\b|\b({0})(?==)".format("|".join(_PARAMETERS)))
-
-
-@contextlib.contextmanager
-def _own_parameters() -> Iterator[None]:
-    """Names parameters in errors as the estimator does."""
-    try:
-        yield
-    except ParameterError as error:
-        name = error.parameter or ""
-        message = _PARAMETER.sub(lambda match: _PARAMETERS[match[1] or match[2]], str(error))
-        raise ParameterError(message, parameter=_PARAMETERS.get(name, name)) from None
-
-
 class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Latent Dirichlet allocation by tiny belief propagation, as a scikit-learn transformer.
 
@@ -179,7 +161,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         alpha = 2.0 / k if self.doc_topic_prior is None and isinstance(k, (int, np.integer)) and k > 0 else self.doc_topic_prior
         beta = 0.01 if self.topic_word_prior is None else self.topic_word_prior
         scaled = scale != 1.0
-        with _own_parameters(), warnings.catch_warnings():
+        with own_parameters(_PARAMETERS), warnings.catch_warnings():
             # The number of components is the user's choice here, as in other decompositions.
             warnings.simplefilter("ignore", TinyldaWarning)
             self.model_ = train(
@@ -334,7 +316,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             return thread_count(None)
         if self.n_jobs < 0:
             return max(1, thread_count(None) + 1 + self.n_jobs)
-        with _own_parameters():
+        with own_parameters(_PARAMETERS):
             return thread_count(self.n_jobs)
 
 
