@@ -347,8 +347,14 @@ def test_command_line(tmp_path):
     assert missing.returncode == 1 and missing.stderr.startswith("error:")
 
 
-def test_demo(tmp_path, model):
+def test_demo(tmp_path, model, capsys):
     model.save(tmp_path / "another.model")
-    shown = tinylda.demo(str(tmp_path))
-    assert shown.k > model.k
+    assert tinylda.demo(str(tmp_path)).k > model.k
+    assert str(tmp_path / "demo.html") in capsys.readouterr().out
     assert time and signal
+
+
+def test_demo_names_no_files_that_are_deleted(capsys):
+    assert tinylda.demo().k > 5
+    shown = capsys.readouterr().out
+    assert "themes found" in shown and "Corpus.from_texts" in shown and "tinylda-demo-" not in shown

@@ -64,6 +64,18 @@ def demo(folder: str | None = None) -> Model:
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="tinylda-demo-") as temporary:
-        kept = folder or os.path.join(temporary, "demo")
-        subprocess.run([sys.executable, "-m", "tinylda", "demo", "--keep", kept], check=True)
-        return Model(load_model(os.path.join(kept, "demo.model"))._core)
+        kept = os.fspath(folder or os.path.join(temporary, "demo"))
+        command = [sys.executable, "-m", "tinylda", "demo", "--keep", kept]
+        # Notebooks show what this process prints, but not what its children print.
+        shown = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+        model = Model(load_model(os.path.join(kept, "demo.model"))._core)
+    if folder is None:
+        # The rest is about files that do not exist any more.
+        shown = shown.partition("\nNext, ")[0] + (
+            "\nNext, try your own texts:\n"
+            "  corpus = tinylda.Corpus.from_texts(texts)\n"
+            "  model = tinylda.train(corpus, k=20)\n"
+            '  model.report(corpus).save("report.html")\n'
+        )
+    print(shown, end="")
+    return model
