@@ -33,6 +33,9 @@ __all__ = ["Corpus", "import_corpus", "read_corpus"]
 #: A path of a file or folder.
 Path = Union[str, "os.PathLike[str]"]
 
+#: Limit of word ids of gensim: a corpus takes memory for every number up to the largest one.
+_MAX_GENSIM_WORDS = 2**27
+
 _FORBIDDEN_LABELS = ("__text__", "__id__", "__date__")
 
 
@@ -288,6 +291,8 @@ class Corpus:
             indptr.append(len(indices))
         ids = np.frombuffer(indices, dtype=np.int64) if len(indices) else np.empty(0, np.int64)
         words = int(ids.max(initial=-1)) + 1
+        if words > _MAX_GENSIM_WORDS:
+            raise InputError(f"the largest word id is {words - 1}; number the words from 0 without such gaps")
         vocabulary = None
         if id2word is not None:
             vocabulary = _names_of_ids(id2word, words)

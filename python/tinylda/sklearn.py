@@ -102,8 +102,9 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     Counts may be fractional (TF-IDF, normalized counts). They and the priors are multiplied by a
     power of two and rounded; updates do not depend on the scale. It is chosen so that rounding
     changes nine tenths of the counts by at most a 64th, and a warning says where that is far from
-    possible; a count that would become 0 becomes the smallest one. The first time, the logger ``tinylda`` notes the scale. Priors are in the unit of
-    the counts: for rows that add up to 1, divide the usual priors by the usual length of a document.
+    possible; a count that would become 0 becomes the smallest one. The logger ``tinylda`` notes the
+    scale. Priors are in the unit of the counts: for rows that add up to 1, divide the usual priors
+    by the usual length of a document.
 
     Examples
     --------
