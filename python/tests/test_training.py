@@ -417,3 +417,13 @@ def test_options_of_sweeps_are_named(corpus, tmp_path):
     for call in (lambda: tinylda.sweep(corpus, k=[2], test="a"), lambda: corpus.split("a")):
         with pytest.raises(ParameterError, match="^test must be a number"):
             call()
+
+
+def test_small_corpora_take_one_thread(counts):
+    """On a busy machine, threads that wait for each other are slower than one."""
+    from tinylda.training import _training_threads
+
+    small = Corpus.from_csr(counts)
+    large = Corpus.from_csr(np.full((10, 10), 10_000))
+    assert [_training_threads(threads, small) for threads in (None, 1, 2)] == [1, 1, 2]
+    assert [_training_threads(threads, large) for threads in (None, 1, 2)] == [None, 1, 2]

@@ -75,7 +75,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     memory : int or str, optional
         Memory that training may use, such as ``"2GiB"``.
     n_jobs : int, optional
-        Number of threads; ``None`` and -1 stand for all cores. Results do not depend on it.
+        Number of threads; -1 stands for all cores, ``None`` for all cores or, for a small matrix,
+        one. Results do not depend on it.
     random_state : int, RandomState or None
         Seed. ``None`` is seed 1, so that results can be repeated.
     verbose : int
@@ -179,7 +180,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
                 passes=self.max_iter,
                 tolerance=self.tol,
                 memory=self.memory,
-                threads=self._threads(),
+                threads=None if self.n_jobs is None else self._threads(),
                 progress=bool(self.verbose),
             )
         self._set_attributes()

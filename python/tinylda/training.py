@@ -158,7 +158,8 @@ def train(
         Memory that the training may use, such as ``"2GiB"``, beside what the process holds already.
         Data that does not fit is kept in files. By default nine tenths of the free memory.
     threads : int, optional
-        Number of threads; all cores by default.
+        Number of threads; by default all cores, and one for less than 200,000 tokens. The result
+        does not depend on it.
     scratch : path, optional
         Folder for data that does not fit in memory; by default the checkpoint folder, or a
         temporary one.
@@ -226,7 +227,7 @@ def train(
     # What is not given is not recorded in the model, as with the command line.
     if algorithm == "tbp":
         del settings["algorithm"]
-    options = _options(settings, seeds, threads, memory, scratch)
+    options = _options(settings, seeds, _training_threads(threads, corpus), memory, scratch)
     options["checkpoint"] = checkpoint
     options["checkpoint_every"] = None if checkpoint is None else checkpoint_every
     options["resume"] = "restart" if resume == "restart" else "yes" if resume else "no"
@@ -247,6 +248,19 @@ def train(
         listener.close()
     _raise_unless_lost(late, lost=output is None)
     return Model(core, path=output, summary=summary)
+
+
+#: Number of tokens below which one thread is enough.
+_FEW_TOKENS = 200_000
+
+
+def _training_threads(threads: int | None, corpus: Corpus) -> int | None:
+    """Returns the number of threads of a training; by default one for a small corpus.
+
+    Threads wait for each other many times per pass. Where passes take milliseconds, that saves
+    little on an idle machine, and makes a training several times slower on a busy one.
+    """
+    return 1 if threads is None and corpus.n_tokens < _FEW_TOKENS else threads
 
 
 def _check_tokens(corpus: Corpus) -> None:
@@ -307,7 +321,7 @@ def plan(
     _check_tokens(corpus)
     settings = {name: value for name, value in settings.items() if name not in _NOT_PLANNED}
     _check_keywords("plan", settings)
-    options = _options({"topics": k, "algorithm": algorithm, **settings}, seeds, threads, memory, tempfile.gettempdir())
+    options = _options({"topics": k, "algorithm": algorithm, **settings}, seeds, _training_threads(threads, corpus), memory, tempfile.gettempdir())
     return Plan(_core.plan(corpus._core, options, output is not None))
 
 
@@ -406,7 +420,7 @@ def sweep(
     check_paths(folder=folder)
     if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
         raise NotADirectoryError(errno.ENOTDIR, "folder is a file; name a folder", os.fspath(folder))
-    options = _options(settings, None, threads, memory, None)
+    options = _options(settings, None, _training_threads(threads, corpus), memory, None)
     request = {
         "k": numbers,
         "repeats": whole_number(repeats, "repeats", least=1),
