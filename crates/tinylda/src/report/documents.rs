@@ -507,7 +507,9 @@ impl<'a> TrainedDocuments<'a> {
         let chunk = growing_chunk_bytes(topics, per_topic, documents.min(DOCUMENTS_PER_CHUNK));
         let labels = corpus.label_columns().len() as u64 * 2 * MAX_LABELS as u64 * topics * 8;
         let sample = (2 * TARGET_DOCUMENTS as u64).min(documents) * CANDIDATE_BYTES;
-        best + chunk + labels + sample + topics * 64
+        // The names and labels of a block are read while those of the last one are in memory.
+        let details = corpus.largest_details_bytes(2);
+        best + chunk + labels + sample + details + topics * 64
     }
 
     /// Adds a document.
