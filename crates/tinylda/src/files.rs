@@ -195,6 +195,9 @@ impl<'a> ByteSource<'a> {
     {
         match self {
             ByteSource::File { file, .. } => {
+                // Without spare capacity, which memory plans do not include.
+                buffer.clear();
+                buffer.reserve_exact(length);
                 buffer.resize(length, 0);
                 read_at(file, buffer, position)?;
                 Ok(buffer)

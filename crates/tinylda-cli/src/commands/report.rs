@@ -14,11 +14,12 @@ use tinylda::{Corpus, Model};
 
 use super::input::OpenedDocuments;
 use super::{check_output, escape_control, infer, load_model, memory_limit, path_string, print, texts};
-use crate::args;
 use crate::progress::{ProgressReporter, Ui, Unit};
+use crate::{args, machine};
 
 pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     let start = Instant::now();
+    machine::return_large_buffers();
     super::check_report_name("-o", &a.output)?;
     check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
     tinylda::files::check_writable(&a.output)?;
@@ -140,6 +141,8 @@ impl ReportRequest {
         output: &Path,
         ui: Ui,
     ) -> anyhow::Result<u64> {
+        // The memory plan assumes that a step returns its large buffers before the next one starts.
+        machine::return_large_buffers();
         let report = Report {
             threads: self.threads,
             texts: self.texts,

@@ -44,6 +44,7 @@ pub(crate) fn unpack(bytes: &[u8], n: usize, out: &mut Vec<u32>) -> Option<usize
     if n.div_ceil(GROUP) > bytes.len() {
         return None;
     }
+    out.reserve_exact(n);
     out.resize(n, 0);
     let mut at = 0;
     for group in out.chunks_mut(GROUP) {

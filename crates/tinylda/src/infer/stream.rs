@@ -153,6 +153,19 @@ impl<'a> Mixtures<'a> {
     pub fn for_each<R: Default + Send>(
         &self,
         work: impl Fn(&Mixture<'_>, &mut R) -> Result<()> + Sync,
+        take: impl FnMut(R) -> Result<()>,
+        progress: ProgressCallback<'_>,
+    ) -> Result<()> {
+        self.for_each_with(work, |_| (), take, progress)
+    }
+
+    /// Like [`for_each`](Mixtures::for_each). `finish` runs on the result of a chunk after its last
+    /// document, on the same thread, and can make it smaller: the results of many chunks are in
+    /// memory at the same time.
+    pub(crate) fn for_each_with<R: Default + Send>(
+        &self,
+        work: impl Fn(&Mixture<'_>, &mut R) -> Result<()> + Sync,
+        finish: impl Fn(&mut R) + Sync,
         mut take: impl FnMut(R) -> Result<()>,
         progress: ProgressCallback<'_>,
     ) -> Result<()> {
@@ -194,6 +207,7 @@ impl<'a> Mixtures<'a> {
                                     work(mixture, &mut result)
                                 })?;
                             }
+                            finish(&mut result);
                             Ok(result)
                         })
                         .collect()

@@ -119,31 +119,80 @@ struct Candidate {
     document: ShownDocument,
 }
 
+/// A candidate of a chunk. A chunk stores its documents only once, since most of them are
+/// candidates of several topics.
+#[derive(Debug, Clone, Copy)]
+struct ChunkCandidate {
+    topic: u32,
+    /// Proportion of the topic in the document.
+    proportion: f32,
+    /// Index in the documents of the chunk.
+    document: u32,
+}
+
 /// The findings of a chunk of documents.
 #[derive(Debug, Default)]
 struct ChunkFindings {
-    candidates: Vec<(usize, Candidate)>,
+    candidates: Vec<ChunkCandidate>,
+    /// The documents of the candidates in ascending order of their numbers.
+    documents: Vec<ShownDocument>,
     sample: Vec<ShownDocument>,
     /// Sums of the proportions of each label that occurs in the chunk.
     labels: HashMap<u32, Vec<f64>>,
 }
 
 impl ChunkFindings {
-    /// Adds a candidate of a topic. If there are very many, only the best of every topic are kept:
-    /// in a corpus of short documents all of them would be candidates at first.
-    fn add(&mut self, topic: usize, candidate: Candidate, criteria: &Criteria) {
-        let per_topic = criteria.per_topic;
-        self.candidates.push((topic, candidate));
-        if self.candidates.len() >= 2 * per_topic * criteria.topics + MAX_CANDIDATES {
-            self.candidates.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| best_first(&a.1, &b.1)));
-            let (mut of, mut count) = (usize::MAX, 0);
-            self.candidates.retain(|&(topic, _)| {
-                count = if topic == of { count + 1 } else { 1 };
-                of = topic;
-                count <= per_topic
-            });
+    /// Adds a document as a candidate of a topic. The candidates of a document come one after the
+    /// other. If there are very many, only the best of every topic are kept: in a corpus of short
+    /// documents all of them would be candidates at first.
+    fn add(&mut self, topic: usize, proportion: f32, document: ShownDocument, criteria: &Criteria) {
+        if self.candidates.len() >= max_candidates(criteria.per_topic, criteria.topics) {
+            self.keep_best(criteria.per_topic);
         }
+        if self.documents.last().is_none_or(|last| last.number != document.number) {
+            self.documents.push(document);
+        }
+        let index = self.documents.len() as u32 - 1;
+        self.candidates.push(ChunkCandidate { topic: topic as u32, proportion, document: index });
     }
+
+    /// Keeps the `per_topic` best candidates of every topic and their documents, in lists without
+    /// spare capacity.
+    fn keep_best(&mut self, per_topic: usize) {
+        // The documents are in order, so that ties are resolved by document number.
+        self.candidates.sort_unstable_by(|a, b| {
+            let by_proportion = b.proportion.total_cmp(&a.proportion);
+            a.topic.cmp(&b.topic).then(by_proportion).then(a.document.cmp(&b.document))
+        });
+        let (mut of, mut count) = (u32::MAX, 0);
+        self.candidates.retain(|candidate| {
+            count = if candidate.topic == of { count + 1 } else { 1 };
+            of = candidate.topic;
+            count <= per_topic
+        });
+        self.candidates.shrink_to_fit();
+        let mut indices = vec![u32::MAX; self.documents.len()];
+        for candidate in &self.candidates {
+            indices[candidate.document as usize] = 0;
+        }
+        let mut used = 0;
+        for index in indices.iter_mut().filter(|index| **index == 0) {
+            *index = used;
+            used += 1;
+        }
+        for candidate in &mut self.candidates {
+            candidate.document = indices[candidate.document as usize];
+        }
+        let mut index = indices.iter();
+        self.documents.retain(|_| index.next().is_some_and(|&index| index != u32::MAX));
+        self.documents.shrink_to_fit();
+    }
+}
+
+/// Returns the number of candidates of a chunk at which those that are not among the best are
+/// removed.
+fn max_candidates(per_topic: usize, topics: usize) -> usize {
+    (2 * per_topic).saturating_mul(topics).saturating_add(MAX_CANDIDATES)
 }
 
 /// Orders candidates by descending proportion, ties by document number.
@@ -157,20 +206,33 @@ fn keep_best(list: &mut Vec<Candidate>, count: usize) {
     list.truncate(count);
 }
 
-/// Counts the documents of every label. Returns the labels in the order of their columns and in
-/// byte order, and the columns with more than [`MAX_LABELS`] labels, which are omitted.
-fn count_labels(corpus: &Corpus) -> Result<(Vec<CountedLabel>, Vec<OmittedLabels>)> {
+/// The labels of a corpus.
+#[derive(Debug, Default)]
+struct LabelCounts {
+    /// The labels in the order of their columns and in byte order.
+    labels: Vec<CountedLabel>,
+    /// Columns with more than [`MAX_LABELS`] labels.
+    omitted: Vec<OmittedLabels>,
+    /// Largest number of values of a block, those of omitted columns not all included.
+    most_values: u64,
+}
+
+/// Counts the documents of every label. Columns with more than [`MAX_LABELS`] labels are omitted.
+fn count_labels(corpus: &Corpus) -> Result<LabelCounts> {
     let names = corpus.label_columns();
     let mut columns: Vec<Option<HashMap<String, u64>>> = vec![Some(HashMap::new()); names.len()];
     let mut reader = corpus.reader();
+    let mut found = LabelCounts::default();
     for i in 0..corpus.blocks() {
         if columns.iter().all(Option::is_none) {
             break;
         }
         let labels = reader.read_labels(i)?;
+        let mut values = 0;
         for (column, counted) in columns.iter_mut().enumerate() {
             for label in (0..labels.documents()).flat_map(|d| labels.values(d, column)) {
                 let Some(counts) = counted else { break };
+                values += 1;
                 if let Some(count) = counts.get_mut(label) {
                     *count += 1;
                 } else if counts.len() == MAX_LABELS {
@@ -180,20 +242,22 @@ fn count_labels(corpus: &Corpus) -> Result<(Vec<CountedLabel>, Vec<OmittedLabels
                 }
             }
         }
+        found.most_values = found.most_values.max(values);
     }
-    let (mut labels, mut omitted) = (Vec::new(), Vec::new());
     for (column, counted) in columns.into_iter().enumerate() {
         match counted {
-            Some(counts) => labels.extend(counts.into_iter().map(|(name, documents)| CountedLabel {
+            Some(counts) => found.labels.extend(counts.into_iter().map(|(name, documents)| CountedLabel {
                 column,
                 name,
                 documents,
             })),
-            None => omitted.push(OmittedLabels { column: names[column].clone(), limit: MAX_LABELS }),
+            None => {
+                found.omitted.push(OmittedLabels { column: names[column].clone(), limit: MAX_LABELS });
+            }
         }
     }
-    labels.sort_unstable();
-    Ok((labels, omitted))
+    found.labels.sort_unstable();
+    Ok(found)
 }
 
 /// The criteria for the selection of documents.
@@ -219,7 +283,7 @@ impl Criteria {
     fn new(corpus: &Corpus, topics: usize) -> Result<Criteria> {
         let count = corpus.shape().documents;
         let per_topic = typical_documents(topics as u32) as usize;
-        let (labels, omitted_labels) = count_labels(corpus)?;
+        let LabelCounts { labels, omitted: omitted_labels, .. } = count_labels(corpus)?;
         Ok(Criteria {
             topics,
             count,
@@ -252,8 +316,7 @@ impl Criteria {
         if mixture.tokens >= self.min_tokens {
             for (k, &p) in mixture.proportions.iter().enumerate() {
                 if p >= MIN_SHARE && p > f32::from_bits(self.thresholds[k].load(Ordering::Relaxed)) {
-                    let document = ShownDocument { number, topics: largest() };
-                    chunk.add(k, Candidate { proportion: p, document }, self);
+                    chunk.add(k, p, ShownDocument { number, topics: largest() }, self);
                 }
             }
         }
@@ -292,9 +355,11 @@ impl DocumentSums {
     /// Adds the findings of a chunk and raises the thresholds for later candidates.
     fn add(&mut self, chunk: ChunkFindings, criteria: &Criteria) {
         let per_topic = criteria.per_topic;
-        for (k, candidate) in chunk.candidates {
+        for candidate in chunk.candidates {
+            let k = candidate.topic as usize;
             let best = &mut self.best[k];
-            best.push(candidate);
+            let document = chunk.documents[candidate.document as usize];
+            best.push(Candidate { proportion: candidate.proportion, document });
             if best.len() >= 2 * per_topic + 16 {
                 keep_best(best, per_topic);
                 criteria.thresholds[k].store(best[per_topic - 1].proportion.to_bits(), Ordering::Relaxed);
@@ -346,11 +411,12 @@ pub(super) fn documents(mixtures: &Mixtures<'_>, progress: ProgressCallback<'_>)
     let corpus = mixtures.corpus();
     let criteria = Criteria::new(corpus, mixtures.model().topics() as usize)?;
     let mut found = DocumentSums::new(&criteria);
-    mixtures.for_each(
+    mixtures.for_each_with(
         |mixture, chunk: &mut ChunkFindings| {
             criteria.add_document(mixture, chunk);
             Ok(())
         },
+        |chunk| chunk.keep_best(criteria.per_topic),
         |chunk| {
             found.add(chunk, &criteria);
             Ok(())
@@ -361,7 +427,16 @@ pub(super) fn documents(mixtures: &Mixtures<'_>, progress: ProgressCallback<'_>)
 }
 
 /// Bytes of a candidate.
-const CANDIDATE_BYTES: u64 = size_of::<(usize, Candidate)>() as u64;
+const CANDIDATE_BYTES: u64 = size_of::<Candidate>() as u64;
+/// Bytes of a candidate of a chunk, without its document.
+const CHUNK_CANDIDATE_BYTES: u64 = size_of::<ChunkCandidate>() as u64;
+/// Bytes of a document of a chunk.
+const DOCUMENT_BYTES: u64 = size_of::<ShownDocument>() as u64;
+/// Maximum number of topics of which a document is a candidate.
+const TOPICS_PER_CANDIDATE: u64 = (1.0 / MIN_SHARE) as u64;
+/// Bytes of a label of a chunk apart from its sums: the entry of a hash table that is half full,
+/// and the overhead of an allocation.
+const LABEL_BYTES: u64 = 96;
 
 /// Returns the number of typical documents of a topic.
 fn typical_documents(topics: u32) -> u64 {
@@ -369,18 +444,35 @@ fn typical_documents(topics: u32) -> u64 {
 }
 
 /// Returns the memory in bytes of the findings of all chunks that are in memory at the same time
-/// during inference.
-pub(super) fn chunk_buffer_bytes(corpus: &Corpus, topics: u32) -> u64 {
+/// during inference on `threads` threads.
+pub(super) fn chunk_buffer_bytes(corpus: &Corpus, topics: u32, threads: u64) -> Result<u64> {
     let (max_chunks, per_chunk) = crate::infer::chunk_limits(topics);
+    let (topics, per_topic) = (u64::from(topics), typical_documents(topics));
     // The chunks in memory belong to one block, which is divided for the threads before.
-    let documents = corpus.largest_block_documents();
-    let chunks = max_chunks.min(documents.div_ceil(per_chunk) + MAX_CHUNKS);
-    let per_topic = 2 * typical_documents(topics) * u64::from(topics) + MAX_CANDIDATES as u64;
-    // Most documents are candidates of at most two topics.
-    let candidates =
-        per_topic.saturating_mul(chunks).min(2 * documents.min(chunks.saturating_mul(per_chunk)));
+    let block = corpus.largest_block_documents();
+    let chunks = max_chunks.min(block.div_ceil(per_chunk) + MAX_CHUNKS);
+    let documents = block.min(chunks.saturating_mul(per_chunk));
+    let of_documents = documents.saturating_mul(topics.min(TOPICS_PER_CANDIDATE));
+    let candidates = per_topic.saturating_mul(topics).saturating_mul(chunks).min(of_documents);
+    let counted = count_labels(corpus)?;
+    let labels = (counted.labels.len() as u64).saturating_mul(chunks).min(counted.most_values);
+    let parts = [
+        CHUNK_CANDIDATE_BYTES.saturating_mul(candidates),
+        DOCUMENT_BYTES.saturating_mul(candidates.min(documents)),
+        labels.saturating_mul(LABEL_BYTES.saturating_add(8 * topics)),
+        size_of::<ChunkFindings>() as u64 * chunks,
+        growing_chunk_bytes(topics, per_topic, per_chunk).saturating_mul(threads),
+    ];
+    Ok(parts.into_iter().fold(0, u64::saturating_add))
+}
+
+/// Returns the maximum memory in bytes of a chunk of `documents` documents while documents are
+/// added to it.
+fn growing_chunk_bytes(topics: u64, per_topic: u64, documents: u64) -> u64 {
+    let candidates = max_candidates(per_topic as usize, topics as usize) as u64;
+    let candidates = candidates.min(documents.saturating_mul(TOPICS_PER_CANDIDATE));
     // A growing list doubles its capacity.
-    (2 * CANDIDATE_BYTES).saturating_mul(candidates).saturating_add(8 * u64::from(topics) * chunks)
+    2 * (CHUNK_CANDIDATE_BYTES * candidates + DOCUMENT_BYTES * candidates.min(documents))
 }
 
 /// Collects the documents of a report while a training delivers them
@@ -408,14 +500,16 @@ impl<'a> TrainedDocuments<'a> {
     pub fn memory_bytes(corpus: &Corpus, topics: u32) -> u64 {
         let (documents, topics) = (corpus.shape().documents, u64::from(topics));
         let per_topic = typical_documents(topics as u32);
-        let topic_candidates =
-            topics.saturating_mul(4 * per_topic + 16).saturating_add(MAX_CANDIDATES as u64);
-        let document_candidates = documents.saturating_mul((1.0 / MIN_SHARE) as u64);
+        let topic_candidates = topics.saturating_mul(2 * per_topic + 16);
+        let document_candidates = documents.saturating_mul(TOPICS_PER_CANDIDATE);
         // A growing list doubles its capacity.
-        let candidates = 2 * CANDIDATE_BYTES * topic_candidates.min(document_candidates);
+        let best = 2 * CANDIDATE_BYTES * topic_candidates.min(document_candidates);
+        let chunk = growing_chunk_bytes(topics, per_topic, documents.min(DOCUMENTS_PER_CHUNK));
         let labels = corpus.label_columns().len() as u64 * 2 * MAX_LABELS as u64 * topics * 8;
         let sample = (2 * TARGET_DOCUMENTS as u64).min(documents) * CANDIDATE_BYTES;
-        candidates + labels + sample + topics * 64
+        // The names and labels of a block are read while those of the last one are in memory.
+        let details = corpus.largest_details_bytes(2);
+        best + chunk + labels + sample + details + topics * 64
     }
 
     /// Adds a document.
@@ -442,6 +536,34 @@ impl<'a> TrainedDocuments<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_keep_the_best_candidates_and_their_documents() {
+        let criteria = Criteria {
+            topics: 2,
+            count: 0,
+            per_topic: 2,
+            sample: 0,
+            min_tokens: 1,
+            labels: Vec::new(),
+            omitted_labels: Vec::new(),
+            thresholds: Vec::new(),
+        };
+        let document = |number: u64| ShownDocument { number, topics: LargestTopics::new(&[]) };
+        let mut chunk = ChunkFindings::default();
+        // The best documents of topic 0 are 998 and 999, those of topic 1 are 0 and 1.
+        for number in 0..1000 {
+            let p = (number / 2) as f32 / 1000.0;
+            chunk.add(0, p, document(number), &criteria);
+            chunk.add(1, 1.0 - p, document(number), &criteria);
+            assert!(chunk.candidates.len() <= max_candidates(2, 2) && chunk.documents.len() <= 72);
+        }
+        chunk.keep_best(2);
+        let found: Vec<(u32, u64)> =
+            chunk.candidates.iter().map(|c| (c.topic, chunk.documents[c.document as usize].number)).collect();
+        assert_eq!(found, [(0, 998), (0, 999), (1, 0), (1, 1)]);
+        assert_eq!(chunk.documents.len(), 4);
+    }
 
     #[test]
     fn largest_topics_are_sorted() {

@@ -64,7 +64,7 @@ fn inference_bytes(model: ModelSize, corpus: &Corpus, threads: u64) -> Result<u6
     // A thread keeps buffers for the longest document that it has processed.
     let long = corpus.longest_documents(threads)?.saturating_mul(BYTES_PER_WORD);
     let thread_rows = row.saturating_mul(ROWS_PER_THREAD).saturating_mul(threads);
-    let chunks = documents::chunk_buffer_bytes(corpus, model.topics);
+    let chunks = documents::chunk_buffer_bytes(corpus, model.topics, threads)?;
     let found = documents::TrainedDocuments::memory_bytes(corpus, model.topics);
     // Only the findings are many small lists; the other buffers are large ones.
     let small = thread_rows.saturating_add(chunks).saturating_add(found);

@@ -662,6 +662,49 @@ mod tests {
         assert_eq!(words(&p, "الكِتَاب الكتـاب"), ["الكتاب", "الكتاب"]);
     }
 
+    #[test]
+    fn u3_u4_tokens_of_eight_languages() {
+        for (language, text, expected) in [
+            #[cfg(feature = "segmentation")]
+            (
+                "zh",
+                "政府宣布明年提高教师的工资,学生和家长表示欢迎。",
+                "政府 宣布 明年 提高 教师 工资 学生 家长 表示 欢迎",
+            ),
+            #[cfg(feature = "segmentation")]
+            ("ja", "政府は来年、教師の給料を上げると発表した。", "政府 来年 教師 給料 上げる 発表"),
+            #[cfg(feature = "segmentation")]
+            ("th", "รัฐบาลประกาศเพิ่มครูในปีหน้า", "รัฐบาล ประกาศ เพิ่ม ครู ปี หน้า"),
+            (
+                "ar",
+                "أعلنت الحكومةُ زيادة رواتب المعلمين في العام المقبل، ورحّب الطلاب بالقرار.",
+                "أعلنت الحكومة زيادة رواتب المعلمين العام المقبل ورحب الطلاب بالقرار",
+            ),
+            (
+                "tr",
+                "Öğretmenlerin maaşları IĞDIR'da arttı; İstanbul'daki öğrenciler bu karara sevindi.",
+                "öğretmenlerin maaşları ığdır arttı istanbul öğrenciler karara sevindi",
+            ),
+            (
+                "de",
+                "Die Regierung erhöht im nächsten Jahr die Gehälter, und Schüler aus Köln freuen sich.",
+                "regierung erhöht nächsten jahr gehälter schüler köln freuen",
+            ),
+            (
+                "hi",
+                "सरकार ने अगले वर्ष शिक्षकों का वेतन बढ़ाने की घोषणा की और छात्रों ने इसका स्वागत किया।",
+                "सरकार अगले वर्ष शिक्षकों वेतन बढ़ाने घोषणा छात्रों स्वागत",
+            ),
+            (
+                "ru",
+                "Правительство объявило, что в следующем году повысит зарплату; школьники были рады.",
+                "правительство объявило следующем году повысит зарплату школьники рады",
+            ),
+        ] {
+            assert_eq!(words(&in_language(language), text).join(" "), expected, "{language}");
+        }
+    }
+
     #[cfg(feature = "segmentation")]
     #[test]
     fn u3_text_without_spaces_is_segmented() {
