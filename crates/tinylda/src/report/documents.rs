@@ -175,10 +175,8 @@ impl ChunkFindings {
         for candidate in &self.candidates {
             indices[candidate.document as usize] = 0;
         }
-        let mut used = 0;
-        for index in indices.iter_mut().filter(|index| **index == 0) {
+        for (index, used) in indices.iter_mut().filter(|index| **index == 0).zip(0..) {
             *index = used;
-            used += 1;
         }
         for candidate in &mut self.candidates {
             candidate.document = indices[candidate.document as usize];
