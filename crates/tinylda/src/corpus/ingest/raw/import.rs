@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::files::{FileRules, FileTexts};
-use super::json::{JsonEnvelope, JsonSample, JsonShape, find_envelope};
+use super::json::{JsonEnvelope, JsonSample, JsonShape, find_envelope, has_complete_record};
 use super::memory::{HeldMemory, ImportMemory};
 use super::readers::RecordReaders;
 use super::records::{JsonFields, RecordFormat, RecordReader};
@@ -24,6 +24,16 @@ use crate::progress::ProgressCallback;
 
 /// Maximum number of fields that an error lists.
 const MAX_LISTED_FIELDS: usize = 40;
+/// Maximum number of bytes that are inspected to find the end of the first JSON record.
+const MAX_INSPECTED_BYTES: u64 = 16 << 20;
+/// Share of the memory limit that these bytes may take, as a divisor.
+const INSPECTED_SHARE: u64 = 32;
+
+/// Returns the maximum number of bytes that are inspected within a memory limit.
+fn max_inspected_bytes(memory: Option<u64>) -> usize {
+    let most = memory.map_or(MAX_INSPECTED_BYTES, |limit| (limit / INSPECTED_SHARE).min(MAX_INSPECTED_BYTES));
+    usize::try_from(most).unwrap_or(START_BYTES).max(START_BYTES)
+}
 
 /// Raw text of one input that is ready to be imported.
 pub(in crate::corpus::ingest) struct PreparedText {
@@ -97,8 +107,9 @@ impl Import {
             return self.prepare_document(input, format);
         }
         let records = RecordOptions { delimiter, ..self.records.clone() };
-        let start = input.peek(START_BYTES)?;
-        let whole = start.len() < START_BYTES;
+        let count = self.inspected_bytes(&mut input, format)?;
+        let start = input.peek(count)?;
+        let whole = start.len() < count;
         let (record_format, columns) = record_format(format, &records, (start, whole), &path)?;
         let compression = input.compression;
         let (carriage_returns, member) = (decoding.carriage_returns, input.member.clone());
@@ -108,6 +119,26 @@ impl Import {
         prepared.notes.compression = compression;
         (prepared.part.decoding, prepared.part.member) = (Some(decoding), member);
         Ok(prepared)
+    }
+
+    /// Returns the number of bytes from which the layout of the records is determined: more than
+    /// usual if the first JSON record is longer, as far as the memory allows.
+    fn inspected_bytes(&self, input: &mut Input, format: Format) -> Result<usize> {
+        let mut count = START_BYTES;
+        if !matches!(format, Format::Json | Format::JsonLines) {
+            return Ok(count);
+        }
+        let most = max_inspected_bytes(self.memory);
+        while count < most {
+            let start = input.peek(count)?;
+            let whole = start.len() < count;
+            let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+            if whole || has_complete_record(start, &self.records.text_fields, format == Format::JsonLines) {
+                break;
+            }
+            count = most.min(2 * count);
+        }
+        Ok(count)
     }
 
     /// Prepares a file that is one document.
@@ -271,10 +302,12 @@ fn json_fields(
         let expected = "an array of objects, or one object per line";
         return Err(file_error(path, shape.found(), expected, shape.remedy()));
     }
-    let sample = JsonSample::read(start, &values, envelope.is_none());
+    let sample = JsonSample::read(start, whole, &values, envelope.is_none());
     let listed = || {
         let fields = sample.fields.iter().take(MAX_LISTED_FIELDS).map(|(name, _)| format!("{name:?}"));
-        format!("{} (the fields of {})", fields.collect::<Vec<_>>().join(", "), path.display())
+        let of =
+            if sample.partial { "the first fields of the long first record of" } else { "the fields of" };
+        format!("{} ({of} {})", fields.collect::<Vec<_>>().join(", "), path.display())
     };
     let text = match (&options.text_fields[..], sample.text_field()) {
         ([], Some(found)) => vec![found.to_owned()],
@@ -291,7 +324,7 @@ fn json_fields(
         }
         (given, _) => {
             let unknown = given.iter().find(|field| !sample.has_field(field));
-            if let Some(unknown) = unknown.filter(|_| sample.objects > 0) {
+            if let Some(unknown) = unknown.filter(|_| sample.objects > 0 && !sample.partial) {
                 let expected = Template::from("one of ").text(listed());
                 return Err(Error::out_of_range("text_field", format!("{unknown:?}"), expected)
                     .with_remedy("use a dot for nested fields: payload.body"));

@@ -127,6 +127,15 @@ impl JsonSplitter {
         }
     }
 
+    /// Returns whether the next value of the text is a record.
+    fn is_before_record(&self) -> bool {
+        match self.state {
+            SplitState::Start => self.envelope == JsonEnvelope::Values,
+            SplitState::InArray => true,
+            SplitState::InObject | SplitState::InRest | SplitState::End => false,
+        }
+    }
+
     /// Refuses a text that ends in the middle of an array or an object.
     fn check_end(&self, at: usize) -> Result<(), JsonSyntaxError> {
         let expected = match self.state {
@@ -181,6 +190,9 @@ fn take_record(
     if bytes[at] == b'[' {
         return Err(syntax_error(bytes, at, "an object or a string instead of a list"));
     }
+    if bytes[at] == b'/' {
+        return Err(syntax_error(bytes, at, "a record (JSON has no comments)"));
+    }
     let end = value_end(bytes, at, last);
     if end.is_none() && last {
         return Err(JsonSyntaxError {
@@ -191,6 +203,18 @@ fn take_record(
     }
     records.extend(end.map(|end| at..end));
     Ok(end)
+}
+
+/// Returns whether a text contains the end of its first record. `lines` is set if every line is a
+/// record, and `fields` are the fields with the text, if they are known.
+pub(crate) fn has_complete_record(start: &[u8], fields: &[String], lines: bool) -> bool {
+    if lines {
+        return memchr::memchr(b'\n', start.trim_ascii_start()).is_some();
+    }
+    let mut records = Vec::new();
+    // Errors are reported when the records are read.
+    let split = JsonSplitter::new(find_envelope(start, fields)).split(start, false, &mut records);
+    split.is_err() || !records.is_empty()
 }
 
 /// Returns the position of the next record from `at` on, in bytes that begin and end with a record
@@ -309,16 +333,20 @@ pub(crate) fn find_envelope(start: &[u8], fields: &[String]) -> JsonEnvelope {
         [] => text_name_rank(name).is_some(),
         given => given.iter().any(|path| path.split('.').next() == Some(name)),
     };
-    // An object with the text is a record itself.
-    if members.iter().any(|(name, value)| is_field(name) && (!fields.is_empty() || value.starts_with(b"\"")))
-    {
-        return JsonEnvelope::Values;
-    }
     let arrays = |first: u8| {
         let mut found = members.iter().filter(move |(_, value)| begins_array(value, first));
         let only = found.next();
         only.filter(|_| found.next().is_none())
     };
+    // An object with the text is a record itself, unless the text is about a list of texts.
+    let mut texts = members
+        .iter()
+        .filter(|(name, value)| is_field(name) && (!fields.is_empty() || value.starts_with(b"\"")));
+    if let Some((first, _)) = texts.next() {
+        let is_remark = fields.is_empty() && is_remark_name(first) && texts.next().is_none();
+        let list = arrays(b'{').filter(|(_, value)| is_remark && has_text_member(value));
+        return list.map_or(JsonEnvelope::Values, |(name, _)| JsonEnvelope::Member(name.clone()));
+    }
     let has_text = |(_, value): &&(String, &[u8])| !is_prose(&members) || has_text_member(value);
     let has_strings = || members.iter().any(|(_, value)| value.starts_with(b"\""));
     let member = arrays(b'{').filter(has_text);
@@ -346,6 +374,12 @@ fn has_text_member(array: &[u8]) -> bool {
     let is_text =
         |(name, value): &(String, &[u8])| text_name_rank(name).is_some() && value.starts_with(b"\"");
     object_members(object).iter().any(is_text)
+}
+
+/// Returns whether a member of this name is a remark about a list of texts beside it.
+fn is_remark_name(name: &str) -> bool {
+    const REMARKS: [&str; 7] = ["comment", "comments", "description", "note", "notes", "remarks", "summary"];
+    REMARKS.contains(&name.to_lowercase().as_str())
 }
 
 /// Returns whether a member of this name usually is a list of texts.
@@ -461,25 +495,37 @@ pub(crate) struct JsonSample {
     pub(crate) others: usize,
     /// Number of records that cannot be parsed.
     damaged: usize,
+    /// Whether only the beginning of the first record was inspected, so that fields may be missing.
+    pub(crate) partial: bool,
 }
 
 impl JsonSample {
-    /// Reads the first records of a text that begins with `start`. `lines` is set if every line is
-    /// a record.
-    pub(crate) fn read(start: &[u8], envelope: &JsonEnvelope, lines: bool) -> JsonSample {
+    /// Reads the first records of a text that begins with `start`. `whole` is set if the text ends
+    /// with these bytes, and `lines` if every line is a record.
+    pub(crate) fn read(start: &[u8], whole: bool, envelope: &JsonEnvelope, lines: bool) -> JsonSample {
         let mut records = Vec::new();
+        // Position of the record after the complete ones.
+        let mut rest = 0;
         if lines {
-            let mut at = 0;
             for line in start.split_inclusive(|&b| b == b'\n').take(2 * MAX_SAMPLED_RECORDS) {
-                if !line.trim_ascii().is_empty() {
-                    records.push(at..at + line.len());
+                if !whole && !line.ends_with(b"\n") {
+                    break;
                 }
-                at += line.len();
+                if !line.trim_ascii().is_empty() {
+                    records.push(rest..rest + line.len());
+                }
+                rest += line.len();
             }
         } else {
+            let mut splitter = JsonSplitter::new(envelope.clone());
             // Errors are reported when the records are read.
-            let _ = JsonSplitter::new(envelope.clone()).split(start, false, &mut records);
-            if records.is_empty() {
+            rest = splitter.split(start, false, &mut records).unwrap_or(start.len());
+            if splitter.is_before_record() {
+                rest += bytes_of(start, rest).iter().take_while(|b| b.is_ascii_whitespace()).count();
+            } else {
+                rest = start.len();
+            }
+            if records.is_empty() && whole {
                 let _ = JsonSplitter::new(envelope.clone()).split(start, true, &mut records);
             }
         }
@@ -497,21 +543,21 @@ impl JsonSample {
                 Err(_) => sample.damaged += 1,
             }
         }
-        if sample.objects + sample.strings + sample.others == 0 {
-            sample.add_incomplete(start);
+        if sample.objects + sample.strings + sample.others + sample.damaged == 0 && !whole {
+            sample.partial = true;
+            sample.add_incomplete(bytes_of(start, rest));
         }
         sample
     }
 
-    /// Adds the fields of the first record of a text that begins with `start`, if the record is too
-    /// long to be complete there.
+    /// Adds the fields of the first record, which begins with `start`, if it is too long to be
+    /// complete there.
     fn add_incomplete(&mut self, start: &[u8]) {
         let start = start.trim_ascii_start();
-        let record = start.strip_prefix(b"[").unwrap_or(start).trim_ascii_start();
-        if !record.starts_with(b"{") {
+        if !start.starts_with(b"{") {
             return;
         }
-        for (name, value) in object_members(record) {
+        for (name, value) in object_members(start) {
             let is_text = value.starts_with(b"\"");
             self.add(&name, &if is_text { Value::String(String::new()) } else { Value::Null }, 0);
             self.objects = 1;
@@ -541,7 +587,7 @@ impl JsonSample {
         }
     }
 
-    /// Returns the field that usually contains the text, or the only field.
+    /// Returns the field that usually contains the text, or the only field of complete records.
     pub(crate) fn text_field(&self) -> Option<&str> {
         let usual = self
             .fields
@@ -554,7 +600,7 @@ impl JsonSample {
             .min_by_key(|(rank, _)| *rank);
         match (&self.fields[..], usual) {
             (_, Some((_, name))) => Some(name),
-            ([(only, true)], None) => Some(only),
+            ([(only, true)], None) if !self.partial => Some(only),
             _ => None,
         }
     }
@@ -644,6 +690,7 @@ mod tests {
             ("[{}, {\"a", JsonEnvelope::Array, 5, "a complete JSON value"),
             ("[{}] x", JsonEnvelope::Array, 5, "the end of the file"),
             ("{}]", JsonEnvelope::Values, 2, "a record"),
+            ("{}\n// x\n{}", JsonEnvelope::Values, 3, "no comments"),
             ("[{}, [1]]", JsonEnvelope::Array, 5, "instead of a list"),
             ("{\"data\":[{}]", member(), 12, "} at the end"),
             ("{\"data\" [{}]", member(), 8, "a colon"),
@@ -670,6 +717,9 @@ mod tests {
             ("{\"language\":\"en\",\"texts\":[\"a\"]}", member("texts")),
             ("{\"x\":\"a b c d e f\",\"authors\":[{\"name\":\"b\"}]}", JsonEnvelope::Values),
             ("{\"x\":\"a b c d e f\",\"rows\":[{\"text\":\"b\"}]}", member("rows")),
+            ("{\"note\":\"a b c d e f\",\"docs\":[{\"text\":\"b\"}]}", member("docs")),
+            ("{\"note\":\"a\",\"text\":\"b\",\"docs\":[{\"text\":\"b\"}]}", JsonEnvelope::Values),
+            ("{\"note\":\"a\",\"authors\":[{\"name\":\"b\"}]}", JsonEnvelope::Values),
         ] {
             assert_eq!(find_envelope(text.as_bytes(), &[]), envelope, "{text}");
         }
@@ -715,14 +765,38 @@ mod tests {
     #[test]
     fn fields_are_collected() {
         let text = b"[{\"id\":1,\"a\":{\"body\":\"x\"}},{\"id\":2,\"Review\":\"y\"}]";
-        let sample = JsonSample::read(text, &JsonEnvelope::Array, false);
+        let sample = JsonSample::read(text, true, &JsonEnvelope::Array, false);
         let mut names: Vec<&str> = sample.fields.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["Review", "a.body", "id"]);
         assert_eq!(sample.text_field(), Some("Review"));
         assert!(sample.has_field("a.body") && sample.has_field("a") && !sample.has_field("b"));
-        let only = JsonSample::read(b"{\"x\":\"y\"}\n", &JsonEnvelope::Values, true);
+        let only = JsonSample::read(b"{\"x\":\"y\"}\n", true, &JsonEnvelope::Values, true);
         assert_eq!(only.text_field(), Some("x"));
+    }
+
+    #[test]
+    fn a_record_that_is_cut_is_a_partial_sample() {
+        for (text, envelope, lines) in [
+            ("{\"raw\":\"x y", JsonEnvelope::Values, false),
+            ("{\"raw\":\"x y", JsonEnvelope::Values, true),
+            (" [ {\"raw\":\"x y", JsonEnvelope::Array, false),
+            ("{\"n\":1,\"docs\":[ {\"raw\":\"x y", JsonEnvelope::Member("docs".into()), false),
+        ] {
+            let sample = JsonSample::read(text.as_bytes(), false, &envelope, lines);
+            assert!(sample.partial && sample.text_field().is_none(), "{text}");
+            assert_eq!(sample.fields, [("raw".to_owned(), true)], "{text}");
+            assert!(!has_complete_record(text.as_bytes(), &[], lines), "{text}");
+        }
+        let known = JsonSample::read(b"{\"raw\":\"x\",\"text\":\"y", false, &JsonEnvelope::Values, false);
+        assert_eq!(known.text_field(), Some("text"));
+        // What precedes the records is no field of theirs.
+        let before = JsonSample::read(b"{\"n\":\"x", false, &JsonEnvelope::Member("docs".into()), false);
+        assert!(before.partial && before.fields.is_empty());
+        for (text, lines) in [("{\"a\":1}\n", true), ("[{\"a\":1},", false), ("{\"docs\":[{\"a\":1}", false)]
+        {
+            assert!(has_complete_record(text.as_bytes(), &[], lines), "{text}");
+        }
     }
 
     proptest! {
@@ -736,7 +810,10 @@ mod tests {
                 if let (Ok(whole), Ok(parts)) = (whole, parts) {
                     prop_assert_eq!(whole, parts);
                 }
-                JsonSample::read(text.as_bytes(), &envelope, false);
+                for whole in [true, false] {
+                    JsonSample::read(text.as_bytes(), whole, &envelope, false);
+                    JsonSample::read(text.as_bytes(), whole, &envelope, true);
+                }
             }
             find_envelope(text.as_bytes(), &[]);
             JsonShape::find(text.as_bytes());
