@@ -206,7 +206,13 @@ fn detect_format(start: &[u8], whole: bool, path: &Path) -> (Format, Option<u8>)
         format => return (format, None),
     }
     match (detect_records(start, whole), suffix.as_str()) {
-        ((Format::Text | Format::VowpalWabbit, _), "csv" | "tsv" | "tab" | "psv") => (Format::Csv, None),
+        ((Format::Text | Format::VowpalWabbit | Format::Csv, found), "tsv" | "tab" | "psv") => {
+            (Format::Csv, suffix_delimiter(&suffix, start, whole).or(found))
+        }
+        ((Format::Text | Format::VowpalWabbit, _), "csv") => (Format::Csv, None),
+        // The reader of JSON names the line that is none.
+        ((Format::Text | Format::VowpalWabbit, _), "json") => (Format::Json, None),
+        ((Format::Text | Format::VowpalWabbit, _), "jsonl" | "ndjson") => (Format::JsonLines, None),
         (found, _) => found,
     }
 }
@@ -250,13 +256,19 @@ pub(super) fn detect_binary(start: &[u8]) -> Option<Format> {
 }
 
 #[cfg(feature = "text")]
-use super::raw::records::detect_records;
+use super::raw::{records::detect_records, table::delimiter_of_suffix as suffix_delimiter};
 
 /// Reports all records as lines of text, since they cannot be imported without the feature `text`
 /// anyway.
 #[cfg(not(feature = "text"))]
 fn detect_records(_start: &[u8], _whole: bool) -> (Format, Option<u8>) {
     (Format::Text, None)
+}
+
+/// Returns no delimiter, since tables cannot be imported without the feature `text` anyway.
+#[cfg(not(feature = "text"))]
+fn suffix_delimiter(_suffix: &str, _start: &[u8], _whole: bool) -> Option<u8> {
+    None
 }
 
 /// Maximum number of lines that are inspected.
@@ -378,6 +390,9 @@ mod tests {
             ("a.html", "apple", Format::Html),
             ("a", "<!DOCTYPE HTML><p>", Format::Html),
             ("a.xml", "<a/>", Format::Xml),
+            ("a.json", "{'text':'apple'}\n{'text':'banana'}\n", Format::Json),
+            ("a.json", "// records\n[{\"text\":\"apple\"}]", Format::Json),
+            ("a.jsonl.gz", "apple\nbanana\n", Format::JsonLines),
             ("a.csv", "+1 2:3 5:1\n-1 4:5 6:2\n", Format::SvmLight),
         ] {
             let found = detect(text.as_bytes(), true, Path::new(name)).0;

@@ -67,6 +67,8 @@ pub struct TableNotes {
     pub header: bool,
     /// Whether the first rows do not show if the table has a header.
     pub header_assumed: bool,
+    /// Number of rows before the table, such as a title. They were skipped.
+    pub rows_before: u64,
     /// Names that several columns have, each with the number of the column that was read, from 1.
     pub ambiguous: Vec<(String, usize)>,
 }

@@ -49,6 +49,7 @@ impl ParquetTexts {
             delimiter: None,
             header: true,
             header_assumed: false,
+            rows_before: 0,
             ambiguous: Vec::new(),
         }
     }

@@ -8,7 +8,8 @@ use std::path::Path;
 use super::header::{HeaderGuess, detect_header, has_values_below, is_like_column_name, is_name};
 use crate::corpus::ingest::notes::TableNotes;
 use crate::corpus::ingest::options::{RecordOptions, is_text_name, other_family_error, text_name_rank};
-use crate::error::{Error, Result, Template};
+use crate::error::{Error, Position, Result, Template};
+use crate::format::counted;
 
 /// Delimiters that are detected.
 const DELIMITERS: [u8; 4] = [b'\t', b',', b';', b'|'];
@@ -109,6 +110,8 @@ pub(crate) struct CsvLayout {
     pub(crate) delimiter: u8,
     pub(crate) quotes: bool,
     pub(crate) header: bool,
+    /// Line of the first row of the table, from 1. Lines before it are no rows.
+    pub(crate) start_line: u64,
     /// Number of columns that every row must have, if known.
     pub(crate) columns: Option<usize>,
     pub(crate) text: Vec<usize>,
@@ -124,66 +127,153 @@ pub(crate) struct NamedColumn {
     pub(crate) at: usize,
 }
 
-/// Returns the fields of the first row.
-pub(crate) fn first_row(start: &[u8], delimiter: u8, quotes: bool) -> Vec<String> {
-    let mut fields = Vec::new();
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    parse_row(start, delimiter, quotes, &mut |field, _| {
-        fields.push(String::from_utf8_lossy(field).trim().to_string());
-    });
-    fields
+/// Returns the delimiter that the first line names, as Excel writes it: `sep=;`.
+fn named_delimiter(start: &[u8]) -> Option<u8> {
+    let line = start.split(|&b| b == b'\n').next()?.trim_ascii_end();
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    let name = line.get(..4).filter(|name| name.eq_ignore_ascii_case(b"sep="));
+    match (name, line.get(4..)) {
+        (Some(_), Some(&[delimiter])) if delimiter.is_ascii_punctuation() && delimiter != b'"' => {
+            Some(delimiter)
+        }
+        // A tab at the end of the line was removed with the blanks.
+        (Some(_), Some([])) if start.get(4) == Some(&b'\t') => Some(b'\t'),
+        _ => None,
+    }
 }
 
-/// Returns the fields of the first rows that are not blank. The last row counts only if the text is
-/// `whole`, or if its line end is there.
-fn first_rows(start: &[u8], delimiter: u8, quotes: bool, whole: bool) -> Vec<Vec<&[u8]>> {
-    let (mut at, mut rows) = (0, Vec::new());
-    while rows.len() < MAX_JUDGED_ROWS {
-        let mut fields = Vec::new();
-        match parse_row(&start[at..], delimiter, quotes, &mut |field, _| fields.push(field)) {
-            Some(row) if row.complete || whole && row.quote_problem.is_none() => {
-                if !start[at..at + row.bytes].trim_ascii().is_empty() {
-                    rows.push(fields);
-                }
-                at += row.bytes;
-            }
-            _ => break,
+/// First rows of a table, divided by one delimiter.
+struct FirstRows<'a> {
+    /// Complete rows that are not blank.
+    rows: Vec<Vec<&'a [u8]>>,
+    /// Lines of the rows, from 1.
+    lines: Vec<u64>,
+    /// Fields of the row after them, if its end is not there.
+    incomplete: Vec<&'a [u8]>,
+}
+
+impl<'a> FirstRows<'a> {
+    /// Reads the first rows. The last row counts only if the text is `whole`, or if its line end is
+    /// there. A line that names the delimiter is skipped.
+    fn read(start: &'a [u8], delimiter: u8, quotes: bool, whole: bool) -> FirstRows<'a> {
+        let mark = if start.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let (mut at, mut line) = (mark, 1);
+        if named_delimiter(&start[mark..]).is_some() {
+            at = memchr::memchr(b'\n', start).map_or(start.len(), |end| end + 1);
+            line = 2;
         }
+        let mut found = FirstRows { rows: Vec::new(), lines: Vec::new(), incomplete: Vec::new() };
+        while found.rows.len() < MAX_JUDGED_ROWS {
+            let mut fields = Vec::new();
+            match parse_row(&start[at..], delimiter, quotes, &mut |field, _| fields.push(field)) {
+                Some(row) if row.complete || whole && row.quote_problem.is_none() => {
+                    if !start[at..at + row.bytes].trim_ascii().is_empty() {
+                        found.rows.push(fields);
+                        found.lines.push(line);
+                    }
+                    at += row.bytes;
+                    line += row.lines;
+                }
+                _ => {
+                    found.incomplete = fields;
+                    break;
+                }
+            }
+        }
+        found
     }
-    rows
+
+    /// Returns the number of columns that most rows have, and the number of these rows. Of several,
+    /// it is the number that the first row has, or else the largest one.
+    fn common_width(&self) -> (usize, usize) {
+        let count = |width: usize| self.rows.iter().filter(|row| row.len() == width).count();
+        let mut best = self.rows.first().map_or((0, 0), |first| (first.len(), count(first.len())));
+        for row in &self.rows {
+            let found = count(row.len());
+            if found > best.1 || found == best.1 && row.len() > best.0 && best.0 != self.rows[0].len() {
+                best = (row.len(), found);
+            }
+        }
+        best
+    }
+
+    /// Returns the index of the first row of the table: rows with fewer columns than most rows may
+    /// precede it, such as a title. Names of columns are no title, even if some are missing.
+    fn table_start(&self) -> usize {
+        let (width, equal) = self.common_width();
+        let has_text_name =
+            |row: &[&[u8]]| row.iter().any(|cell| is_text_name(&String::from_utf8_lossy(cell)));
+        let Some(at) = self.rows.iter().position(|row| row.len() == width) else { return 0 };
+        let is_header = has_text_name(&self.rows[at]);
+        let has_names = |row: &[&[u8]]| cell_texts(row).iter().all(|name| is_name(name));
+        let is_title = |row: &Vec<&[u8]>| {
+            row.len() < width && (is_header || (row.len() == 1 || !has_names(row)) && !has_text_name(row))
+        };
+        let is_clear = width > 1 && 2 * equal > self.rows.len() && self.rows[..at].iter().all(is_title);
+        if is_clear { at } else { 0 }
+    }
+}
+
+/// Returns the cells of a row as text.
+fn cell_texts(row: &[&[u8]]) -> Vec<String> {
+    row.iter().map(|field| String::from_utf8_lossy(field).trim().to_string()).collect()
 }
 
 /// Detects whether a text is a table, and its delimiter. `whole` is set if the text ends with these
 /// bytes. A text is a table if all rows have the same number of columns, and the names of the
-/// columns are like names or one of them is known; prose with commas is none.
+/// columns are like names. If one of the names is known, most rows decide. Prose with commas is no
+/// table.
 pub(crate) fn detect_table(start: &[u8], whole: bool) -> Option<u8> {
-    DELIMITERS.into_iter().find(|&delimiter| {
-        let rows = first_rows(start, delimiter, true, whole);
-        let Some(first) = rows.first().filter(|first| first.len() > 1 && rows.len() > 1) else {
-            return false;
-        };
-        let equal = rows.iter().all(|row| row.len() == first.len());
-        let names: Vec<_> = first.iter().map(|name| String::from_utf8_lossy(name)).collect();
-        // A blank after the delimiter is usual in prose, and rare in tables.
-        let blank = names.iter().any(|name| name.starts_with(' '));
-        let named = || names.iter().any(|name| is_text_name(name)) && (!blank || has_values_below(&rows));
-        let like_names = || {
-            rows.len() >= MIN_JUDGED_ROWS
-                && !blank
-                && names.iter().all(|name| is_like_column_name(name.trim()))
-        };
-        equal && (delimiter == b'\t' || named() || like_names())
-    })
+    named_delimiter(start)
+        .or_else(|| DELIMITERS.into_iter().find(|&delimiter| is_table(start, delimiter, whole)))
+}
+
+/// Returns whether a text is a table with this delimiter.
+fn is_table(start: &[u8], delimiter: u8, whole: bool) -> bool {
+    let found = FirstRows::read(start, delimiter, true, whole);
+    let at = found.table_start();
+    let rows = found.rows.get(at..).unwrap_or_default();
+    let Some(first) = rows.first().filter(|first| first.len() > 1) else { return false };
+    let equal = rows.iter().filter(|row| row.len() == first.len()).count();
+    let names: Vec<_> = first.iter().map(|name| String::from_utf8_lossy(name)).collect();
+    // A blank after the delimiter is usual in prose, and rare in tables.
+    let blank = names.iter().any(|name| name.starts_with(' '));
+    let named = names.iter().any(|name| is_text_name(name)) && (!blank || has_values_below(rows));
+    let all_names = || cell_texts(first).iter().all(|name| name.is_empty() || is_name(name));
+    if rows.len() == 1 {
+        // The first row below the header is longer than the inspected bytes.
+        return named && all_names() && (1..=first.len()).contains(&found.incomplete.len());
+    }
+    if equal < rows.len() || at > 0 {
+        return named && all_names() && 2 * equal > rows.len();
+    }
+    let like_names = || {
+        rows.len() >= MIN_JUDGED_ROWS && !blank && names.iter().all(|name| is_like_column_name(name.trim()))
+    };
+    delimiter == b'\t' || named || like_names()
+}
+
+/// Returns the delimiter that the suffix of a file name stands for, if it divides the rows.
+pub(crate) fn delimiter_of_suffix(suffix: &str, start: &[u8], whole: bool) -> Option<u8> {
+    let delimiter = match suffix {
+        "tsv" | "tab" => b'\t',
+        "psv" => b'|',
+        _ => return None,
+    };
+    let rows = FirstRows::read(start, delimiter, true, whole).rows;
+    let divided = rows.iter().filter(|row| row.len() > 1).count();
+    (divided > 0 && 2 * divided >= rows.len()).then_some(delimiter)
 }
 
 /// Returns the delimiter of a text that is a table: the one that divides most rows into the same
 /// number of columns.
 pub(crate) fn best_delimiter(start: &[u8], whole: bool) -> u8 {
+    if let Some(delimiter) = named_delimiter(start) {
+        return delimiter;
+    }
     let score = |delimiter: u8| {
-        let rows = first_rows(start, delimiter, true, whole);
-        let width = rows.first().map_or(0, Vec::len);
-        let equal = rows.iter().filter(|row| row.len() == width && width > 1).count();
-        (equal, width)
+        let (width, equal) = FirstRows::read(start, delimiter, true, whole).common_width();
+        if width > 1 { (equal, width) } else { (0, width) }
     };
     // The first one of equal scores wins.
     let mut best = (b',', score(b','));
@@ -198,7 +288,7 @@ pub(crate) fn best_delimiter(start: &[u8], whole: bool) -> u8 {
 
 /// Returns the delimiter that occurs most often in the first line.
 fn most_frequent_delimiter(start: &[u8]) -> u8 {
-    let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
+    let line = start.split(|&b| b == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
     let count = |d: u8| memchr::memchr_iter(d, line).count();
     DELIMITERS.into_iter().fold(b',', |best, d| if count(d) > count(best) { d } else { best })
 }
@@ -304,8 +394,17 @@ pub(crate) fn csv_layout(
 ) -> Result<(CsvLayout, TableNotes)> {
     let delimiter = options.delimiter.unwrap_or_else(|| best_delimiter(start, whole));
     let quotes = !options.no_quotes;
-    let first = first_row(start, delimiter, quotes);
-    let rows = first_rows(start, delimiter, quotes, whole);
+    let mut found = FirstRows::read(start, delimiter, quotes, whole);
+    let at = found.table_start();
+    let before = at as u64;
+    if let Some(title) = found.rows.first().filter(|_| at > 0 && options.strict) {
+        return Err(strict_title_error(path, found.lines[0], title.len(), found.rows[at].len()));
+    }
+    // The layout of a table whose first row is longer than the inspected bytes follows from the
+    // part that is there.
+    let start_line = found.lines.get(at).copied().unwrap_or(1);
+    let rows = found.rows.split_off(at);
+    let first = cell_texts(rows.first().unwrap_or(&found.incomplete));
     let guess = options.header.map(HeaderGuess::certain);
     let HeaderGuess { header, assumed } = guess.unwrap_or_else(|| detect_header(options, &rows, &first));
     let columns = ColumnFinder { first, header, json_option: options.json_option(), path };
@@ -331,18 +430,79 @@ pub(crate) fn csv_layout(
         delimiter: Some(delimiter.into()),
         header,
         header_assumed: assumed,
+        rows_before: before,
         ambiguous: columns.ambiguous(
             options,
             text.iter().chain(&id).chain(labels.iter().map(|column| &column.at)).chain(&date),
         ),
     };
     let columns = Some(columns.first.len());
-    Ok((CsvLayout { delimiter, quotes, header, columns, text, id, labels, date }, notes))
+    Ok((CsvLayout { delimiter, quotes, header, start_line, columns, text, id, labels, date }, notes))
 }
 
 /// Returns whether the first row of a text can be the header of a table, although the text was not
 /// detected as a table.
 pub(crate) fn has_header(start: &[u8], whole: bool, delimiter: Option<u8>) -> bool {
-    let first = first_row(start, delimiter.unwrap_or_else(|| best_delimiter(start, whole)), true);
+    let delimiter = delimiter.unwrap_or_else(|| best_delimiter(start, whole));
+    let found = FirstRows::read(start, delimiter, true, whole);
+    let first = cell_texts(found.rows.get(found.table_start()).unwrap_or(&found.incomplete));
     first.iter().all(|name| is_name(name) || is_text_name(name))
+}
+
+/// Returns the error of a strict import for a row before the table that has other columns.
+fn strict_title_error(path: &Path, line: u64, found: usize, columns: usize) -> Error {
+    Error::Input {
+        path: path.to_path_buf(),
+        position: Position::Line(line),
+        found: counted(found as u64, "column"),
+        expected: format!("{columns}, the number of columns of most rows").into(),
+        remedy: "delete the lines before the table, or omit {strict} to skip them".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(text: &str) -> (u8, u64, Vec<usize>) {
+        let (layout, _) =
+            csv_layout(&RecordOptions::default(), text.as_bytes(), true, Path::new("x")).unwrap();
+        (layout.delimiter, layout.start_line, layout.text)
+    }
+
+    #[test]
+    fn the_delimiter_divides_most_rows() {
+        let rows = "1,a b\n2,c d\n3,e f\n";
+        for (text, expected) in [
+            (format!("id,text\n{rows}"), (b',', 1, vec![1])),
+            (format!("\n \nid,text\n{rows}"), (b',', 3, vec![1])),
+            (format!("Export of reviews; 2024\nid,text\n{rows}"), (b',', 2, vec![1])),
+            (format!("Review text\n\nid,text\n{rows}"), (b',', 3, vec![1])),
+            (format!("sep=;\nid;text\n{}", rows.replace(',', ";")), (b';', 2, vec![1])),
+            (format!("\"sep=|\"\r\nid|text\n{}", rows.replace(',', "|")), (b'|', 2, vec![1])),
+            (format!("sep=\t\nid\ttext\n{}", rows.replace(',', "\t")), (b'\t', 2, vec![1])),
+            // The name of the text is no title, even if all other rows have other columns.
+            (format!("text\n{rows}"), (b',', 1, vec![0])),
+        ] {
+            assert_eq!(layout(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ragged_and_cut_rows_do_not_hide_a_table() {
+        let rows = |ragged: &str| format!("id,text\n1,a b\n{ragged}\n3,c d\n4,e f\n");
+        for (text, whole, expected) in [
+            (rows("2,a, b"), true, Some(b',')),
+            (rows("a"), true, Some(b',')),
+            (format!("My export\n{}", rows("2,a")), true, Some(b',')),
+            ("id,text\n1,\"a b".into(), false, Some(b',')),
+            ("id\ttext\n1\ta b".into(), false, Some(b'\t')),
+            ("id,text\n1,a b, c, d".into(), false, None),
+            ("review, comment\na b, c".into(), false, None),
+            ("a, text\nb c, d\ne, f, g\nh i\n".into(), true, None),
+            ("One line\na, b\nc, d\ne, f\n".into(), true, None),
+        ] {
+            assert_eq!(detect_table(text.as_bytes(), whole), expected, "{text}");
+        }
+    }
 }

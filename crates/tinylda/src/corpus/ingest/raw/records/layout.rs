@@ -153,6 +153,7 @@ impl RecordFormat {
                     delimiter,
                     quotes,
                     header,
+                    start_line: 1,
                     columns: None,
                     text,
                     id: None,

@@ -60,7 +60,6 @@ impl RecordReader {
     ) -> Result<()> {
         let (mut at, mut line) = (0, span.line);
         let mut fields: Vec<(&[u8], bool)> = Vec::new();
-        let mut head = table.header && span.line == 1;
         loop {
             fields.clear();
             let found = parse_row(&bytes[at..], table.delimiter, table.quotes, &mut |field, quoted| {
@@ -74,7 +73,7 @@ impl RecordReader {
             at += found.bytes;
             let first = line;
             line += found.lines;
-            if std::mem::take(&mut head) {
+            if first < table.start_line || table.header && first == table.start_line {
                 continue;
             }
             if fields.len() == 1 && fields[0].0.trim_ascii().is_empty() && table.columns != Some(1) {
