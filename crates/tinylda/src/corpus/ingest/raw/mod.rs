@@ -381,6 +381,7 @@ impl TextImport<'_> {
             }
             Ok(())
         })?;
+        self.readers.check_skipped()?;
         let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut stop_words = BTreeMap::new();
         let buffering = buffering.into_inner();
@@ -541,6 +542,7 @@ impl TextImport<'_> {
         {
             return Err(names_error(lines, documents));
         }
+        self.readers.check_skipped()?;
         if documents == 0 {
             return Err(self.no_documents_error(&source.skipped_files()));
         }

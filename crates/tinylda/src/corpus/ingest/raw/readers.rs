@@ -59,6 +59,11 @@ impl RecordReaders {
         self.all.iter().for_each(|reader| reader.tally.reset());
     }
 
+    /// Refuses an input of which most records were skipped.
+    pub(crate) fn check_skipped(&self) -> Result<()> {
+        self.all.iter().try_for_each(RecordReader::check_skipped)
+    }
+
     /// Returns the counts of each reader.
     pub(crate) fn notes(&self) -> impl Iterator<Item = RecordNotes> {
         self.all.iter().map(|reader| reader.tally.notes())

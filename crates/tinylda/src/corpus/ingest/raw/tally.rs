@@ -40,6 +40,8 @@ impl LineTally {
 /// Counts of the records of a source in the current pass.
 #[derive(Debug, Default)]
 pub(crate) struct RecordTally {
+    /// Number of records that were not skipped.
+    read: AtomicU64,
     pub(crate) short_rows: LineTally,
     pub(crate) skipped_rows: LineTally,
     pub(crate) records_without_text: LineTally,
@@ -54,6 +56,7 @@ pub(crate) struct RecordTally {
 impl RecordTally {
     /// Sets all counts to zero, before another pass over the records.
     pub(crate) fn reset(&self) {
+        self.read.store(0, Ordering::Relaxed);
         for tally in [
             &self.short_rows,
             &self.skipped_rows,
@@ -67,6 +70,16 @@ impl RecordTally {
         ] {
             tally.reset();
         }
+    }
+
+    /// Counts records that were not skipped.
+    pub(crate) fn add_read(&self, count: u64) {
+        self.read.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Returns the number of records that were not skipped.
+    pub(crate) fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
     }
 
     /// Returns the counts.

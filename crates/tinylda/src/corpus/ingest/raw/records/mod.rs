@@ -21,8 +21,10 @@ use super::source::{SpanKind, TextSpan};
 use super::tally::RecordTally;
 use crate::corpus::ingest::lines::quoted;
 use crate::corpus::ingest::markup::strip_html;
+use crate::corpus::ingest::notes::LineCount;
 use crate::corpus::{DEFAULT_LABEL_COLUMN, TextPlace, parse_date};
 use crate::error::{Error, Position, Remedy, Result, Template};
+use crate::format::grouped;
 
 /// Document of the input.
 #[derive(Debug)]
@@ -129,6 +131,40 @@ impl RecordReader {
         }
     }
 
+    /// Refuses the input if most of its records were skipped so far.
+    pub(crate) fn check_skipped(&self) -> Result<()> {
+        let notes = self.tally.notes();
+        let (rows, records) = (notes.skipped_rows, notes.records_without_text);
+        let all = self.tally.read() + rows.count + records.count;
+        let most = |skipped: LineCount| 2 * skipped.count > all;
+        let of = |skipped: LineCount| format!("has {} of {}", grouped(skipped.count), grouped(all));
+        match &self.format {
+            RecordFormat::Table(table) if most(rows) => {
+                let columns = table.columns.map_or_else(String::new, |n| format!(", which has {n}"));
+                let statement = format!(
+                    "{} rows with more or fewer columns than the first row{columns}; line {} is the first",
+                    of(rows),
+                    grouped(rows.first_line)
+                );
+                let remedy = "quote texts that contain the delimiter, set another {delimiter}, or use \
+                              {format=text} to read one document per line";
+                Err(Error::unusable_input(&self.path, statement, remedy))
+            }
+            RecordFormat::Json(json) if most(records) => {
+                let statement = format!(
+                    "{} records without the field {:?}; line {} is the first",
+                    of(records),
+                    json.text.join("\" or \""),
+                    grouped(records.first_line)
+                );
+                let remedy = "name the field with {text_field}, or remove such records first, for instance \
+                              with jq";
+                Err(Error::unusable_input(&self.path, statement, remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn line_error(
         &self,
         line: u64,
@@ -225,16 +261,18 @@ impl RecordReader {
         span: &TextSpan,
         each: &mut dyn FnMut(Record<'_>, bool) -> Result<()>,
     ) -> Result<()> {
-        if matches!(self.format, RecordFormat::Vowpal) {
-            return self.for_each_with_markup(bytes, span, each);
-        }
+        let removes_markup = !matches!(self.format, RecordFormat::Vowpal);
+        let mut read = 0;
         self.for_each_with_markup(bytes, span, &mut |mut record, replaced| {
-            if let Some(text) = strip_html(&record.text) {
+            read += 1;
+            if removes_markup && let Some(text) = strip_html(&record.text) {
                 self.tally.markup.add(1, span.line);
                 record.text = text.into();
             }
             each(record, replaced)
-        })
+        })?;
+        self.tally.add_read(read);
+        Ok(())
     }
 
     /// Calls `each` with every record of a span and whether invalid bytes were replaced.
