@@ -5,7 +5,7 @@ use crate::corpus::TextPlace;
 use crate::corpus::ingest::lines::quoted;
 use crate::corpus::ingest::raw::json::next_record;
 use crate::corpus::ingest::raw::source::TextSpan;
-use crate::error::{Remedy, Result, Template};
+use crate::error::{Error, Remedy, Result, Template};
 
 impl RecordReader {
     pub(super) fn for_each_value(
@@ -44,15 +44,8 @@ impl RecordReader {
         replaced: &mut bool,
     ) -> Result<Option<Record<'a>>> {
         let text = self.text(bytes, line, replaced)?;
-        let mut value: serde_json::Value = serde_json::from_str(&text).map_err(|e| {
-            let remedy = match json.envelope {
-                None => {
-                    "give one complete object per line, or use {format=json} if objects span several lines"
-                }
-                Some(_) => "correct the file; jq shows where it is damaged",
-            };
-            self.line_error(line, format!("{} ({e})", quoted(bytes)), "a JSON object", remedy)
-        })?;
+        let mut value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|e| self.json_error(json, &text, line, &e))?;
         let find = |path: &str| path.split('.').try_fold(&value, member);
         let Some(found) = self.json_text(json, &value, &find, line)? else {
             self.tally.records_without_text.add(1, line);
@@ -93,6 +86,22 @@ impl RecordReader {
             JsonText::Field(path) => take_string(&mut value, path),
         };
         Ok(Some(Record { name, labels, date, text: text.into(), place, checksum: crc32fast::hash(bytes) }))
+    }
+
+    /// Returns the error for a record, beginning on `line`, that is not valid JSON.
+    fn json_error(&self, json: &JsonFields, text: &str, line: u64, error: &serde_json::Error) -> Error {
+        let before = error.line().saturating_sub(1);
+        let line_start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
+        let at = (line_start + error.column().saturating_sub(1)).min(text.len());
+        if let Some(JsonProblem { found, expected, remedy }) = JsonProblem::find(error, text.as_bytes(), at) {
+            let found = format!("{found} at byte {} of the record", at + 1);
+            return self.line_error(line + before as u64, found, expected, remedy);
+        }
+        let remedy = match json.envelope {
+            None => "give one complete object per line, or use {format=json} if objects span several lines",
+            Some(_) => "correct the file; jq shows where it is damaged",
+        };
+        self.line_error(line, format!("{} ({error})", quoted(text.as_bytes())), "a JSON object", remedy)
     }
 
     /// Counts the objects in a field with a name, labels or a date, which are left out. Refuses
@@ -164,6 +173,59 @@ impl RecordReader {
             return Err(self.line_error(line, found, expected, remedy));
         }
         Ok(any.then_some(JsonText::Joined(all)))
+    }
+}
+
+/// Value that other programs write and that is not valid JSON.
+struct JsonProblem {
+    found: String,
+    expected: &'static str,
+    remedy: &'static str,
+}
+
+impl JsonProblem {
+    /// Names what is wrong in a record at a position, if it is known.
+    fn find(error: &serde_json::Error, record: &[u8], at: usize) -> Option<JsonProblem> {
+        let message = error.to_string();
+        // The position is that of the first wrong byte, or of the last one that was read.
+        let is_word = |b: &u8| b.is_ascii_alphanumeric() || b"+-._".contains(b);
+        let start = at - record[..at].iter().rev().take_while(|b| is_word(b)).count();
+        let end = at + record[at..].iter().take_while(|b| is_word(b)).count();
+        let word = String::from_utf8_lossy(&record[start..end]);
+        let problem = |found: String, expected, remedy| Some(JsonProblem { found, expected, remedy });
+        if message.contains("surrogate") || message.contains("unexpected end of hex escape") {
+            return problem(
+                "half of a surrogate pair (\\ud800 to \\udfff)".into(),
+                "a pair of surrogates, or another character",
+                "replace it, for instance by \\ufffd",
+            );
+        }
+        if message.contains("number out of range") {
+            return problem(
+                format!("the number {word}"),
+                "a number below 1e308",
+                "correct the number, or write it as a string",
+            );
+        }
+        let name = word.trim_start_matches('-');
+        if let Some(name) = ["NaN", "nan", "Infinity", "inf", "None", "True", "False", "undefined"]
+            .into_iter()
+            .find(|&known| known == name)
+        {
+            return problem(
+                format!("{name}, which is no value of JSON,"),
+                "a JSON value",
+                "write null, true or false instead; in Python, json.dumps(..., allow_nan=False) finds NaN",
+            );
+        }
+        if record.get(at) == Some(&b'\'') {
+            let remedy = "write the file with a JSON library, in Python with json.dumps instead of str";
+            return problem("a single quote".into(), "a double quote", remedy);
+        }
+        if record.get(at) == Some(&b'/') {
+            return problem("a comment".into(), "a JSON value", "remove the comments");
+        }
+        None
     }
 }
 
