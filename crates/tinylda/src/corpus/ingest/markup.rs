@@ -173,7 +173,8 @@ fn end_line(out: &mut String) {
 
 /// Returns the text of an HTML page: its title and its body.
 pub(crate) fn html_text(page: &str) -> String {
-    let mut out = String::new();
+    // The text is not longer than the page: it is written without ever being copied.
+    let mut out = String::with_capacity(page.len());
     let mut tokens = MarkupTokens { rest: page };
     let (mut hidden, mut in_head) = (Vec::<String>::new(), false);
     while let Some(event) = tokens.next() {
@@ -219,7 +220,7 @@ pub(crate) fn html_text(page: &str) -> String {
 /// Returns the text of an XML document, and whether the document is not well-formed or uses
 /// entities that are not declared here. The header of a TEI document is left out.
 pub(crate) fn xml_text(document: &str) -> (String, bool) {
-    let mut out = String::new();
+    let mut out = String::with_capacity(document.len());
     let (mut hidden, mut inline) = (0u32, &[][..]);
     let (mut open, mut damaged) = (Vec::new(), false);
     for event in (MarkupTokens { rest: document }) {

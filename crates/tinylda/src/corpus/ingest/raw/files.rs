@@ -7,10 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::source::{
-    MAX_RECORD_BYTES, MIN_BATCH_BYTES, MeasuredRecord, SpanKind, TextBatch, TextSource, TextSpan,
+    CostlyContent, MAX_RECORD_BYTES, MIN_BATCH_BYTES, MeasuredRecord, SpanKind, TextBatch, TextSource,
+    TextSpan,
 };
 use crate::corpus::MAGIC;
 use crate::corpus::Source;
@@ -25,8 +27,10 @@ use crate::corpus::ingest::shared_file::SharedFile;
 use crate::corpus::ingest::{Format, RecordOptions};
 use crate::error::{Error, Result, Template};
 
-/// Number of copies of a file that is decoded or has markup, while it is read.
+/// Number of copies of a file that is decoded and has markup, while it is read.
 const COPIES: usize = 3;
+/// Number of bytes of a long file whose text is inspected to estimate what the rest will cost.
+const SAMPLE_BYTES: usize = 1 << 19;
 /// Number of bytes that are read at a time.
 const READ_BYTES: usize = 1 << 16;
 /// Suffixes of files with many documents, which are not read as one document.
@@ -108,11 +112,60 @@ fn file_text(
 
 /// Returns how many copies of a file there are at a time while its text is put into an empty batch.
 fn copies_of(name: &str, bytes: &[u8], format: Option<Format>) -> usize {
-    let is_plain = format.is_none()
-        && detect_markup(bytes, &data_suffix(Path::new(name))).is_none()
-        && detect_binary(bytes).is_none()
-        && std::str::from_utf8(bytes).is_ok();
-    if is_plain { 1 } else { COPIES }
+    copies_of_start(name, bytes, format, std::str::from_utf8(bytes).is_ok())
+}
+
+/// Returns how many copies of a file there are at a time, given its beginning and whether all of it
+/// is valid UTF-8.
+fn copies_of_start(name: &str, start: &[u8], format: Option<Format>, is_utf8: bool) -> usize {
+    let markup = format.or_else(|| detect_markup(start, &data_suffix(Path::new(name))));
+    match (markup, detect_binary(start)) {
+        (None, None) if is_utf8 => 1,
+        (Some(Format::Html | Format::Xml), None) if is_utf8 => 2,
+        _ => COPIES,
+    }
+}
+
+/// Properties of a file that does not fit in memory, found by reading it in parts.
+struct MeasuredFile {
+    length: usize,
+    /// First bytes of the file.
+    start: Vec<u8>,
+    is_utf8: bool,
+    content: CostlyContent,
+}
+
+impl MeasuredFile {
+    /// Reads up to 64 MiB with `read`, which returns 0 at the end and `None` if it fails.
+    fn read(mut read: impl FnMut(&mut [u8]) -> Option<usize>) -> Option<MeasuredFile> {
+        let (mut buffer, mut filled) = (vec![0; READ_BYTES], 0);
+        let content = CostlyContent::default();
+        let mut file = MeasuredFile { length: 0, start: Vec::new(), is_utf8: true, content };
+        loop {
+            let n = read(&mut buffer[filled..])?;
+            let part = &buffer[..filled + n];
+            // A character may continue in the next part.
+            let used = match std::str::from_utf8(part) {
+                Ok(_) => part.len(),
+                Err(e) if e.error_len().is_none() && n > 0 => e.valid_up_to(),
+                Err(_) => {
+                    file.is_utf8 = false;
+                    part.len()
+                }
+            };
+            file.content.inspect(&part[..used]);
+            let wanted = SAMPLE_BYTES.saturating_sub(file.start.len()).min(used);
+            file.start.extend_from_slice(&part[..wanted]);
+            file.length += used;
+            if n == 0 || file.length > MAX_RECORD_BYTES {
+                file.length = file.length.min(MAX_RECORD_BYTES);
+                return Some(file);
+            }
+            filled = part.len() - used;
+            let end = used + filled;
+            buffer.copy_within(used..end, 0);
+        }
+    }
 }
 
 fn unreadable(error: Error) -> FileProblem {
@@ -149,18 +202,6 @@ fn read_input(input: &mut Input, max: usize) -> Result<Option<Vec<u8>>, FileProb
 /// Reads a file of at most 64 MiB. Returns `None` if it is longer than `max` bytes.
 fn read_file(path: &Path, max: usize) -> Result<Option<Vec<u8>>, FileProblem> {
     read_input(&mut Input::open(path).map_err(unreadable)?, max)
-}
-
-/// Returns the length of a file in bytes, after decompression, up to 64 MiB.
-fn file_length(path: &Path) -> Option<usize> {
-    let (mut input, mut buffer, mut length) = (Input::open(path).ok()?, vec![0; READ_BYTES], 0);
-    loop {
-        let n = input.read(&mut buffer).ok()?;
-        length += n;
-        if n == 0 || length > MAX_RECORD_BYTES {
-            return Some(length.min(MAX_RECORD_BYTES));
-        }
-    }
 }
 
 fn too_long() -> FileProblem {
@@ -402,6 +443,38 @@ impl FileTexts {
         usize::try_from(length).map_or(MAX_RECORD_BYTES, |length| length.min(MAX_RECORD_BYTES))
     }
 
+    /// Returns the name of the next file and its properties, as far as it can be read.
+    fn measure_file(&mut self) -> (String, Option<MeasuredFile>) {
+        let of_path = |path: &Path| {
+            let mut input = Input::open(path).ok()?;
+            MeasuredFile::read(|buffer| input.read(buffer).ok())
+        };
+        match &mut self.list {
+            FileList::Folder(walk) => match walk.waiting.last() {
+                Some((path, _)) => (walk.name(path), of_path(path)),
+                None => (String::new(), None),
+            },
+            FileList::Archive(archive, next) => {
+                let Some(member) = archive.members.get(*next).cloned() else { return (String::new(), None) };
+                let found = archive
+                    .open_member(&member)
+                    .ok()
+                    .and_then(|mut reader| MeasuredFile::read(|buffer| reader.read(buffer).ok()));
+                (member.name, found)
+            }
+            FileList::Single { name, content, .. } => {
+                let found = match content {
+                    SingleContent::File(path) => of_path(path),
+                    SingleContent::Bytes(bytes) => {
+                        let mut rest = &bytes[..];
+                        MeasuredFile::read(|buffer| rest.read(buffer).ok())
+                    }
+                };
+                (name.clone(), found)
+            }
+        }
+    }
+
     /// Goes to the next file that is to be read. Fails for a folder that cannot be listed.
     fn find_file(&mut self) -> Result<(), (String, FileProblem)> {
         match &mut self.list {
@@ -562,22 +635,35 @@ impl TextSource for FileTexts {
         Ok(!batch.spans.is_empty())
     }
 
+    /// Reads the file in parts. The beginning of its text tells what the rest will cost.
     fn measure_record(&mut self) -> Result<MeasuredRecord> {
-        let (name, path) = match &self.list {
-            FileList::Folder(walk) => {
-                let path = walk.waiting.last().map(|(path, _)| path);
-                (path.map(|path| walk.name(path)), path)
-            }
-            FileList::Archive(archive, next) => (archive.members.get(*next).map(|m| m.name.clone()), None),
-            FileList::Single { content: SingleContent::File(path), .. } => (None, Some(path)),
-            FileList::Single { content: SingleContent::Bytes(_), .. } => (None, None),
-        };
-        let length = path.and_then(|path| file_length(path)).unwrap_or_else(|| self.next_length());
+        let (name, file) = self.measure_file();
+        let content = CostlyContent::default();
+        let file = file.unwrap_or_else(|| MeasuredFile {
+            length: self.next_length(),
+            start: Vec::new(),
+            is_utf8: false,
+            content,
+        });
+        let length = file.length as u64;
+        let copies = copies_of_start(&name, &file.start, self.format, file.is_utf8).max(self.copies) as u64;
+        let sample = file_text(Path::new(&name), file.start, self.rules.encoding, self.format);
         let mut start = TextBatch::default();
+        if let Ok(sample) = sample {
+            start.bytes = sample.bytes;
+            // Other files are decoded, or their markup is removed.
+            if copies == 1 {
+                file.content.append_to(&mut start.bytes);
+            }
+            start.bytes.shrink_to_fit();
+        }
+        let name = Some(name).filter(|_| self.format.is_none());
         let kind = SpanKind::Text { name, labels: Vec::new(), date: None };
-        start.spans.push(TextSpan { bytes: 0..0, source: 0, offset: 0, line: 1, kind });
-        let reading = (self.copies * length + MIN_BATCH_BYTES) as u64;
-        Ok(MeasuredRecord { length: length as u64, reading, start, escaped: false })
+        start.spans.push(TextSpan { bytes: 0..start.bytes.len(), source: 0, offset: 0, line: 1, kind });
+        let reading = copies * length + MIN_BATCH_BYTES as u64;
+        // A decoded text may be longer than the file.
+        let held = length + if copies == COPIES as u64 { length / 2 } else { 0 };
+        Ok(MeasuredRecord { length, reading, held, start })
     }
 
     fn progress(&self) -> (u64, Option<u64>) {

@@ -9,7 +9,7 @@ use super::buffered::BufferedBatches;
 use super::memory::{BatchExtent, ImportMemory, MAX_COLLECTED_IDS, reading_cost};
 use super::parallel::{ItemSource, NextItem};
 use super::readers::RecordReaders;
-use super::records::{RecordFormat, RecordReader};
+use super::records::RecordReader;
 use super::source::{MIN_BATCH_BYTES, MIN_BYTES_PER_RECORD, MeasuredRecord, TextBatch, TextSource};
 use crate::corpus::ingest::words::ChunkRule;
 use crate::error::{Error, Result};
@@ -197,23 +197,15 @@ impl ItemSource for TextItems<'_> {
         }
         match self.source.measure_record() {
             Err(error) => error,
-            Ok(MeasuredRecord { length, reading, start, escaped }) => {
+            Ok(MeasuredRecord { length, reading, held, start }) => {
                 // The beginning of the record tells what the rest of it will cost.
                 let sample = start.bytes.len() as u64;
                 let extent = BatchExtent { documents: 1, longest: sample };
                 let copies =
                     if sample == 0 { 0 } else { self.reading_cost(&start, extent).saturating_sub(sample) };
                 let copies = copies as f64 / sample.max(1) as f64 * length as f64;
-                let format = self.reader(&start).map(|reader| &reader.format);
-                let is_copied = match format {
-                    Some(RecordFormat::Json(_)) => escaped && memchr::memchr(b'\\', &start.bytes).is_none(),
-                    Some(RecordFormat::Table(table)) => {
-                        escaped && table.quotes && memchr::memmem::find(&start.bytes, b"\"\"").is_none()
-                    }
-                    _ => false,
-                };
-                let unescaped = if is_copied { length } else { 0 };
-                let cost = reading + copies as u64 + unescaped + self.pass_cost(&start, extent);
+                let processing = held + copies as u64 + self.pass_cost(&start, extent);
+                let cost = reading.max(processing);
                 self.refuse_record(&start, length, cost)
             }
         }

@@ -19,6 +19,7 @@ use crate::corpus::ingest::encoding::{
     DecodingReader, EncodingFinding, EncodingRule, TextEncoding, parse_encoding,
 };
 use crate::corpus::ingest::input::{Compression, Input};
+use crate::corpus::ingest::markup::has_html;
 use crate::corpus::ingest::notes::SkippedFiles;
 use crate::corpus::ingest::shared_file::SharedFile;
 use crate::error::{Error, Position, Result};
@@ -118,17 +119,57 @@ pub(crate) struct MeasuredRecord {
     pub(crate) length: u64,
     /// Memory in bytes that it takes to read the record into a batch.
     pub(crate) reading: u64,
+    /// Bytes of the batch while the record is turned into words.
+    pub(crate) held: u64,
     /// Batch with the position and the beginning of the record.
     pub(crate) start: TextBatch,
-    /// Whether there are escaped characters after the beginning, so that the text is copied.
-    pub(crate) escaped: bool,
 }
 
 impl MeasuredRecord {
     /// Returns a record of a file of records, which is read in steps.
     fn in_steps(length: u64, start: TextBatch) -> MeasuredRecord {
         let reading = length + length / 8 + MIN_BATCH_BYTES as u64;
-        MeasuredRecord { length, reading, start, escaped: false }
+        MeasuredRecord { length, reading, held: reading, start }
+    }
+}
+
+/// What occurs anywhere in a long record and makes it cost more memory.
+#[derive(Debug, Default)]
+pub(crate) struct CostlyContent {
+    found: [bool; 6],
+}
+
+impl CostlyContent {
+    /// Examples of the content: markup, escaped characters, two quotes for one, a list, a character
+    /// that is not ASCII, and a byte that is not UTF-8.
+    const EXAMPLES: [&[u8]; 6] = [b"<br>", b"\\u0041", b"\"\"", b"[", b"\xc3\xa9", b"\xff"];
+
+    /// Searches a part of the record. Markup at the border of two parts is not found.
+    pub(crate) fn inspect(&mut self, part: &[u8]) {
+        let ascii = part.is_ascii();
+        // The first and the last character of a part may be cut.
+        let cut = part.iter().take(3).take_while(|&&b| b & 0xc0 == 0x80).count();
+        let is_damaged = || std::str::from_utf8(&part[cut..]).is_err_and(|e| e.error_len().is_some());
+        let tests: [&dyn Fn() -> bool; 6] = [
+            &|| has_html(part),
+            &|| memchr::memchr(b'\\', part).is_some(),
+            &|| memchr::memmem::find(part, b"\"\"").is_some(),
+            &|| memchr::memchr(b'[', part).is_some(),
+            &|| !ascii,
+            &|| !ascii && is_damaged(),
+        ];
+        for (found, test) in self.found.iter_mut().zip(tests) {
+            *found = *found || test();
+        }
+    }
+
+    /// Appends an example of everything that was found to the beginning of the record, from which
+    /// the cost of the rest is estimated.
+    pub(crate) fn append_to(&self, start: &mut Vec<u8>) {
+        let found = self.found.iter().zip(CostlyContent::EXAMPLES).filter(|(found, _)| **found);
+        found.for_each(|(_, example)| start.extend_from_slice(example));
+        // The cost of a batch includes the capacity of its buffer.
+        start.shrink_to_fit();
     }
 }
 
@@ -397,6 +438,47 @@ impl FileSource {
     }
 }
 
+/// Finder of the end of a long record, which is read in parts.
+enum RecordEnd {
+    /// The record ends with its line. In a table, line ends between quotes do not count.
+    Line { quotes: bool, in_quotes: bool },
+    /// The record is a JSON value.
+    Value { depth: u64, in_string: bool, escaped: bool },
+}
+
+impl RecordEnd {
+    /// Returns the position after the record, if it ends in this part.
+    fn find(&mut self, part: &[u8]) -> Option<usize> {
+        match self {
+            RecordEnd::Line { quotes, in_quotes } => {
+                for at in memchr::memchr2_iter(b'\n', b'"', part) {
+                    if part[at] == b'"' {
+                        *in_quotes = *quotes && !*in_quotes;
+                    } else if !*in_quotes {
+                        return Some(at + 1);
+                    }
+                }
+            }
+            RecordEnd::Value { depth, in_string, escaped } => {
+                for (at, &byte) in part.iter().enumerate() {
+                    match byte {
+                        _ if *escaped => *escaped = false,
+                        b'\\' if *in_string => *escaped = true,
+                        b'"' => *in_string = !*in_string,
+                        b'{' | b'[' if !*in_string => *depth += 1,
+                        b'}' | b']' if !*in_string => *depth = depth.saturating_sub(1),
+                        _ => continue,
+                    }
+                    if *depth == 0 && !*in_string && matches!(byte, b'"' | b'}' | b']') {
+                        return Some(at + 1);
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
 fn new_splitter(ends: &RecordEnds) -> Option<JsonSplitter> {
     match ends {
         RecordEnds::Json(envelope) => Some(JsonSplitter::new(envelope.clone())),
@@ -480,36 +562,38 @@ impl TextSource for FileSource {
         Ok(true)
     }
 
-    /// Reads on to the end of the record. In a table, line ends between quotes do not count.
+    /// Reads on to the end of the record. The span of its beginning excludes the examples of what
+    /// follows.
     fn measure_record(&mut self) -> Result<MeasuredRecord> {
         let mut start = TextBatch::default();
         let mut part = TextBatch::default();
         std::mem::swap(&mut part.bytes, &mut self.rest);
+        let mut end = match self.splitter.take() {
+            None => RecordEnd::Line { quotes: self.ends != RecordEnds::Lines, in_quotes: false },
+            Some(mut splitter) => {
+                // The beginning of an array or an object around the records is no part of them.
+                // Errors are reported when the record is read.
+                let used = splitter.split(&part.bytes, false, &mut Vec::new()).unwrap_or(0);
+                self.line += memchr::memchr_iter(b'\n', &part.bytes[..used]).count() as u64;
+                part.bytes.drain(..used);
+                RecordEnd::Value { depth: 0, in_string: false, escaped: false }
+            }
+        };
         start.bytes.extend_from_slice(&part.bytes[..part.bytes.len().min(READ_STEP_BYTES)]);
         start.spans.push(self.span(0..start.bytes.len()));
-        if self.splitter.is_some() {
-            return Ok(MeasuredRecord::in_steps(MAX_RECORD_BYTES as u64, start));
-        }
-        let (mut length, mut in_quotes, mut escaped) = (0, false, false);
+        let (mut length, mut content) = (0, CostlyContent::default());
         loop {
-            // Two quotes stand for one in tables, and backslashes begin escapes in JSON.
-            escaped |= memchr::memmem::find(&part.bytes, b"\"\"").is_some()
-                || memchr::memchr(b'\\', &part.bytes).is_some();
-            for at in memchr::memchr2_iter(b'\n', b'"', &part.bytes) {
-                if part.bytes[at] == b'"' {
-                    in_quotes = !in_quotes && self.ends != RecordEnds::Lines;
-                } else if !in_quotes {
-                    let record = MeasuredRecord::in_steps(length + at as u64 + 1, start);
-                    return Ok(MeasuredRecord { escaped, ..record });
-                }
-            }
-            length += part.bytes.len() as u64;
-            if length > MAX_RECORD_BYTES as u64 {
+            let found = end.find(&part.bytes);
+            let used = found.unwrap_or(part.bytes.len());
+            content.inspect(&part.bytes[..used]);
+            length += used as u64;
+            if found.is_none() && length > MAX_RECORD_BYTES as u64 {
                 return Err(self.too_long());
             }
             part = TextBatch::default();
-            if part.read_from(&mut self.input, READ_STEP_BYTES)? == 0 {
-                return Ok(MeasuredRecord { escaped, ..MeasuredRecord::in_steps(length, start) });
+            if found.is_some() || part.read_from(&mut self.input, READ_STEP_BYTES)? == 0 {
+                content.append_to(&mut start.bytes);
+                return Ok(MeasuredRecord::in_steps(length, start));
             }
         }
     }
