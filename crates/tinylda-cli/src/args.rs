@@ -51,7 +51,7 @@ pub(crate) use train::{TrainArgs, TrainingArgs};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Print only results and errors, no progress or messages
+    /// Print only results, errors, and warnings about skipped data
     #[arg(short, long, global = true, help_heading = OUTPUT, display_order = 900)]
     pub(crate) quiet: bool,
 }

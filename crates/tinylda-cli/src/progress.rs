@@ -1,5 +1,5 @@
 //! Progress and messages on standard error: a progress bar in a terminal, an occasional line
-//! otherwise, and nothing with `--quiet`.
+//! otherwise, and only warnings about skipped data with `--quiet`.
 //!
 //! Start with [`Ui`], which every command receives. This module knows nothing about what is done.
 
@@ -44,6 +44,13 @@ impl Ui {
             // A message that cannot be shown must not stop the work.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
+    }
+
+    /// Prints a warning about data that was skipped, even if the user asked for quiet: the result
+    /// would look complete without it.
+    #[allow(clippy::unused_self, reason = "called like `say`")]
+    pub(crate) fn warn(self, text: &str) {
+        let _ = writeln!(std::io::stderr(), "warning: {text}");
     }
 
     /// Starts reporting the progress of a task; nothing is shown before the first update.

@@ -38,14 +38,15 @@ pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
         let path = escape_control(&notes.path.to_string_lossy());
         let of = if several { format!(" of {path}") } else { String::new() };
         warn_of_files(&notes.skipped_files, &of, ui);
+        warn_of_skipped_records(notes, &of, ui);
         warn_of_records(&notes.records, &of, ui);
         if notes.damaged_files > 0 {
             let (files, verb) = (
                 counted(notes.damaged_files, "XML document"),
                 if notes.damaged_files == 1 { "is" } else { "are" },
             );
-            ui.say(&format!(
-                "warning: {files}{of} {verb} not well-formed or incomplete, or entities are not declared; check with \
+            ui.warn(&format!(
+                "{files}{of} {verb} not well-formed or incomplete, or entities are not declared; check with \
                  xmllint --noout"
             ));
         }
@@ -201,12 +202,42 @@ fn warn_of_files(skipped: &SkippedFiles, of: &str, ui: Ui) {
         }
     }
     let (files, were) = (counted(skipped.count, "file"), if skipped.count == 1 { "was" } else { "were" });
-    ui.say(&format!("warning: {files}{of} {were} skipped: {}", list.join(", ")));
     remedies.push("--strict rejects such files");
-    ui.say(&format!("         {}", remedies.join("; ")));
+    ui.warn(&format!("{files}{of} {were} skipped: {}\n         {}", list.join(", "), remedies.join("; ")));
 }
 
-/// Warns about records that were skipped or changed.
+/// Warns about rows and records that were skipped.
+fn warn_of_skipped_records(notes: &InputNotes, of: &str, ui: Ui) {
+    let before = notes.table.as_ref().map_or(0, |table| table.rows_before);
+    if before > 0 {
+        let (rows, verb) = (counted(before, "row"), if before == 1 { "was" } else { "were" });
+        ui.warn(&format!(
+            "{rows} before the table{of} {verb} skipped, since most rows have more columns; --strict rejects \
+             such rows"
+        ));
+    }
+    let warn = |found: LineCount, noun: &str, why: &str, rest: &str| {
+        if found.count > 0 {
+            let (what, verb) = (counted(found.count, noun), if found.count == 1 { "was" } else { "were" });
+            let line = grouped(found.first_line);
+            ui.warn(&format!("{what} {why} {verb} skipped{of}, the first on line {line}; {rest}"));
+        }
+    };
+    warn(
+        notes.records.skipped_rows,
+        "row",
+        "with more or fewer columns than the first row",
+        "quote texts that contain the delimiter, or check --delimiter; --strict rejects such rows",
+    );
+    warn(
+        notes.records.records_without_text,
+        "record",
+        "without the text field",
+        "check --text-field; --strict rejects such records",
+    );
+}
+
+/// Warns about records that were changed or lack a field.
 fn warn_of_records(records: &RecordNotes, of: &str, ui: Ui) {
     let warn = |found: LineCount, noun: &str, one: &str, many: &str, rest: &str| {
         if found.count > 0 {
@@ -223,20 +254,6 @@ fn warn_of_records(records: &RecordNotes, of: &str, ui: Ui) {
         "has fewer columns than the first row and was imported",
         "have fewer columns than the first row and were imported",
         "; --strict rejects such rows",
-    );
-    warn(
-        records.skipped_rows,
-        "row",
-        "with more or fewer columns than the first row was skipped",
-        "with more or fewer columns than the first row were skipped",
-        "; quote texts that contain the delimiter, or check --delimiter; --strict rejects such rows",
-    );
-    warn(
-        records.records_without_text,
-        "record",
-        "without the text field was skipped",
-        "without the text field were skipped",
-        "; check --text-field; --strict rejects such records",
     );
     warn(
         records.missing_fields,
@@ -332,6 +349,7 @@ pub(crate) fn to_json(done: &Imported) -> Value {
             "bytes_replaced": notes.replaced,
             "text_columns": table.map(|table| &table.text),
             "header": notes.table.as_ref().map(|table| table.header),
+            "rows_before_table": notes.table.as_ref().map(|table| table.rows_before),
             "header_assumed": notes.table.as_ref().map(|table| table.header_assumed),
             "skipped_files": {
                 "count": notes.skipped_files.count,
