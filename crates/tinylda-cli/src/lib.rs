@@ -120,6 +120,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
 /// for commands that the user has stopped, which is stated and not called an error.
 fn report(error: &anyhow::Error) -> ExitCode {
     let text = stop_statement(error).unwrap_or_else(|| format!("error: {}", message(error)));
+    let text = commands::escape_message(&text);
     // If standard error cannot be written to, there is nothing left to do.
     let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{text}\n"));
     ExitCode::from(if is_usage(error) { 2 } else { 1 })

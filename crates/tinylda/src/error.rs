@@ -578,7 +578,10 @@ fn differing(
     wanted: Option<&str>,
     spelling: ParameterSpelling<'_>,
 ) -> String {
-    let set = |value| with_value(setting, value, spelling);
+    // Without a list there is no checksum of it.
+    let list = setting.render(spelling);
+    let list = list.strip_suffix(" checksum").filter(|_| found.is_none() || wanted.is_none());
+    let set = |value| list.map_or_else(|| with_value(setting, value, spelling), str::to_owned);
     let before = if found.is_some() { "with" } else { "without" };
     let now = if wanted.is_some() { "this run uses" } else { "this run does not use" };
     format!("{before} {}, {now} {}", set(found), set(wanted))
@@ -735,10 +738,11 @@ mod tests {
         assert!(text.contains("/restart") && text.contains("/checkpoint"), "{text}");
         assert_eq!(differs.parameter(), Some("seed"));
         let text = error("{seeds} checksum", None, Some("3f")).describe(&option);
-        assert!(
-            text.contains("created without /seeds checksum, this run uses /seeds checksum 3f;"),
-            "{text}"
-        );
+        assert!(text.contains("created without /seeds, this run uses /seeds;"), "{text}");
+        let text = error("{seeds} checksum", Some("3f"), None).describe(&option);
+        assert!(text.contains("created with /seeds, this run does not use /seeds;"), "{text}");
+        let text = error("{seeds} checksum", Some("3f"), Some("4a")).describe(&option);
+        assert!(text.contains("with /seeds checksum 3f, this run uses /seeds checksum 4a;"), "{text}");
         let text = error("{optimize}", Some("true"), None).describe(&option);
         assert!(text.contains("created with /optimize:true, this run does not use /optimize;"), "{text}");
     }

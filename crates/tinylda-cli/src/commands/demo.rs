@@ -8,7 +8,6 @@ use anyhow::Context;
 use serde_json::json;
 use tinylda::corpus::ingest::{Format, Import};
 use tinylda::eval::predictive_perplexity;
-use tinylda::files::TemporaryFolder;
 use tinylda::report::{PassRecord, TextAccess};
 use tinylda::train::Summary;
 use tinylda::{Corpus, Event, Inference, Model, Stop, Trainer};
@@ -28,7 +27,7 @@ const PASSES: u32 = 60;
 const FOUND: f64 = 0.5;
 
 pub(crate) fn run(a: &args::DemoArgs, ui: Ui) -> anyhow::Result<()> {
-    let temporary = TemporaryFolder::new_in(std::env::temp_dir())?;
+    let temporary = super::temporary_folder()?;
     let folder = a.keep.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot create the folder {}; choose another for --keep", folder.display())

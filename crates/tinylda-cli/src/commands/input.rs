@@ -293,7 +293,7 @@ impl OpenedDocuments {
             // Always fails, with an error that explains why.
             Corpus::open(input)?;
         }
-        let folder = TemporaryFolder::new_in(std::env::temp_dir())?;
+        let folder = super::temporary_folder()?;
         let path = folder.path().join("input.tlc");
         let mut import = import(&data.text, Some(model), Some(detected.kind()))?;
         import.vocabulary.clone_from(&data.vocab);

@@ -36,6 +36,7 @@ use serde_json::Value;
 use tinylda::Model;
 use tinylda::corpus::ingest::{DetectedInput, InputKind};
 use tinylda::error::Template;
+use tinylda::files::TemporaryFolder;
 use tinylda::format::{counted, grouped};
 
 use crate::{args, machine};
@@ -250,9 +251,30 @@ fn plain(value: f32) -> f64 {
 
 /// Escapes control characters, which a terminal would interpret.
 fn escape_control(word: &str) -> String {
-    word.chars()
-        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+    escape_chars(word, char::is_control)
+}
+
+/// Escapes control characters in a message, except for line ends.
+pub(crate) fn escape_message(text: &str) -> String {
+    escape_chars(text, |c| c.is_control() && c != '\n')
+}
+
+fn escape_chars(text: &str, escapes: impl Fn(char) -> bool) -> String {
+    text.chars()
+        .flat_map(|c| if escapes(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect()
+}
+
+/// Creates a temporary folder in the folder of the system for temporary files.
+pub(crate) fn temporary_folder() -> anyhow::Result<TemporaryFolder> {
+    let parent = std::env::temp_dir();
+    TemporaryFolder::new_in(&parent).map_err(|error| {
+        let name = if cfg!(windows) { "TMP" } else { "TMPDIR" };
+        anyhow::anyhow!(
+            "cannot create a temporary folder in {}: {error}; set {name} to a folder that can be written to",
+            parent.display()
+        )
+    })
 }
 
 /// Escapes a text, so that it cannot be taken for Markdown or HTML.

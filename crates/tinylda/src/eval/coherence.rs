@@ -355,7 +355,7 @@ impl Coherence {
                 found: "none of the topics' words".into(),
                 expected: "texts in the language of the model, one document per line, or a corpus file"
                     .into(),
-                remedy: "check that the reference belongs to the model".into(),
+                remedy: "check that the texts and the model belong together".into(),
             });
         }
         let measures = self.measures.iter().zip(&counter.windows).map(|(&measure, &window)| {

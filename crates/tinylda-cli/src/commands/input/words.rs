@@ -98,7 +98,7 @@ pub(super) fn print_dropped(dropped: &DroppedTokens, lists: &[String], fixed: bo
         tokens(dropped.unknown, "not in the vocabulary".into());
     }
     let left = if parts.is_empty() { "nothing".into() } else { parts.join("; ") };
-    ui.say(&format!("{} tokens in the text; dropped: {left}", grouped(dropped.tokens)));
+    ui.say(&format!("{} in the text; dropped: {left}", counted(dropped.tokens, "token")));
     print_frequent_words(dropped, lists, ui);
     if dropped.phrases > 0 {
         ui.say(&format!("{} joined", counted(dropped.phrases, "phrase")));
