@@ -378,7 +378,8 @@ def sweep(
     """Compares numbers of topics and returns the best model.
 
     Every number is trained ``repeats`` times with different seeds, and scored by the predictive
-    perplexity of held-out documents, coherence and stability.
+    perplexity of held-out documents, coherence and stability. Numbers that leave fewer than ten
+    documents per topic have no score and are not chosen.
 
     Parameters
     ----------

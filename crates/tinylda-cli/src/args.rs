@@ -482,6 +482,9 @@ pub(crate) struct EvalArgs {
     /// any documents for coherence; - for standard input
     #[arg(required_unless_present = "reference")]
     pub(crate) corpus: Option<PathBuf>,
+    /// More files or folders with text; their documents follow those of the first input
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Compute topic coherence
@@ -536,6 +539,9 @@ pub(crate) struct ExportArgs {
     /// the documents, too; - for standard input
     #[arg(requires = "to")]
     pub(crate) corpus: Option<PathBuf>,
+    /// More files or folders with text; their documents follow those of the first input
+    #[arg(value_name = "MORE", requires = "to")]
+    pub(crate) more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Program to export for

@@ -24,14 +24,14 @@ pub(crate) fn describe(error: &Error) -> String {
         return format!("{}; {hint}", parameters::describe(error));
     }
     let Error::WrongKind { path, kind, .. } = error else { return parameters::describe(error) };
-    let Some(remedy) = remedy(path, kind) else { return parameters::describe(error) };
+    let Some(remedy) = remedy(path, kind, crate::command_line()) else { return parameters::describe(error) };
     let what = Error::WrongKind { path: path.clone(), kind, hint: Template::default() };
     format!("{}; {remedy}", parameters::describe(&what))
 }
 
 /// Returns what a file is and the command to run; `None` if that is not known. `kind` is the kind
-/// that was expected.
-fn remedy(path: &Path, kind: &str) -> Option<String> {
+/// that was expected, and `words` is the command line.
+fn remedy(path: &Path, kind: &str, words: &[String]) -> Option<String> {
     if tinylda::train::has_checkpoint(path) {
         return Some("it is a checkpoint folder; finish the training with tinylda train … --resume".into());
     }
@@ -45,13 +45,36 @@ fn remedy(path: &Path, kind: &str) -> Option<String> {
         InputKind::Data(format) if is_data(path, format)? => format!("it contains data ({})", format.name()),
         _ => return None,
     };
+    let command = words.get(1).map(String::as_str);
+    let npz = || npz_output(words).map_or_else(|| named(path, "npz"), shell_quote);
     Some(match (found, kind) {
+        (InputKind::Model, "corpus") if matches!(command, Some("convert" | "export")) => {
+            format!("{is}; to write its arrays: tinylda export {} --npz {}", quoted(path), npz())
+        }
+        (InputKind::Corpus, "model") if command == Some("export") && has_option(words, "--npz") => {
+            format!("{is}; to write its counts: tinylda convert {} {}", quoted(path), npz())
+        }
         (InputKind::Corpus, _) => format!("{is}; train a model on it first: {train}"),
         (InputKind::Model, _) => format!("{is}; to print its topics: tinylda topics {}", quoted(path)),
         (_, "corpus") => format!("{is}; import it first: {import}"),
         (_, "model") => format!("{is}; train a model on it first: {train}"),
         _ => format!("{is}; import it with: {import}\nor train a model on it: {train}"),
     })
+}
+
+/// Returns whether a command line contains an option, with its value in the same word or not.
+fn has_option(words: &[String], option: &str) -> bool {
+    words
+        .iter()
+        .any(|word| word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+}
+
+/// Returns the npz file that a command would write, if it would write one.
+fn npz_output(words: &[String]) -> Option<&str> {
+    let names = words.iter().skip(2).map(|word| word.strip_prefix("--npz=").unwrap_or(word));
+    names
+        .filter(|name| !name.starts_with('-'))
+        .find(|name| Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz")))
 }
 
 /// Returns what the user probably meant if a file that does not exist is a number after an option

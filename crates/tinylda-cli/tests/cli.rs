@@ -467,7 +467,7 @@ fn failures_exit_with_1_and_a_remedy() {
         ("topics small.tlc", vec!["it is a corpus", "train a model"]),
         ("eval small.tlc small.tlc", vec!["it is a corpus"]),
         ("export small.tlc --npz x.npz", vec!["it is a corpus"]),
-        ("export small.model --uci x.txt", vec!["it is a model", "tinylda topics small.model"]),
+        ("export small.model --uci x.txt", vec!["it is a model", "tinylda export small.model --npz"]),
         ("export small.model --npz no/such/x.npz", vec!["no/such/x.npz"]),
         ("synth -D 5 -W 5 -K 2 -o no/such/x", vec!["no/such"]),
     ] {

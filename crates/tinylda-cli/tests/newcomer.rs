@@ -52,7 +52,9 @@ fn the_summary_says_why_training_ended() {
     let output = run(f, "train t.tlc -k 3 --passes 7 -o p.model");
     let (out, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(out.contains("reached the limit of 7 passes in"), "{out}");
-    assert!(error.contains("reached the limit of 7 passes before convergence"), "{error}");
+    let advice = "reached the limit of 7 passes before convergence; more passes may improve the topics: \
+                  train again with --passes 14";
+    assert!(error.contains(advice), "{error}");
     // Whoever asked for all passes needs no advice.
     let error = error_text(f, "train t.tlc -k 3 --passes 12 --tol 0 -o p.model");
     assert!(!error.contains("before convergence") && !error.contains("converged"), "{error}");
@@ -84,12 +86,33 @@ fn wrong_options_are_reported_before_an_import() {
     let folder = folder();
     let f = folder.path();
     std::fs::create_dir(f.join("kept.model.checkpoint")).unwrap();
+    std::fs::write(f.join("four.txt"), "4: court\n").unwrap();
+    std::fs::write(f.join("three.txt"), "0\n3\n").unwrap();
     for (command, code, part) in [
         ("train t.txt -k 3 -o x.model --kappa 0.7", 2, "--kappa is only valid with --algorithm ovb"),
         ("train t.txt -k 3 -o x.model --algorithm gibbs --burn-in 3", 2, "--burn-in requires --samples"),
         ("train t.txt -k 70000 -o x.model", 2, "-k must be at most 65536"),
-        ("train t.txt -k 3 -o x.model --seeds none.txt", 1, "cannot open none.txt"),
-        ("train t.txt -k 3 -o x.model --order t.txt", 1, "expected one whole number"),
+        ("train t.txt -k 3 -o x.model --seeds none.txt", 1, "--seeds: cannot open none.txt"),
+        ("train t.txt -k 3 -o x.model --seeds four.txt", 1, "expected topics from 0 to 2"),
+        ("train t.txt -k 3 -o x.model --start none.txt", 1, "--start: cannot read none.txt"),
+        ("train t.txt -k 3 -o x.model --start three.txt", 2, "--start must be a list of topics from 0 to 2"),
+        ("train t.txt -k 3 -o x.model --order t.txt --algorithm atbp", 1, "expected one whole number"),
+        ("train t.txt -k 3 -o x.model --order none", 2, "--order is only valid with --algorithm atbp or abp"),
+        (
+            "train t.txt -k 3 -o x.model --algorithm bp --seeds none",
+            2,
+            "--seeds is only valid with --algorithm tbp",
+        ),
+        (
+            "train t.txt -k 3 -o m.model --resume",
+            1,
+            "m.model was trained with --passes 20, this run uses --passes 500",
+        ),
+        (
+            "train t.txt t.tlc -k 3 -o x.model",
+            2,
+            "a corpus file cannot be combined with other inputs; import all of the data into one corpus",
+        ),
         ("train t.txt -k 3 -o x.model --report none/x.html", 1, "the folder none does not exist"),
         ("train t.txt -k 3 -o x.model --log x.model", 2, "--log x.model would overwrite"),
         ("train t.txt -k 3 -o x.model --keep-corpus x.model", 2, "--keep-corpus x.model would overwrite"),
@@ -117,7 +140,13 @@ fn files_of_another_kind_name_the_command_to_run() {
         ("topics t.txt", vec!["it contains data (text)", train, "t.txt -k 20 -o t.model"]),
         ("infer t.txt t.txt", vec!["t.txt is not a tinylda model file", train]),
         ("split t.txt -o a.tlc b.tlc", vec!["import it first: tinylda import t.txt -o t.tlc"]),
-        ("convert m.model x.npz", vec!["it is a model", "tinylda topics m.model"]),
+        ("convert m.model x.npz", vec!["it is a model", "arrays: tinylda export m.model --npz x.npz\n"]),
+        ("convert m.model x.uci", vec!["it is a model", "arrays: tinylda export m.model --npz m.npz\n"]),
+        ("export m.model --uci x.txt", vec!["it is a model", "tinylda export m.model --npz m.npz\n"]),
+        ("export t.tlc --npz y.npz", vec!["it is a corpus", "counts: tinylda convert t.tlc y.npz\n"]),
+        ("export t.tlc --npz=y.npz", vec!["it is a corpus", "counts: tinylda convert t.tlc y.npz\n"]),
+        ("export t.tlc --to mallet -o y", vec!["it is a corpus", train]),
+        ("split m.model -o a.tlc b.tlc", vec!["it is a model", "tinylda topics m.model"]),
         ("info t.txt", vec!["tinylda import t.txt -o t.tlc", "tinylda train t.txt"]),
         ("train m.model -k 2 -o x.model", vec!["m.model is not a tinylda corpus file; it is a model"]),
     ] {
@@ -300,8 +329,11 @@ fn a_file_of_stop_words_says_that_it_replaces_the_default_list() {
     let error = error_text(f, "import t.txt --stop-words my.txt -o x.tlc");
     let hint = "the English stop words are not removed; to add my.txt to them: --stop-words en,my.txt";
     assert!(error.contains(hint) && error.contains("stop words (my.txt)"), "{error}");
+    // The frequent words are those of the list that the hint proposes.
+    assert!(!error.contains("frequent words, each in more than"), "{error}");
     let error = error_text(f, "import t.txt --stop-words en,my.txt -o x.tlc");
     assert!(!error.contains(hint) && error.contains("stop words (en, my.txt)"), "{error}");
+    assert!(error_text(f, "import t.txt --stop-words none -o x.tlc").contains("frequent words, each in"));
     bad(
         f,
         "import t.txt --stop-words en,said -o x.tlc",
@@ -410,4 +442,77 @@ fn ctrl_c_is_a_statement_with_the_command_that_resumes() {
         text.trim_end()
             .ends_with("train s.tlc -k 20 --passes 100000 --tol 0 -o m.model --log log.jsonl --resume")
     );
+}
+
+/// Words that an import drops since the model does not know them count as unknown.
+#[test]
+fn an_evaluation_counts_dropped_words() {
+    let folder = folder();
+    let f = folder.path();
+    std::fs::write(f.join("new.txt"), TEXT.replace("court", "zebra quux")).unwrap();
+    let text = good(f, "eval m.model new.txt");
+    assert!(text.contains("words unknown          4 tokens, ignored\n"), "{text}");
+    let json = |command: &str| -> serde_json::Value { serde_json::from_str(&good(f, command)).unwrap() };
+    let value = json("eval m.model new.txt --json");
+    assert_eq!((value["tokens_unknown"].as_u64(), value["words_unknown"].is_null()), (Some(4), true));
+    assert_eq!(json("infer m.model new.txt -o x.tsv --json")["tokens_unknown"], 4);
+    good(f, "import new.txt --vocabulary m.model -o known.tlc");
+    assert_eq!(json("eval m.model known.tlc --json")["tokens_unknown"], 4);
+    // The words of a corpus file are compared later, and are known.
+    good(f, "import new.txt -o new.tlc");
+    let text = good(f, "eval m.model new.tlc");
+    assert!(text.contains("words unknown          2 (4 tokens, ignored)\n"), "{text}");
+    let value = json("eval m.model new.tlc --json");
+    assert_eq!((value["tokens_unknown"].as_u64(), value["words_unknown"].as_u64()), (Some(4), Some(2)));
+}
+
+#[test]
+fn several_inputs_are_accepted_and_named() {
+    let folder = folder();
+    let f = folder.path();
+    for (i, name) in ["n1.txt", "n2.txt", "n3.txt"].into_iter().enumerate() {
+        std::fs::write(f.join(name), TEXT.repeat(i + 2)).unwrap();
+    }
+    let page = |name: &str| std::fs::read_to_string(f.join(name)).unwrap();
+    good(f, "report m.model n1.txt n2.txt n3.txt -o r.html");
+    assert!(page("r.html").contains("\"title\":\"n1.txt and 2 more\""));
+    let text = good(f, "eval m.model n1.txt n2.txt --coherence c_npmi");
+    assert!(text.contains("reference   n1.txt and 1 more, 30 documents"), "{text}");
+    assert!(good(f, "eval m.model n1.txt n2.txt").contains("documents              30 ("));
+    good(f, "export m.model n1.txt n2.txt --to csv -o tables");
+    assert_eq!(page("tables/doc-topic.csv").lines().count(), 31);
+    bad(f, "report m.model n1.txt t.tlc -o x.html", 2, &["a corpus file cannot be combined"]);
+    std::fs::write(f.join("n4"), TEXT).unwrap();
+    bad(f, "report m.model n1.txt n4 -o n4", 2, &["would overwrite"]);
+    bad(f, "export m.model n1.txt n2.txt --to csv -o n2.txt", 2, &["would overwrite"]);
+    let error = error_text(f, "train n1.txt n2.txt -k 2 --passes 12 -o x.model --report x.html");
+    assert!(error.contains("n1.txt and 1 more: text, 30 documents"), "{error}");
+    assert!(error.contains("with tbp on n1.txt and 1 more: 30 documents"), "{error}");
+    assert!(page("x.html").contains("\"title\":\"n1.txt and 1 more\""));
+    // A name without a suffix is as good for a report as any other.
+    good(f, "report m.model -o rep");
+    good(f, "train t.tlc -k 2 --passes 12 -o x.model --report rep2");
+    assert!(page("rep").starts_with("<!") && page("rep2").starts_with("<!"));
+}
+
+#[test]
+fn columns_that_are_not_read_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let rows = TEXT.lines().fold(String::new(), |all, text| all + "7," + text + ",2024-01-02,x\n");
+    std::fs::write(f.join("a.csv"), format!("Id,text,Datum,\"a\"\n{rows}")).unwrap();
+    let not_read = "not read: \"Id\", \"Datum\", \"a\" (--id-column, --label-column, --date-column)\n";
+    assert!(error_text(f, "import a.csv -o a.tlc").contains(not_read));
+    let error = error_text(f, "import a.csv -o a.tlc --id-column Id --date-column Datum");
+    assert!(error.contains("not read: \"a\" (--label-column)\n"), "{error}");
+    let all = "--id-column Id --date-column Datum --label-column a";
+    assert!(!error_text(f, &format!("import a.csv -o a.tlc {all}")).contains("not read"));
+    // Columns without names are not listed.
+    std::fs::write(f.join("b.csv"), rows).unwrap();
+    let error = error_text(f, "import b.csv --text-column 2 --header no -o a.tlc");
+    assert!(!error.contains("not read"), "{error}");
+    let many: Vec<String> = (1..=14).map(|i| format!("c{i}")).collect();
+    let rows = TEXT.lines().fold(String::new(), |all, text| all + text + &",1".repeat(14) + "\n");
+    std::fs::write(f.join("c.csv"), format!("text,{}\n{rows}", many.join(","))).unwrap();
+    assert!(error_text(f, "import c.csv -o a.tlc").contains("\"c10\" and 4 more (--id-column"));
 }

@@ -109,8 +109,7 @@ impl Problem {
                 format!("{parameter} cannot be combined with {}", with.render(spelling))
             }
             Problem::OnlyWith { with } => {
-                let with: Vec<String> = with.iter().map(|other| other.render(spelling)).collect();
-                format!("{parameter} is only valid with {}", one_of(&with))
+                format!("{parameter} is only valid with {}", one_of(&alternatives(with, spelling)))
             }
             Problem::Requires { other } => format!("{parameter} requires {}", other.render(spelling)),
             Problem::Unsupported { value, reason } => {
@@ -596,6 +595,21 @@ fn with_value(setting: &Template, value: Option<&str>, spelling: ParameterSpelli
     }
 }
 
+/// Renders alternatives. If several in succession are values of the same parameter, and the values
+/// come last in its spelling, only the first one names it: `--algorithm vb`, `ovb`.
+fn alternatives(all: &[Template], spelling: ParameterSpelling<'_>) -> Vec<String> {
+    let mut before: Option<String> = None;
+    let render = |other: &Template| {
+        let text = other.render(spelling);
+        let value = other.as_parameter().and_then(|_| other.suggestions().find_map(|(_, value)| value));
+        let stem = value.and_then(|value| text.strip_suffix(value)).map(str::to_owned);
+        let is_repeated = stem.is_some() && stem == before;
+        before = stem;
+        value.filter(|_| is_repeated).map_or_else(|| text.clone(), str::to_owned)
+    };
+    all.iter().map(render).collect()
+}
+
 /// Joins alternatives: `a`, `a or b`, `a, b or c`.
 fn one_of(all: &[String]) -> String {
     match all {
@@ -668,9 +682,10 @@ mod tests {
             ),
             (Error::conflict("resume", "{restart}"), "/resume cannot be combined with /restart"),
             (Error::only_with("kappa", [algorithms[1]]), "/kappa is only valid with /algorithm:ovb"),
+            (Error::only_with("inner", algorithms), "/inner is only valid with /algorithm:vb or ovb"),
             (
-                Error::only_with("inner", algorithms),
-                "/inner is only valid with /algorithm:vb or /algorithm:ovb",
+                Error::only_with("x", ["{memory}", "{topics}", "{topics=2}", "text", "{seed=3}"]),
+                "/x is only valid with /memory, /topics, /topics:2, text or /seed:3",
             ),
             (Error::requires("burn_in", "{samples}"), "/burn_in requires /samples"),
             (Error::unsupported("threads", "no thread"), "/threads is not supported: no thread"),
@@ -682,6 +697,9 @@ mod tests {
             assert_eq!(error.describe(&option), text);
             assert!(error.parameter().is_some() && error.remedy().is_none());
         }
+        // The values are not the last part of the library's own spelling.
+        let text = "`inner` is only valid with `algorithm=vb` or `algorithm=ovb`";
+        assert_eq!(Error::only_with("inner", algorithms).to_string(), text);
     }
 
     #[test]

@@ -104,7 +104,10 @@ fn r2_a_model_of_other_settings_is_not_the_result() {
     ] {
         let text = check(&other).unwrap_err();
         assert!(text.contains(difference), "{text}");
+        let text = other.check_result_settings(&file).unwrap_err().to_string();
+        assert!(text.contains(difference), "{text}");
     }
+    trainer.check_result_settings(&file).unwrap();
     let mut others = documents();
     others[3][0].1 += 1;
     let text = trainer.check_result(&corpus_of(30, &others), &file).unwrap_err().to_string();

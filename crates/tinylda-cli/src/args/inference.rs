@@ -49,8 +49,10 @@ impl DataArgs {
 /// Infer the topics of new documents
 ///
 /// Writes one line per document: its number (from 1), its name, its labels and date if it has any,
-/// and the proportion of each topic; the proportions add up to 1. Several labels in one column are
-/// joined by a semicolon. Documents are streamed, and the result does not depend on the
+/// and the proportion of each topic; the proportions add up to 1. The number in p_0, p_1 and so on
+/// is that of the topic. With --top, the number in a title is a rank: topic_1 contains the number
+/// of the strongest topic of each document, and proportion_1 its proportion. Several labels in one
+/// column are joined by a semicolon. Documents are streamed, and the result does not depend on the
 /// number of threads. Words are matched with those of the model by name; words that the model does
 /// not know are ignored and counted. A document without any known word gets the proportions of the
 /// prior.
@@ -82,7 +84,8 @@ pub(crate) struct InferArgs {
     /// Format to write [default: by the suffix of the output file, or tsv]
     #[arg(long, value_enum, help_heading = OUTPUT)]
     pub(crate) to: Option<InferFormat>,
-    /// Write only the N largest topics of each document, as pairs of topic and proportion
+    /// Write only the N largest topics of each document, as pairs of topic and proportion; topic_1
+    /// is the strongest topic (rank 1), not topic number 1
     #[arg(long, value_name = "N", help_heading = OUTPUT, allow_negative_numbers = true, value_parser = super::whole_number::<u32>(1, u32::MAX))]
     pub(crate) top: Option<u32>,
     /// Write only proportions of at least FRACTION, as pairs of topic and proportion
@@ -159,9 +162,9 @@ pub(crate) enum ExportTarget {
     /// JSON file with the five inputs of pyLDAvis: pyLDAvis.prepare(**json.load(file)); requires
     /// CORPUS
     Pyldavis,
-    /// npz file with gensim's arrays: topics (K, V) that add up to 1, alpha, eta, id2word
+    /// npz file with gensim's arrays: topics (K, W) that add up to 1, alpha, eta, id2word
     Gensim,
-    /// npz file with scikit-learn's arrays: components_ (K, V) counts, doc_topic_prior,
+    /// npz file with scikit-learn's arrays: components_ (K, W) counts, doc_topic_prior,
     /// topic_word_prior, feature_names
     Sklearn,
     /// Folder with CSV tables: topic-word.csv with one row per word; with CORPUS also doc-topic.csv

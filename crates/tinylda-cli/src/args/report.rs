@@ -24,6 +24,9 @@ pub(crate) struct ReportArgs {
     /// Corpus file, or documents in any format that `import` reads: include the documents, their
     /// labels and counts; - for standard input
     pub(crate) corpus: Option<PathBuf>,
+    /// More files or folders with text; their documents follow those of the first input
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// HTML file to write

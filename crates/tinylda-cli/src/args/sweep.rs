@@ -82,7 +82,8 @@ impl SweepArgs {
 /// Perplexity alone would nearly always favour the largest K. The best K therefore has the highest
 /// mean of three scores: perplexity (its logarithm), coherence and stability, each scaled from 0
 /// for the worst K to 1 for the best. A measure that hardly differs between values of K counts
-/// less, and of two values of K with about the same score the smaller one is better.
+/// less, and of two values of K with about the same score the smaller one is better. Values of K
+/// with fewer than ten documents per topic are not considered.
 ///
 /// Each result is saved as soon as it is available. After Ctrl-C or a kill, the same command
 /// continues with the remaining runs; with more values of K or more --repeats it adds to the

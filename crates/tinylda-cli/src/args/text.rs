@@ -154,11 +154,10 @@ pub(crate) struct TextArgs {
     #[arg(long, value_enum, help_heading = TEXT, hide_short_help = true, conflicts_with = "token_pattern")]
     segmentation: Option<SegmentationArg>,
     /// Remove stop words: languages such as en,de, long lists such as en-long, files with one word
-    /// per line, or none; several by commas, such as en,my.txt [default: those of the detected
-    /// language]
+    /// per line, or none; several by commas; a file alone replaces the default list, en,my.txt
+    /// extends that of English [default: those of the detected language]
     ///
-    /// A file alone replaces the default list; use en,my.txt to extend it. `tinylda stop-words`
-    /// prints the lists.
+    /// `tinylda stop-words` prints the lists.
     #[arg(long, value_name = "LANGUAGES|FILE", help_heading = TEXT, value_delimiter = ',')]
     stop_words: Vec<String>,
     /// Reduce words to their stems, in this language, such as en

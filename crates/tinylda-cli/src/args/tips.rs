@@ -11,11 +11,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
 /// Options of other programs and what they are called here, both without dashes.
-const OPTIONS: [(&str, &str); 60] = [
+const OPTIONS: [(&str, &str); 71] = [
     ("bigrams", "phrases"),
     ("trigrams", "phrases"),
     ("ngrams", "phrases"),
     ("n-grams", "phrases"),
+    ("ngram", "phrases"),
+    ("ngram-size", "phrases"),
     ("ngram-range", "phrases"),
     ("gram-sizes", "phrases"),
     ("stopwords", "stop-words"),
@@ -42,10 +44,13 @@ const OPTIONS: [(&str, &str); 60] = [
     ("optimize-interval", "optimize"),
     ("optimize-alpha", "optimize"),
     ("tolerance", "tol"),
+    ("limit", "memory"),
     ("mem", "memory"),
     ("ram", "memory"),
     ("max-memory", "memory"),
     ("memory-limit", "memory"),
+    ("min-cf", "min-docs"),
+    ("min-count", "min-docs"),
     ("min-df", "min-docs"),
     ("no-below", "min-docs"),
     ("max-df", "max-docs"),
@@ -58,11 +63,17 @@ const OPTIONS: [(&str, &str); 60] = [
     ("stemming", "stem"),
     ("seed-words", "seeds"),
     ("guided", "seeds"),
+    ("label", "label-column"),
+    ("labels", "label-column"),
     ("text", "text-column"),
     ("column", "text-column"),
     ("field", "text-field"),
     ("sep", "delimiter"),
     ("separator", "delimiter"),
+    ("dry-run", "plan"),
+    ("force", "restart"),
+    ("html", "report"),
+    ("model", "output"),
     ("out", "output"),
     ("output-file", "output"),
     ("output-model", "output"),
@@ -191,11 +202,10 @@ fn tip(command: &Command, given: &str, suggested: Option<&str>) -> Option<String
         let name = name.split('=').next().unwrap_or(name).replace('_', "-").to_lowercase();
         let ours = OPTIONS.into_iter().find(|&(other, _)| other == name).map(|(_, ours)| ours);
         let suggested = suggested.and_then(|flag| flag.strip_prefix("--"));
-        return [Some(name.as_str()), ours, suggested]
-            .into_iter()
-            .flatten()
-            .find_map(|name| find(command, name))
-            .and_then(flag);
+        let suggested = suggested.filter(|suggested| is_similar(&name, suggested));
+        let known = [Some(name.as_str()), ours].into_iter().flatten().find_map(|name| find(command, name));
+        let guess = || nearest(command, &name).or_else(|| find(command, suggested?));
+        return known.or_else(guess).and_then(flag);
     }
     let short = given.strip_prefix('-')?.chars().next()?;
     let other_case =
@@ -206,6 +216,45 @@ fn tip(command: &Command, given: &str, suggested: Option<&str>) -> Option<String
     }
     let ours = SHORT_OPTIONS.into_iter().find(|&(other, _)| other == short);
     ours.and_then(|(_, name)| find(command, name)).and_then(flag)
+}
+
+/// Returns whether one name may be a misspelling or an abbreviation of the other.
+fn is_similar(a: &str, b: &str) -> bool {
+    a.starts_with(b) || b.starts_with(a) || misspelling(a, b).is_some()
+}
+
+/// Returns the edit distance of two names if one may be a misspelling of the other.
+fn misspelling(a: &str, b: &str) -> Option<usize> {
+    // Two of three letters may not differ.
+    let most = if a.len().max(b.len()) < 5 { 1 } else { 2 };
+    Some(edit_distance(a, b)).filter(|&distance| distance <= most)
+}
+
+/// Returns the visible option of which a name is most likely a misspelling, by one of its names.
+fn nearest<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    let distance = |argument: &Arg| {
+        let aliases = argument.get_all_aliases().unwrap_or_default();
+        argument.get_long().into_iter().chain(aliases).filter_map(|other| misspelling(name, other)).min()
+    };
+    let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let all = visible.filter_map(|argument| Some((distance(argument)?, argument)));
+    all.min_by_key(|&(distance, _)| distance).map(|(_, argument)| argument)
+}
+
+/// Returns the number of characters to insert, delete or replace in one name to get the other.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    // Entry j is the distance between the characters of `a` so far and the first j ones of `b`.
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, c) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &d) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(c != d);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// Finds an option by its long name or one of its aliases.
@@ -261,6 +310,19 @@ mod tests {
             ("--min_df 2", "--min-docs"),
             ("--optimize-interval 10", "--optimize"),
             ("--output-model x", "--output"),
+            ("--ngram 2", "--phrases"),
+            ("--ngram-size 2", "--phrases"),
+            ("--labels x", "--label-column"),
+            ("--label x", "--label-column"),
+            ("--min-count 2", "--min-docs"),
+            ("--min-cf 2", "--min-docs"),
+            ("--model x", "--output"),
+            ("--html x", "--report"),
+            ("--limit 2GiB", "--memory"),
+            ("--force", "--restart"),
+            ("--dry-run", "--plan"),
+            ("--pases 3", "--passes"),
+            ("--check 3", "--checkpoint"),
         ] {
             let text = error(&format!("tinylda train a.txt -k 2 -o m {given}"));
             assert!(text.contains(&format!("a similar argument exists: '{expected}'")), "{given}: {text}");
@@ -275,9 +337,30 @@ mod tests {
         }
         let text = error("tinylda documents m.model t.tlc --like 3");
         assert!(text.contains("'--similar-to'"), "{text}");
-        // A command without such an option gets no tip.
-        let text = error("tinylda info m.model --bigrams");
-        assert!(!text.contains("tip:"), "{text}");
+    }
+
+    #[test]
+    fn other_names_get_no_tip() {
+        for line in [
+            // The command has no such option.
+            "tinylda info m.model --bigrams",
+            "tinylda topics m.model --force",
+            "tinylda sweep a.txt -k 2 --html x",
+            // The most similar option means something else.
+            "tinylda train a.txt -k 2 -o m --title x",
+            "tinylda train a.txt -k 2 -o m --coherence c_v",
+            "tinylda topics m.model --model x",
+        ] {
+            let text = error(line);
+            assert!(text.contains("unexpected argument") && !text.contains("tip:"), "{line}: {text}");
+        }
+        for (a, b, distance) in
+            [("", "abc", 3), ("passes", "pases", 1), ("title", "active", 4), ("a", "a", 0)]
+        {
+            assert_eq!((edit_distance(a, b), edit_distance(b, a)), (distance, distance), "{a} {b}");
+        }
+        assert!(is_similar("topcs", "topics") && is_similar("checkpoint-eve", "checkpoint-every"));
+        assert!(!is_similar("html", "tol") && !is_similar("force", "order"));
     }
 
     #[test]

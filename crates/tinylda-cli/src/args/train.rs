@@ -133,7 +133,8 @@ pub(crate) struct TrainArgs {
     /// .checkpoint]
     #[arg(long, value_name = "DIR", help_heading = MEMORY, hide_short_help = true)]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Resume from the last checkpoint; the model is byte-identical to that of an uninterrupted run
+    /// Resume from the last checkpoint; the model is byte-identical to that of an uninterrupted
+    /// run. Options that affect the model, also --passes, must be the same
     #[arg(long, help_heading = MEMORY)]
     pub(crate) resume: bool,
     /// Discard an existing checkpoint and start from the beginning

@@ -8,7 +8,7 @@ use tinylda::corpus::ingest::{DetectedInput, Format, InputKind};
 use tinylda::eval::{Coherence, CoherenceResult, Measure, MissingWords, WordMeasures, word_measures};
 use tinylda::{Corpus, Error, Model};
 
-use super::{counted, escape_control, path_string, shell_quote, table, usage};
+use super::{counted, escape_control, input_name, path_string, shell_quote, table, usage};
 use crate::args;
 use crate::progress::{Ui, Unit};
 
@@ -74,7 +74,11 @@ pub(super) fn coherence(
         model.top_words(a.top as usize).iter().map(|words| words.iter().map(|w| w.word).collect()).collect();
     let (found, ordered) = measure(&how, model, &topics, reference, corpus, ui)?;
     // The documents as the user has given them, which may have been imported into another file.
-    let source = a.reference.as_deref().or(a.corpus.as_deref()).map_or_else(|| "-".to_owned(), path_string);
+    let source = match (&a.reference, &a.corpus) {
+        (Some(reference), _) => path_string(reference),
+        (None, Some(corpus)) => input_name(corpus, &a.more),
+        (None, None) => "-".to_owned(),
+    };
     let words = word_measures(model, &topics);
     let windows = if ordered {
         "texts with their word order"
@@ -82,7 +86,7 @@ pub(super) fn coherence(
         "word order is not used: each document is one window"
     };
     let hint = match (&a.reference, &a.corpus) {
-        (None, Some(given)) if !ordered && is_plain_text(given) => {
+        (None, Some(given)) if !ordered && a.more.is_empty() && is_plain_text(given) => {
             format!("; for sliding windows, pass --reference {}", shell_quote(&path_string(given)))
         }
         _ if ordered => String::new(),

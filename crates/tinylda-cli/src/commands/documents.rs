@@ -1,7 +1,6 @@
 //! `tinylda documents`: lists typical documents of topics, or documents similar to a given one.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use tinylda::corpus::join_labels;
@@ -14,8 +13,8 @@ use tinylda::{Corpus, Error, Model};
 
 use super::input::OpenedDocuments;
 use super::{
-    counted, escape_control, grouped, load_model, path_string, print, texts, to_stdout, topic_name_suffix,
-    topic_number,
+    counted, escape_control, grouped, input_name, load_model, path_string, print, texts, to_stdout,
+    topic_name_suffix, topic_number,
 };
 use crate::args;
 use crate::progress::{Ui, Unit};
@@ -55,7 +54,7 @@ pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
     let bar = ui.bar("documents", Unit::Plain);
     let progress = &mut |p| bar.update(p);
     if let Some(asked) = &a.similar_to {
-        let to = find_document(corpus, asked).map_err(|error| named_as_given(error, &a.input))?;
+        let to = find_document(corpus, asked).map_err(|error| named_as_given(error, a))?;
         let named = count_documents_named(corpus, asked)?;
         if named > 1 {
             ui.say(&format!(
@@ -75,11 +74,11 @@ pub(crate) fn run(a: &args::DocumentsArgs, ui: Ui) -> anyhow::Result<()> {
     typical(a, &model, &lookup, &found)
 }
 
-/// Replaces the file in an error about documents by the path that the user has given, since the
+/// Replaces the file in an error about documents by the inputs that the user has given, since the
 /// documents may have been imported into a temporary file.
-fn named_as_given(mut error: Error, given: &Path) -> Error {
+fn named_as_given(mut error: Error, a: &args::DocumentsArgs) -> Error {
     if let Error::Input { path, .. } = &mut error {
-        *path = given.to_path_buf();
+        *path = input_name(&a.input, &a.more).into();
     }
     error
 }

@@ -15,7 +15,7 @@ pub(crate) fn run(a: &args::EvalArgs, ui: Ui) -> anyhow::Result<()> {
     let threads = infer::thread_count(a.threads);
     let reference = open_reference(a)?;
     let documents = match &a.corpus {
-        Some(input) => Some(OpenedDocuments::open(input, &[], &a.data, &model, threads, ui)?),
+        Some(input) => Some(OpenedDocuments::open(input, &a.more, &a.data, &model, threads, ui)?),
         None if a.data.is_given() => return Err(super::input::without_documents_error()),
         None => None,
     };
@@ -41,6 +41,16 @@ pub(crate) fn run(a: &args::EvalArgs, ui: Ui) -> anyhow::Result<()> {
     print(a.json, &value, &lines)
 }
 
+/// Returns the number of tokens of the texts that are not in the vocabulary of the corpus.
+fn dropped_tokens(corpus: &Corpus) -> tinylda::Result<u64> {
+    let mut reader = corpus.reader();
+    let mut dropped = 0;
+    for i in 0..corpus.blocks() {
+        dropped += reader.read_tokens_unknown(i)?.into_iter().map(u64::from).sum::<u64>();
+    }
+    Ok(dropped)
+}
+
 /// Returns the predictive perplexity as JSON and as text.
 fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> anyhow::Result<(Value, String)> {
     let bar = ui.bar("documents", Unit::Plain);
@@ -51,6 +61,10 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
     let evaluation = HeldOutEvaluation { seed: a.seed, inference, threads: infer::thread_count(a.threads) };
     let e = evaluation.run(model, corpus, &mut |p| bar.update(p))?;
     bar.finish();
+    // The corpus knows the number of tokens that the import dropped, but not their distinct words.
+    let dropped = dropped_tokens(corpus)?;
+    let words_unknown = (dropped == 0).then_some(e.words_unknown);
+    let tokens_unknown = e.tokens_unknown + dropped;
     let how = match inference {
         Inference::Same => "",
         Inference::Own => " Here p(k|d) is inferred with the algorithm that the model was trained with.",
@@ -61,12 +75,17 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
         "documents_skipped": e.documents_skipped,
         "tokens_observed": e.tokens_observed,
         "tokens_scored": e.tokens_scored,
-        "words_unknown": e.words_unknown,
-        "tokens_unknown": e.tokens_unknown,
+        "words_unknown": words_unknown,
+        "tokens_unknown": tokens_unknown,
         "seed": a.seed,
         "inference": if inference == Inference::Own { "own" } else { "same" },
         "definition": format!("{DEFINITION} {PROTOCOL}{how}"),
     });
+    let tokens = counted(tokens_unknown, "token");
+    let unknown = words_unknown.map_or_else(
+        || format!("{tokens}, ignored"),
+        |words| format!("{} ({tokens}, ignored)", grouped(words)),
+    );
     let lines = table(&[
         ("predictive perplexity", format!("{:.2}", e.predictive_perplexity)),
         (
@@ -75,10 +94,7 @@ fn perplexity(a: &args::EvalArgs, model: &Model, corpus: &Corpus, ui: Ui) -> any
         ),
         ("tokens observed", grouped(e.tokens_observed)),
         ("tokens scored", grouped(e.tokens_scored)),
-        (
-            "words unknown",
-            format!("{} ({}, ignored)", grouped(e.words_unknown), counted(e.tokens_unknown, "token")),
-        ),
+        ("words unknown", unknown),
     ]);
     Ok((value, format!("{lines}\nDefinition: {DEFINITION}{how}\n")))
 }

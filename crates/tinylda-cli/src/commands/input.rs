@@ -129,6 +129,9 @@ pub(crate) fn open_more(first: DetectedInput, more: &[PathBuf]) -> anyhow::Resul
         }
         all.push(DetectedInput::open(path)?);
     }
+    if all.len() > 1 && all.iter().any(|input| input.kind() == InputKind::Corpus) {
+        return Err(one_corpus_error());
+    }
     Ok(all)
 }
 
@@ -163,10 +166,11 @@ pub(crate) fn run(
             StopWords::Lists(given) => given,
             _ => &pipeline.stop_languages,
         };
-        words::print_dropped(dropped, lists, import.words.vocabulary.is_some(), ui);
-        if let StopWords::Lists(given) = &import.words.stop {
-            words::print_replaced_list(dropped, given, ui);
-        }
+        let replaced = match &import.words.stop {
+            StopWords::Lists(given) => words::replaced_list(dropped, given),
+            _ => None,
+        };
+        words::print_dropped(dropped, lists, replaced, import.words.vocabulary.is_some(), ui);
         super::notes::warn_of_word_lists(import, &pipeline, ui);
     }
     if let Some(dates) = done.dates.filter(|dates| dates.unreadable > 0) {
@@ -302,7 +306,7 @@ impl OpenedDocuments {
         let imported = Some(run(&import, open_more(detected, more)?, &path, ui)?);
         let texts = TextAccess { named: std::iter::once(input.to_path_buf()).chain(more.to_vec()).collect() };
         // Errors name the data of the user instead of the temporary file.
-        let corpus = Corpus::open(&path)?.with_origin(input);
+        let corpus = Corpus::open(&path)?.with_origin(super::input_name(input, more));
         Ok(OpenedDocuments { corpus, imported, texts, _folder: Some(folder) })
     }
 

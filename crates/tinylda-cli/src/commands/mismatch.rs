@@ -8,12 +8,10 @@ use tinylda::{Corpus, Model};
 
 use super::{counted, grouped};
 use crate::progress::Ui;
+use crate::sweep::max_useful_topics;
 
 /// Share of unknown tokens above which a warning is printed.
 const MAX_UNKNOWN: f64 = 0.5;
-
-/// Smallest number of documents per topic without a warning.
-const DOCUMENTS_PER_TOPIC: u64 = 10;
 
 /// Warns if a corpus is not the one that the model was trained on, for commands that usually show
 /// the documents of the training.
@@ -80,7 +78,7 @@ pub(super) fn warn_of_unknown_words(
 /// `imported` by the same command, the import has already warned about a single document.
 pub(super) fn warn_of_many_topics(topics: u32, corpus: &Corpus, imported: bool, ui: Ui) {
     let documents = corpus.shape().documents;
-    let most = documents / DOCUMENTS_PER_TOPIC;
+    let most = max_useful_topics(documents);
     if documents == 1 && imported {
         return;
     }

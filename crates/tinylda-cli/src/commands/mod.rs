@@ -306,6 +306,17 @@ pub(crate) fn path_string(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// Returns the name of several inputs: `a.txt and 2 more`.
+fn input_name(first: &Path, more: &[PathBuf]) -> String {
+    let first = if first == Path::new("-") { "standard input".into() } else { path_string(first) };
+    first + &and_more(more.len())
+}
+
+/// Returns how many follow after what is named: ` and 2 more`; empty for none.
+fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(" and {} more", grouped(more as u64)) }
+}
+
 /// Formats labels and values, one pair per line, with the values aligned.
 fn table(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);

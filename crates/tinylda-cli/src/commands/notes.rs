@@ -7,11 +7,13 @@ use tinylda::corpus::ingest::{
     TableNotes,
 };
 
-use super::{counted, escape_control, grouped};
+use super::{and_more, counted, escape_control, grouped};
 use crate::progress::Ui;
 
 /// Maximum number of skipped files that a warning names.
 const MAX_LISTED_FILES: usize = 10;
+/// Maximum number of columns that were not read and are named.
+const MAX_LISTED_COLUMNS: usize = 10;
 
 /// Prints formats, columns and encodings of the inputs, and warnings about them.
 pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
@@ -24,12 +26,7 @@ pub(crate) fn print(import: &Import, done: &Imported, ui: Ui) {
     // Inputs that are read in the same way are described once.
     for group in all.chunk_by(|a, b| a.1 == b.1) {
         let Some((path, lines)) = group.first() else { continue };
-        let prefix = match group.len() {
-            _ if !several => String::new(),
-            1 => format!("{path}: "),
-            2 => format!("{path} and 1 more input: "),
-            more => format!("{path} and {} more inputs: ", more - 1),
-        };
+        let prefix = if several { format!("{path}{}: ", and_more(group.len() - 1)) } else { String::new() };
         for line in lines {
             ui.say(&format!("{prefix}{line}"));
         }
@@ -91,8 +88,7 @@ fn warn_of_inputs_without_labels(import: &Import, done: &Imported, ui: Ui) {
         }
         let missing: Vec<&InputNotes> = done.inputs.iter().filter(lacks).collect();
         let Some(first) = missing.first() else { continue };
-        let more =
-            if missing.len() > 1 { format!(" and {} more inputs", missing.len() - 1) } else { String::new() };
+        let more = and_more(missing.len() - 1);
         let what = if column == "--label-column" { "labels" } else { "dates" };
         ui.say(&format!(
             "warning: the documents of {}{more} have no {what}: {column} applies to tables, {field} to JSON",
@@ -117,6 +113,7 @@ fn describe(import: &Import, notes: &InputNotes) -> Vec<String> {
     let mut lines = vec![format!("format: {}{packed}{how}", notes.format.name())];
     if let Some(table) = &notes.table {
         lines.push(format!("columns: {}", columns(table)));
+        lines.extend(unread_columns(table));
         if table.header_assumed {
             let read = if table.header { "column names" } else { "a document" };
             let remedy = if table.header {
@@ -181,6 +178,22 @@ fn columns(table: &TableNotes) -> String {
         parts.push(if table.header { "with a header".into() } else { "without a header".into() });
     }
     parts.join(", ")
+}
+
+/// Names the columns of a table that were not read, if there are any, and the options that are not
+/// in use.
+fn unread_columns(table: &TableNotes) -> Option<String> {
+    let options = [
+        ("--id-column", table.id.is_none()),
+        ("--label-column", true),
+        ("--date-column", table.date.is_none()),
+    ];
+    let options: Vec<&str> =
+        options.into_iter().filter(|(_, free)| *free).map(|(option, _)| option).collect();
+    let quoted = |name: &String| format!("\"{}\"", escape_control(name));
+    let names: Vec<String> = table.unread.iter().take(MAX_LISTED_COLUMNS).map(quoted).collect();
+    let more = and_more(table.unread.len() - names.len());
+    (!names.is_empty()).then(|| format!("not read: {}{more} ({})", names.join(", "), options.join(", ")))
 }
 
 /// Warns about files that were skipped, with the reasons of the first ones.

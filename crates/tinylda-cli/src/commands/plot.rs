@@ -24,7 +24,7 @@ pub(crate) fn run(a: &args::PlotArgs, ui: Ui) -> anyhow::Result<()> {
     }
     tinylda::files::check_writable(&a.output)?;
     let model = Model::load(&a.model)?;
-    let heading = a.title.clone().unwrap_or_else(|| title(&model, &a.model));
+    let heading = a.title.clone().unwrap_or_else(|| title(&model, &path_string(&a.model), 0));
     let drawing = match a.what {
         PlotKind::Topics => plot::topics(&model, &chosen_topics(a, &model)?, a.top as usize, &heading),
         PlotKind::Perplexity => plot::perplexity(&model, &heading),

@@ -2,7 +2,7 @@
 //!
 //! `train` and `demo` write their reports with [`ReportRequest`], too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
@@ -13,7 +13,8 @@ use tinylda::report::{ModelSize, PassRecord, Report, RunInfo, TextAccess, Traine
 use tinylda::{Corpus, Model};
 
 use super::input::OpenedDocuments;
-use super::{check_output, escape_control, infer, load_model, memory_limit, path_string, print, texts};
+use super::{and_more, check_output, escape_control, infer, input_name, load_model};
+use super::{memory_limit, path_string, print, texts};
 use crate::progress::{ProgressReporter, Ui, Unit};
 use crate::{args, machine};
 
@@ -21,7 +22,9 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     let start = Instant::now();
     machine::return_large_buffers();
     super::check_report_name("-o", &a.output)?;
-    check_output("-o", &a.output, &[Some(a.model.as_path()), a.corpus.as_deref(), a.log.as_deref()])?;
+    let inputs: Vec<&Path> = a.corpus.iter().chain(&a.more).map(PathBuf::as_path).collect();
+    let others = inputs.iter().copied().chain([a.model.as_path()]).chain(a.log.as_deref());
+    check_output("-o", &a.output, &others.map(Some).collect::<Vec<_>>())?;
     tinylda::files::check_writable(&a.output)?;
     let most = a.memory.and_then(|size| memory_limit(Some(size)).transpose()).transpose()?;
     let threads = infer::thread_count(a.threads);
@@ -38,7 +41,7 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     let model = load_model(&a.model, a.corpus.as_deref())?;
     let passes = passes_of(a, &model, ui)?;
     let documents = match &a.corpus {
-        Some(input) => Some(OpenedDocuments::open(input, &[], &a.data, &model, threads, ui)?),
+        Some(input) => Some(OpenedDocuments::open(input, &a.more, &a.data, &model, threads, ui)?),
         None if a.data.is_given() => return Err(super::input::without_documents_error()),
         None => None,
     };
@@ -51,9 +54,9 @@ pub(crate) fn run(a: &args::ReportArgs, ui: Ui) -> anyhow::Result<()> {
     let imported = documents.as_ref().map_or(&[][..], |documents| &documents.texts.named);
     let sources = imported.iter().chain(&a.texts).cloned().collect();
     let request = ReportRequest {
-        title: a.title.clone().unwrap_or_else(|| title(&model, named)),
-        input: a.corpus.as_deref().map_or_else(String::new, path_string),
-        command: command(&model, &a.model, a.corpus.as_deref()),
+        title: a.title.clone().unwrap_or_else(|| title(&model, &input_name(named, &[]), a.more.len())),
+        input: a.corpus.as_deref().map_or_else(String::new, |corpus| input_name(corpus, &a.more)),
+        command: command(&model, &a.model, &inputs),
         passes,
         memory: None,
         texts: (!a.no_text).then_some(TextAccess { named: sources }),
@@ -181,27 +184,28 @@ impl ReportRequest {
     }
 }
 
-/// Returns the default title: the name of a file without its suffixes. Models of early versions
-/// know the name of their corpus, which takes precedence.
-pub(super) fn title(model: &Model, file: &Path) -> String {
-    let file = file.file_name().unwrap_or_default().to_string_lossy();
+/// Returns the default title: the name of a file without its suffixes, and the number of inputs
+/// after it. Models of early versions know the name of their corpus, which takes precedence.
+pub(super) fn title(model: &Model, file: &str, more: usize) -> String {
+    let file = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
     let early = model.training().corpus.file.as_str();
     let mut name = if early.is_empty() { file.as_ref() } else { early };
     for ending in [".tlc", ".input", ".stdin", ".model"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
-    if name.is_empty() { "topics".into() } else { name.into() }
+    let more = if early.is_empty() { and_more(more) } else { String::new() };
+    if name.is_empty() { "topics".into() } else { format!("{name}{more}") }
 }
 
 /// Returns the command that creates such a model, from the metadata of the model.
-fn command(model: &Model, path: &Path, corpus: Option<&Path>) -> String {
+fn command(model: &Model, path: &Path, inputs: &[&Path]) -> String {
     let training = model.training();
-    let corpus = match (training.corpus.file.as_str(), corpus) {
-        ("", Some(corpus)) => path_string(corpus),
-        ("", None) => "CORPUS".into(),
-        (early, _) => early.into(),
-    };
-    let mut words: Vec<String> = vec!["tinylda".into(), "train".into(), corpus];
+    let mut words: Vec<String> = vec!["tinylda".into(), "train".into()];
+    match (training.corpus.file.as_str(), inputs) {
+        ("", []) => words.push("CORPUS".into()),
+        ("", inputs) => words.extend(inputs.iter().map(|path| path_string(path))),
+        (early, _) => words.push(early.into()),
+    }
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     option("-k", model.topics().to_string());
     option("--seed", training.seed.to_string());

@@ -14,7 +14,8 @@ use tinylda::{Corpus, Error};
 
 use super::mismatch::{beta_warning, warn_of_many_topics};
 use super::train::trainer::{self as training, thread_count};
-use super::{PROGRAM_BYTES, StoppedByUser, end_of_training, memory_limit, shape_line, usage};
+use super::{PROGRAM_BYTES, StoppedByUser, and_more, end_of_training, input_name, memory_limit};
+use super::{shape_line, usage};
 use crate::progress::{ProgressReporter, Ui, Unit};
 use crate::signals::{Stage, StageGuard};
 use crate::sweep::{self, SweepEvent, SweepOptions, SweepProgress, SweepRecord, SweepStage};
@@ -63,7 +64,7 @@ fn options(a: &args::SweepArgs, folder: PathBuf) -> anyhow::Result<SweepOptions>
         memory: memory_limit(training.memory)?,
         memory_in_use: PROGRAM_BYTES,
         checkpoint_every: Some(training.checkpoint_every).filter(|every| !every.is_zero()),
-        title: corpus_name(&a.corpus),
+        title: corpus_name(&a.corpus) + &and_more(a.more.len()),
         ..SweepOptions::new(a.topic_counts(), folder)
     })
 }
@@ -120,7 +121,7 @@ fn open(a: &args::SweepArgs, options: &SweepOptions, ui: Ui) -> anyhow::Result<C
         std::fs::rename(&new, &kept).with_context(|| format!("cannot write {}", kept.display()))?;
         corpus = Corpus::open(&kept)?;
     }
-    ui.say(&format!("{}: {}", a.corpus.display(), shape_line(corpus.shape())));
+    ui.say(&format!("{}: {}", input_name(&a.corpus, &a.more), shape_line(corpus.shape())));
     let most = options.topics.last().copied().unwrap_or(1);
     warn_of_many_topics(most, &corpus, opened.imported.is_some(), ui);
     Ok(corpus)

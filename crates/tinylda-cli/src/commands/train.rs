@@ -21,7 +21,8 @@ use tinylda::{Algorithm, Corpus, Event, Model, Plan, PlannedTraining, Resume, Se
 
 use super::{
     PROGRAM_BYTES, StoppedByUser, append_to_name, check_memory_for_all_steps, check_output, counted,
-    end_of_training, grouped, memory_limit, path_string, print, shape_line, shell_quote, with_memory_limit,
+    end_of_training, grouped, input_name, memory_limit, path_string, print, shape_line, shell_quote,
+    with_memory_limit,
 };
 use crate::progress::{ProgressReporter, Ui, Unit};
 use crate::settled::SettledPerplexity;
@@ -98,10 +99,14 @@ fn check_before_import(a: &args::TrainArgs, configured: &ConfiguredTrainer) -> a
     }
     tinylda::files::check_writable(a.output())?;
     let folder = checkpoint_folder(a);
-    if !a.resume && !a.restart && tinylda::train::has_checkpoint(&folder) {
-        return Err(tinylda::Error::CheckpointExists { path: folder }.into());
+    match tinylda::train::has_checkpoint(&folder) {
+        true if !a.resume && !a.restart => Err(tinylda::Error::CheckpointExists { path: folder }.into()),
+        // The corpus is compared after the import.
+        false if a.resume && a.output().exists() => {
+            Ok(configured.trainer.check_result_settings(a.output())?)
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Rejects outputs that would replace one another or an input.
@@ -234,7 +239,9 @@ fn explain_end(a: &args::TrainArgs, summary: &Summary, ui: Ui) {
         ui.say(&format!("converged: {change}.{noise} To run all {passes}, use --tol 0."));
     } else if summary.stop == Stop::Passes && summary.tolerance > 0.0 {
         ui.say(&format!(
-            "reached the limit of {passes} before convergence; more passes (--passes) may improve the topics"
+            "reached the limit of {passes} before convergence; more passes may improve the topics: \
+             train again with --passes {}",
+            u64::from(summary.max_passes) * 2
         ));
     }
     super::mismatch::warn_of_beta_limit(summary.beta_limit, ui);
@@ -281,7 +288,7 @@ fn report(
         logged.unwrap_or(PassRecord { pass, perplexity, seconds: None, memory: None })
     };
     let request = super::report::ReportRequest {
-        title: super::report::title(&model, Path::new(&input.name)),
+        title: super::report::title(&model, &input_name(&a.corpus, &[]), a.more.len()),
         input: input.name.clone(),
         command: shell_command(&command),
         passes: model.training().history.iter().map(pass).collect(),
@@ -347,8 +354,7 @@ fn from_data(
         memory: memory_limit(a.training.memory)?,
     };
     let opened = request.open(input, ui)?;
-    let name =
-        if a.corpus.as_path() == Path::new("-") { "standard input".into() } else { path_string(&a.corpus) };
+    let name = input_name(&a.corpus, &a.more);
     if let Some(done) = &opened.imported {
         ui.say(&format!("{name}: {}, {}", done.format.name(), shape_line(done.shape)));
     }
@@ -608,18 +614,22 @@ fn checkpoint_folder(a: &args::TrainArgs) -> PathBuf {
 /// Returns the trainer with all options of the command.
 fn trainer(a: &args::TrainArgs) -> anyhow::Result<ConfiguredTrainer> {
     let mut trainer = trainer::trainer(&a.training, a.topics, a.seed);
-    let seeds = a.seeds.as_deref().map(Seeds::read).transpose()?;
-    if let Some(seeds) = &seeds {
-        trainer = trainer.seeds(seeds.clone());
+    let mut seeds = None;
+    if let Some(path) = &a.seeds {
+        trainer.check_accepts_seeds()?;
+        let read = Seeds::read(path).context("--seeds")?;
+        trainer = trainer.seeds(read.clone());
+        seeds = Some(read);
     }
     if let Some(weight) = a.seed_weight {
         trainer = trainer.seed_weight(weight);
     }
     if let Some(path) = &a.start {
-        trainer = trainer.start(read_numbers(path)?);
+        trainer = trainer.start(read_numbers(path).context("--start")?);
     }
     if let Some(path) = &a.order {
-        trainer = trainer.order(read_numbers(path)?);
+        trainer.check_accepts_order()?;
+        trainer = trainer.order(read_numbers(path).context("--order")?);
     }
     if let Some(bytes) = memory_limit(a.training.memory)? {
         trainer = with_memory_limit(trainer, bytes);

@@ -9,10 +9,14 @@
 //! stability   (S - S_worst) / max(S_best - S_worst, 0.05)
 //! ```
 //!
-//! Best and worst are those of all K that were tried, and P, C and S are means over runs. A measure
-//! that differs by less than the constants, which are about the noise between two seeds, counts
-//! less. A measure that is unknown for some K is ignored. The best K is the smallest one whose
-//! score is within 0.01 of the highest.
+//! Best and worst are those of all K that are considered, and P, C and S are means over runs. A
+//! measure that differs by less than the constants, which are about the noise between two seeds,
+//! counts less. A measure that is unknown for some K is ignored. The best K is the smallest one
+//! whose score is within 0.01 of the highest.
+//!
+//! With fewer than ten documents per topic, most topics are due to chance, although the measures
+//! may still improve. Such K have no score, are never the best, and are not proposed. If all K that
+//! were tried are like that, the smallest one is the best.
 
 use tinylda::eval::{Measure, word_overlap};
 
@@ -33,7 +37,7 @@ pub struct SweepRow {
     /// Similarity of the topics of each run with those of the other runs. Empty if there is one
     /// run.
     pub stability: RunValues,
-    /// Score, from 0 to 1; one value, or none if it is unknown.
+    /// Score, from 0 to 1; one value, or none if it is unknown or K is too large to be considered.
     pub score: RunValues,
     /// The parts of the score.
     pub parts: ScoreParts,
@@ -75,11 +79,12 @@ impl RunValues {
 }
 
 impl SweepRow {
-    /// Returns one row per K, in ascending order; `records` are sorted by K and seed.
-    pub(super) fn all(records: &[SweepRecord], measure: Measure) -> Vec<SweepRow> {
+    /// Returns one row per K, in ascending order; `records` are sorted by K and seed. `documents`
+    /// is the number of documents of the corpus.
+    pub(super) fn all(records: &[SweepRecord], measure: Measure, documents: u64) -> Vec<SweepRow> {
         let groups = records.chunk_by(|a, b| a.topics == b.topics);
         let mut rows: Vec<SweepRow> = groups.map(|records| SweepRow::new(records, measure)).collect();
-        set_scores(&mut rows);
+        set_scores(&mut rows, documents);
         rows
     }
 
@@ -133,9 +138,25 @@ const COHERENCE_RANGE: f64 = 0.02;
 const STABILITY_RANGE: f64 = 0.05;
 /// Difference of scores within which the smaller K is better.
 const SCORE_TOLERANCE: f64 = 0.01;
+/// Smallest number of documents per topic. With fewer, most topics are due to chance.
+const DOCUMENTS_PER_TOPIC: u64 = 10;
 
-/// Computes the scores of all rows, which depend on the K that were tried.
-fn set_scores(rows: &mut [SweepRow]) {
+/// Returns the largest K with at least ten documents per topic.
+pub(crate) fn max_useful_topics(documents: u64) -> u64 {
+    documents / DOCUMENTS_PER_TOPIC
+}
+
+/// Returns the number of rows that are considered: those whose topics have at least ten documents
+/// each, or else the first row. `rows` are in ascending order of K.
+fn considered(rows: &[SweepRow], documents: u64) -> usize {
+    let most = max_useful_topics(documents);
+    rows.partition_point(|row| u64::from(row.topics) <= most).max(rows.len().min(1))
+}
+
+/// Computes the scores of the rows that are considered, which depend on each other.
+fn set_scores(rows: &mut [SweepRow], documents: u64) {
+    let count = considered(rows, documents);
+    let rows = &mut rows[..count];
     let perplexity = |row: &SweepRow| row.perplexity.mean().map(|p| -p.ln());
     let scaled = [
         scale(rows, perplexity, PERPLEXITY_RANGE),
@@ -162,9 +183,10 @@ fn scale(rows: &[SweepRow], of: impl Fn(&SweepRow) -> Option<f64>, min_range: f6
     Some(values.into_iter().map(|value| (value - worst) / range).collect())
 }
 
-/// Chooses the smallest K whose score is about the highest.
-pub(super) fn choose(rows: &[SweepRow], measure: Measure) -> Option<BestTopicCount> {
-    let known: Vec<(&SweepRow, f64)> = rows
+/// Chooses the smallest K whose score is about the highest. `documents` is the number of documents
+/// of the corpus.
+pub(super) fn choose(rows: &[SweepRow], measure: Measure, documents: u64) -> Option<BestTopicCount> {
+    let known: Vec<(&SweepRow, f64)> = rows[..considered(rows, documents)]
         .iter()
         .filter(|row| row.perplexity.mean().is_some())
         .filter_map(|row| Some((row, row.score.mean()?)))
@@ -172,8 +194,10 @@ pub(super) fn choose(rows: &[SweepRow], measure: Measure) -> Option<BestTopicCou
     let highest = known.iter().map(|&(_, score)| score).fold(f64::NEG_INFINITY, f64::max);
     let &(best, score) = known.iter().find(|(_, score)| *score >= highest - SCORE_TOLERANCE)?;
     let k = best.topics;
-    let reason = if known.len() == 1 {
+    let reason = if rows.len() == 1 {
         format!("K = {k} is the only one that was tried.")
+    } else if known.len() == 1 {
+        format!("K = {k} is the only one that is considered.")
     } else {
         format!(
             "K = {k} has the best balance of prediction, coherence and stability: its score is {score:.2} ({}).",
@@ -181,22 +205,10 @@ pub(super) fn choose(rows: &[SweepRow], measure: Measure) -> Option<BestTopicCou
         )
     };
     let mut notes = Vec::new();
-    let (first, last) = (known.first()?.0.topics, known.last()?.0.topics);
-    let next = match () {
-        () if first == last => {
-            notes.push("Only one K was tried, so there is nothing to compare.".to_owned());
-            None
-        }
-        () if k == last => {
-            notes.push("It is the largest K that was tried: a larger one may be even better.".to_owned());
-            k.checked_mul(2)
-        }
-        () if k == first && k > 2 => {
-            notes.push("It is the smallest K that was tried: a smaller one may be just as good.".to_owned());
-            Some(k / 2)
-        }
-        () => None,
-    };
+    if rows.len() == 1 {
+        notes.push("Only one K was tried, so there is nothing to compare.".to_owned());
+    }
+    let next = note_next(&mut notes, rows, k, documents);
     let lowest = known.iter().filter_map(|(row, _)| Some((row.topics, row.perplexity.mean()?)));
     if let Some((other, value)) = lowest.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(other, _)| *other != k) {
         let here = best.perplexity.mean().unwrap_or(f64::NAN);
@@ -213,6 +225,41 @@ pub(super) fn choose(rows: &[SweepRow], measure: Measure) -> Option<BestTopicCou
     let runs = best.perplexity.0.iter().zip(&best.seeds);
     let seed = runs.min_by(|a, b| a.0.total_cmp(b.0)).map(|(_, &seed)| seed)?;
     Some(BestTopicCount { topics: k, seed, reason, notes, next })
+}
+
+/// Adds remarks if the best K, `k`, is the smallest or largest one, and if some K are too large to
+/// be considered. Returns the K to try next.
+fn note_next(notes: &mut Vec<String>, rows: &[SweepRow], k: u32, documents: u64) -> Option<u32> {
+    let most = u32::try_from(max_useful_topics(documents)).unwrap_or(u32::MAX);
+    let (first, last) = (rows.first()?.topics, rows.last()?.topics);
+    if k > most {
+        // Only the smallest K that was tried can be above the limit.
+        if rows.len() > 1 {
+            notes.push(
+                "All K that were tried leave fewer than ten documents per topic, so the smallest one is chosen."
+                    .to_owned(),
+            );
+        }
+        return (most >= 2).then_some(most);
+    }
+    let largest = &rows[considered(rows, documents) - 1];
+    // A K that is hardly larger is not worth another sweep.
+    let larger = k.saturating_mul(2).min(most);
+    let larger = Some(larger).filter(|_| k == largest.topics && rows.len() > 1 && larger - k > k / 4);
+    let is_limited = last > most || k == last && rows.len() > 1 && larger.is_none();
+    if is_limited {
+        notes.push(format!("K above {most} is not considered: fewer than ten documents per topic."));
+    }
+    if larger.is_some() {
+        let which = if k == last { "was tried" } else { "is considered" };
+        notes.push(format!("It is the largest K that {which}: a larger one may be even better."));
+        return larger;
+    }
+    if k == first && k > 2 && first != largest.topics {
+        notes.push("It is the smallest K that was tried: a smaller one may be just as good.".to_owned());
+        return Some(k / 2);
+    }
+    None
 }
 
 /// Describes the known parts of a score.
@@ -257,9 +304,13 @@ mod tests {
     }
 
     fn chosen(rows: &[SweepRow]) -> BestTopicCount {
+        chosen_of(rows, 1_000_000)
+    }
+
+    fn chosen_of(rows: &[SweepRow], documents: u64) -> BestTopicCount {
         let mut rows = rows.to_vec();
-        set_scores(&mut rows);
-        choose(&rows, Measure::CNpmi).unwrap_or_else(|| unreachable!("there is a perplexity"))
+        set_scores(&mut rows, documents);
+        choose(&rows, Measure::CNpmi, documents).unwrap_or_else(|| unreachable!("there is a perplexity"))
     }
 
     /// Perplexity falls until the largest K, but coherence and stability do not rise as well.
@@ -313,7 +364,42 @@ mod tests {
         let rows = [row(10, &[90.0], 0.1), row(20, &[100.0], f64::NAN)];
         assert_eq!(chosen(&rows).next, Some(5));
         assert!(chosen(&rows[..1]).notes[0].contains("Only one"));
-        assert!(choose(&[], Measure::CNpmi).is_none());
+        assert!(choose(&[], Measure::CNpmi, 100).is_none());
+    }
+
+    /// Every measure improves until K = 40, but 300 documents are too few for more than 30 topics.
+    #[test]
+    fn topics_with_few_documents_are_not_considered() {
+        let rows = [5, 10, 20, 40].map(|k| row(k, &[1000.0 / f64::from(k)], 0.01 * f64::from(k)));
+        let choice = chosen_of(&rows, 300);
+        assert_eq!((choice.topics, choice.next), (20, Some(30)));
+        assert_eq!(
+            choice.notes[..2],
+            [
+                "K above 30 is not considered: fewer than ten documents per topic.",
+                "It is the largest K that is considered: a larger one may be even better."
+            ]
+        );
+        assert!(!choice.notes.iter().any(|note| note.contains("40")), "{:?}", choice.notes);
+        // The largest K that was tried is near the limit.
+        let choice = chosen_of(&rows, 410);
+        assert_eq!((choice.topics, choice.next), (40, None));
+        assert!(choice.notes[0].starts_with("K above 41 is not considered"), "{:?}", choice.notes);
+        assert_eq!(chosen_of(&rows, 600).next, Some(60));
+        // One K is left, and none is left.
+        let choice = chosen_of(&rows, 50);
+        assert_eq!((choice.topics, choice.next), (5, None));
+        assert_eq!(choice.reason, "K = 5 is the only one that is considered.");
+        let choice = chosen_of(&rows[1..], 50);
+        assert_eq!((choice.topics, choice.next), (10, Some(5)));
+        assert!(choice.notes[0].starts_with("All K that were tried"), "{:?}", choice.notes);
+        let choice = chosen_of(&rows[3..], 300);
+        assert_eq!((choice.topics, choice.next), (40, Some(30)));
+        // Neither the scores of the others nor the table depend on a K that is not considered.
+        let mut scored = rows.to_vec();
+        set_scores(&mut scored, 300);
+        assert_eq!(scored[2].score.mean(), Some(1.0));
+        assert_eq!(scored[3].score.mean(), None);
     }
 
     #[test]

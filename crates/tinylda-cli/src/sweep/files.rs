@@ -175,7 +175,7 @@ pub(crate) fn legend(
         (
             "score",
             "mean of perplexity (its logarithm), coherence and stability, each scaled from 0 for the worst K to 1 for the best; \
-             the best K is the smallest with about the highest score"
+             a measure that hardly differs counts less; the best K is the smallest with about the highest score"
                 .to_owned(),
         ),
         ("time", "time of a run, including the evaluation".to_owned()),

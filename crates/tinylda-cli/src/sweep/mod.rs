@@ -24,6 +24,7 @@ use tinylda::{Corpus, Error, Progress, Settings};
 
 use crate::commands::{check_memory_for_all_steps, with_margin};
 use crate::experiment;
+pub(crate) use choice::max_useful_topics;
 pub use choice::{BestTopicCount, RunValues, ScoreParts, SweepRow};
 pub use runs::{Measurements, SweepRecord, TrainingResult};
 
@@ -231,8 +232,9 @@ pub fn run(
         (done, stopped) = runs::run_all(&setup, all, callback)?;
     }
     let records = runs::load_all(&setup, callback)?;
-    let rows = SweepRow::all(&records, options.coherence);
-    let best = choice::choose(&rows, options.coherence);
+    let documents = corpus.shape().documents;
+    let rows = SweepRow::all(&records, options.coherence, documents);
+    let best = choice::choose(&rows, options.coherence, documents);
     files::write_files(&setup, &records, &rows, best.as_ref())?;
     let mut model = None;
     if !stopped {

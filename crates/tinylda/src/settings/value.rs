@@ -174,7 +174,7 @@ impl Instructions {
     }
 }
 
-by_name!(Instructions, ["plain", "Portable code"; "avx2", "AVX2, FMA and F16C"; "avx512", "AVX-512F";]);
+by_name!(Instructions, ["plain", "Portable code"; "avx2", "AVX2, FMA and F16C"; "avx512", "AVX-512F and AVX-512BW";]);
 
 /// Maximum number of active topics per document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

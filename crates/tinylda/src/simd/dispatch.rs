@@ -18,12 +18,12 @@ macro_rules! kernel {
         #[inline]
         $visibility fn $name $(<$generic: $bound>)? (self, $($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,f16c")]
+            #[target_feature(enable = "avx2,fma,f16c,popcnt")]
             fn avx2 $(<$generic: $bound>)? ($($argument: $type),*) $(-> $result)? {
                 $($path)::+($($argument),*)
             }
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx2,fma,f16c")]
+            #[target_feature(enable = "avx512f,avx512bw,avx2,fma,f16c,popcnt")]
             fn avx512 $(<$generic: $bound>)? ($($argument: $type),*) $(-> $result)? {
                 $($path)::+($($argument),*)
             }
@@ -32,7 +32,7 @@ macro_rules! kernel {
                 // SAFETY: this kernel exists only if the processor has AVX2, FMA and F16C.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Avx2 => unsafe { avx2($($argument),*) },
-                // SAFETY: this kernel exists only if the processor has AVX-512F.
+                // SAFETY: this kernel exists only if the processor has AVX-512F and AVX-512BW.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Avx512 => unsafe { avx512($($argument),*) },
             }
@@ -44,13 +44,13 @@ macro_rules! kernel {
         #[inline]
         $visibility fn $name(self, $($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,f16c")]
+            #[target_feature(enable = "avx2,fma,f16c,popcnt")]
             fn avx2($($argument: $type),*) $(-> $result)? {
                 // SAFETY: the instructions are enabled for this function.
                 unsafe { $($path)::+::<$crate::simd::Avx2>($($argument),*) }
             }
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx2,fma,f16c")]
+            #[target_feature(enable = "avx512f,avx512bw,avx2,fma,f16c,popcnt")]
             fn avx512($($argument: $type),*) $(-> $result)? {
                 // SAFETY: the instructions are enabled for this function.
                 unsafe { $($path)::+::<$crate::simd::Avx512>($($argument),*) }
@@ -61,7 +61,7 @@ macro_rules! kernel {
                 // SAFETY: this kernel exists only if the processor has AVX2, FMA and F16C.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Avx2 => unsafe { avx2($($argument),*) },
-                // SAFETY: this kernel exists only if the processor has AVX-512F.
+                // SAFETY: this kernel exists only if the processor has AVX-512F and AVX-512BW.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Avx512 => unsafe { avx512($($argument),*) },
             }
@@ -77,7 +77,7 @@ pub enum Instructions {
     Plain,
     /// AVX2, FMA and F16C.
     Avx2,
-    /// AVX-512F.
+    /// AVX-512F and AVX-512BW.
     Avx512,
 }
 
@@ -105,9 +105,10 @@ impl Kernel {
             if is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("fma")
                 && is_x86_feature_detected!("f16c")
+                && is_x86_feature_detected!("popcnt")
             {
                 all.push(Kernel(Isa::Avx2));
-                if is_x86_feature_detected!("avx512f") {
+                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
                     all.push(Kernel(Isa::Avx512));
                 }
             }

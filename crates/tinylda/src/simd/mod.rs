@@ -32,7 +32,7 @@
 //! fn axpy(self, r: f32, x: &[Lanes], y: &mut [Lanes]) {
 //!     #[target_feature(enable = "avx2,fma,f16c")]
 //!     fn avx2(..) { unsafe { rows::axpy::<Avx2>(..) } }
-//!     #[target_feature(enable = "avx512f,avx2,fma,f16c")]
+//!     #[target_feature(enable = "avx512f,avx512bw,avx2,fma,f16c")]
 //!     fn avx512(..) { unsafe { rows::axpy::<Avx512>(..) } }
 //!     match self.isa() {
 //!         Isa::Plain => rows::axpy::<Plain>(..),
@@ -85,7 +85,7 @@ pub(crate) use dispatch::{Isa, Kernel, kernel};
 pub(crate) use rows::{
     AsyncRows, ExclusionRows, MessageUpdate, PhiCell, Token, WordRows, digamma_minus_log, exp_digamma_of,
 };
-pub(crate) use vector::{Count, Plain, Vector};
+pub(crate) use vector::{Count, IntegerVector, LongRow, Plain, RowReader, Vector, lanes_in};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
@@ -132,6 +132,14 @@ impl Halves {
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Indices(pub(crate) [u32; LANES]);
+
+impl Indices {
+    /// Returns the indices as signed integers, bit by bit.
+    pub(crate) fn as_signed(&self) -> &[i32; LANES] {
+        // SAFETY: both are arrays of sixteen 32-bit integers, in which every bit pattern is valid.
+        unsafe { &*(&raw const self.0).cast() }
+    }
+}
 
 /// Returns the numbers of a row, padding included.
 pub(crate) fn flat(row: &[Lanes]) -> &[f32] {

@@ -281,3 +281,101 @@ fn seconds_per_word(kernel: Kernel) -> f64 {
     });
     seconds / n as f64
 }
+
+/// What the operations on integers and short rows give, for one variant.
+#[derive(Debug, PartialEq)]
+struct IntegerResults {
+    lanes: [[i32; LANES]; 7],
+    greater: u32,
+    compressed: (Vec<u32>, Vec<u16>),
+    read: [Vec<u32>; 4],
+}
+
+/// Input of the operations on integers: two vectors, a mask, a number of bits, indices, and rows.
+struct IntegerInput<'a> {
+    a: &'a [i32; LANES],
+    b: &'a [i32; LANES],
+    mask: u32,
+    bits: u32,
+    indices: &'a Indices,
+    narrow: &'a [u16],
+    wide: &'a [u32],
+}
+
+#[inline(always)]
+unsafe fn integers_of<V: Vector>(input: &IntegerInput<'_>) -> IntegerResults {
+    let IntegerInput { mask, bits, indices, narrow, wide, .. } = *input;
+    let count = mask.count_ones() as usize;
+    let (mut long, mut short) = (vec![0u32; LANES], vec![0u16; LANES]);
+    // SAFETY: the caller has V's instructions; there is space for sixteen numbers, and the indices
+    // lie inside the rows.
+    unsafe {
+        let (a, b) = (V::Integers::load(input.a), V::Integers::load(input.b));
+        let out = |v: V::Integers| {
+            let mut lanes = [0; LANES];
+            v.store(&mut lanes);
+            lanes
+        };
+        a.compress_u32(mask, long.as_mut_ptr());
+        V::Integers::load(indices.as_signed()).compress_u16(mask, short.as_mut_ptr());
+        let floats = |v: V| {
+            let mut lanes = Lanes::ZERO;
+            v.store(&mut lanes);
+            lanes.0.iter().map(|v| v.to_bits()).collect::<Vec<u32>>()
+        };
+        let is_short = narrow.len() <= V::MAX_SHORT_ROW;
+        let narrow_row = LongRow(narrow.as_ptr()).read(indices);
+        let wide_row = LongRow(wide.as_ptr()).read(indices);
+        IntegerResults {
+            lanes: [
+                out(a.add(b)),
+                out(a.sub(b)),
+                out(a.mul(b)),
+                out(a.min(b)),
+                out(a.shift_left(bits)),
+                out(a.moved_up(b)),
+                out(a.keep(mask)),
+            ],
+            greater: a.gt_mask(b),
+            compressed: (long[..count].to_vec(), short[..count].to_vec()),
+            read: [
+                floats(narrow_row),
+                floats(wide_row),
+                floats(if is_short { V::short_narrow(narrow).read(indices) } else { narrow_row }),
+                floats(if is_short { V::short_wide(wide).read(indices) } else { wide_row }),
+            ],
+        }
+    }
+}
+
+impl Kernel {
+    kernel! {
+        /// Executes the operations on integers and short rows.
+        fn integers(input: &IntegerInput<'_>) -> IntegerResults = integers_of
+    }
+}
+
+proptest! {
+    /// Operations on integers and reads of short rows agree in all variants, and short rows with
+    /// long ones.
+    #[test]
+    fn integers_agree(a in prop::array::uniform16(any::<i32>()), b in prop::array::uniform16(-9..9i32), mask in 0..1u32 << 16, bits in 0..9u32, columns in 1..=8usize, at in prop::array::uniform16(0..128u32), seed in any::<u32>()) {
+        let length = columns * LANES;
+        let indices = Indices(at.map(|i| i % length as u32));
+        let number = |i: usize| (i as u32 + 1).wrapping_mul(seed) & 0x7FFF_FFFF;
+        let wide: Vec<u32> = (0..length).map(number).collect();
+        let narrow: Vec<u16> = wide.iter().map(|&n| n as u16).collect();
+        let (narrow, wide, indices) = (&narrow[..], &wide[..], &indices);
+        let input = IntegerInput { a: &a, b: &b, mask, bits, indices, narrow, wide };
+        let mut first = None;
+        for kernel in Kernel::all() {
+            let got = kernel.integers(&input);
+            prop_assert_eq!(&got.read[0], &got.read[2]);
+            prop_assert_eq!(&got.read[1], &got.read[3]);
+            match &first {
+                None => first = Some(got),
+                Some(first) => prop_assert_eq!(first, &got, "{:?}", kernel),
+            }
+        }
+    }
+}

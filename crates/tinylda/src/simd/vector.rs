@@ -11,6 +11,18 @@ use super::{Halves, Indices, LANES, Lanes};
 /// # Safety
 /// The methods may be called only if the processor has the instructions of the implementation.
 pub(crate) trait Vector: Copy {
+    /// Sixteen integers of the same instruction set.
+    type Integers: IntegerVector;
+    /// A short row of 16-bit numbers that is read many times.
+    type ShortNarrow: RowReader<Self>;
+    /// A short row of 32-bit numbers that is read many times.
+    type ShortWide: RowReader<Self>;
+    /// Largest length of a short row; 0 if there is nothing faster than [`LongRow`].
+    const MAX_SHORT_ROW: usize;
+    /// Prepares reads of a row of at most [`Vector::MAX_SHORT_ROW`] numbers, a multiple of sixteen.
+    unsafe fn short_narrow(row: &[u16]) -> Self::ShortNarrow;
+    /// Prepares reads of a row of at most [`Vector::MAX_SHORT_ROW`] numbers, a multiple of sixteen.
+    unsafe fn short_wide(row: &[u32]) -> Self::ShortWide;
     unsafe fn zero() -> Self;
     unsafe fn splat(value: f32) -> Self;
     unsafe fn load(from: &Lanes) -> Self;
@@ -50,12 +62,69 @@ pub(crate) trait Vector: Copy {
     unsafe fn running_sum(self) -> Self;
     /// Returns the last lane in all lanes.
     unsafe fn splat_last(self) -> Self;
-    /// Truncates the lanes to integers, stores them in `to`, and returns a mask of the lanes whose
-    /// integer exceeds that of the previous lane. The lane before the first is the last lane of
-    /// `before`. Lanes must not be negative and must be below 2^31.
-    unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32;
+    /// Truncates the lanes to integers. Lanes must not be negative and must be below 2^31.
+    unsafe fn truncate(self) -> Self::Integers;
+    /// Converts integers to floats.
+    unsafe fn from_integers(integers: Self::Integers) -> Self;
     /// Returns a mask of the lanes in which self is greater than `other`.
     unsafe fn gt_mask(self, other: Self) -> u32;
+}
+
+/// Sixteen 32-bit integers. Additions and multiplications wrap around.
+///
+/// # Safety
+/// The methods may be called only if the processor has the instructions of the implementation.
+pub(crate) trait IntegerVector: Copy {
+    unsafe fn splat(value: i32) -> Self;
+    unsafe fn load(from: &[i32; LANES]) -> Self;
+    unsafe fn store(self, to: &mut [i32; LANES]);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    unsafe fn min(self, other: Self) -> Self;
+    /// Shifts every lane to the left by `bits`, which is below 32.
+    unsafe fn shift_left(self, bits: u32) -> Self;
+    /// Returns the lanes moved up by one: lane i receives lane i - 1, and lane 0 the last lane of
+    /// `before`.
+    unsafe fn moved_up(self, before: Self) -> Self;
+    /// Returns a mask of the lanes in which self is greater than `other`.
+    unsafe fn gt_mask(self, other: Self) -> u32;
+    /// Sets the lanes that are not in `mask` to zero.
+    unsafe fn keep(self, mask: u32) -> Self;
+    /// Writes the lanes in `mask` to `to`, in order and without gaps.
+    ///
+    /// # Safety
+    /// There is space for sixteen numbers at `to`. What follows the written lanes there is
+    /// undefined afterwards.
+    unsafe fn compress_u32(self, mask: u32, to: *mut u32);
+    /// Writes the lower 16 bits of the lanes in `mask` to `to`, in order and without gaps. The
+    /// lanes are below 2^16.
+    ///
+    /// # Safety
+    /// There is space for sixteen numbers at `to`. What follows the written lanes there is
+    /// undefined afterwards.
+    unsafe fn compress_u16(self, mask: u32, to: *mut u16);
+}
+
+/// A row of integers whose numbers at any indices can be read as floats.
+pub(crate) trait RowReader<V: Vector>: Copy {
+    /// Returns the numbers at sixteen indices as floats.
+    ///
+    /// # Safety
+    /// Every index lies inside the row, and the processor has V's instructions.
+    unsafe fn read(&self, indices: &Indices) -> V;
+}
+
+/// A row in memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LongRow<C>(pub(crate) *const C);
+
+impl<V: Vector, C: Count> RowReader<V> for LongRow<C> {
+    #[inline(always)]
+    unsafe fn read(&self, indices: &Indices) -> V {
+        // SAFETY: promised by the caller.
+        unsafe { C::gather::<V>(self.0, indices) }
+    }
 }
 
 /// An integer in a row of counts.
@@ -108,6 +177,18 @@ pub(super) const KEPT_BITS: u32 = !((1 << 13) - 1);
 pub(crate) struct Plain([f32; LANES]);
 
 impl Vector for Plain {
+    type Integers = PlainIntegers;
+    type ShortNarrow = LongRow<u16>;
+    type ShortWide = LongRow<u32>;
+    const MAX_SHORT_ROW: usize = 0;
+    #[inline(always)]
+    unsafe fn short_narrow(row: &[u16]) -> LongRow<u16> {
+        LongRow(row.as_ptr())
+    }
+    #[inline(always)]
+    unsafe fn short_wide(row: &[u32]) -> LongRow<u32> {
+        LongRow(row.as_ptr())
+    }
     #[inline(always)]
     unsafe fn zero() -> Self {
         Plain([0.0; LANES])
@@ -197,20 +278,87 @@ impl Vector for Plain {
         Plain([self.0[LANES - 1]; LANES])
     }
     #[inline(always)]
-    unsafe fn steps(self, before: Self, to: &mut [i32; LANES]) -> u32 {
-        let mut risen = 0;
-        let mut last = before.0[LANES - 1] as i32;
-        for (i, to) in to.iter_mut().enumerate() {
-            *to = self.0[i] as i32;
-            risen |= u32::from(*to > last) << i;
-            last = *to;
-        }
-        risen
+    unsafe fn truncate(self) -> PlainIntegers {
+        PlainIntegers(self.0.map(|v| v as i32))
+    }
+    #[inline(always)]
+    unsafe fn from_integers(integers: PlainIntegers) -> Self {
+        Plain(integers.0.map(|v| v as f32))
     }
     #[inline(always)]
     unsafe fn gt_mask(self, other: Self) -> u32 {
         (0..LANES).map(|i| u32::from(self.0[i] > other.0[i]) << i).sum()
     }
+}
+
+/// The definition of all operations on integers, in plain Rust.
+#[derive(Clone, Copy)]
+pub(crate) struct PlainIntegers([i32; LANES]);
+
+impl IntegerVector for PlainIntegers {
+    #[inline(always)]
+    unsafe fn splat(value: i32) -> Self {
+        PlainIntegers([value; LANES])
+    }
+    #[inline(always)]
+    unsafe fn load(from: &[i32; LANES]) -> Self {
+        PlainIntegers(*from)
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: &mut [i32; LANES]) {
+        *to = self.0;
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        PlainIntegers(std::array::from_fn(|i| self.0[i].wrapping_add(other.0[i])))
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        PlainIntegers(std::array::from_fn(|i| self.0[i].wrapping_sub(other.0[i])))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        PlainIntegers(std::array::from_fn(|i| self.0[i].wrapping_mul(other.0[i])))
+    }
+    #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        PlainIntegers(std::array::from_fn(|i| self.0[i].min(other.0[i])))
+    }
+    #[inline(always)]
+    unsafe fn shift_left(self, bits: u32) -> Self {
+        PlainIntegers(self.0.map(|v| v << bits))
+    }
+    #[inline(always)]
+    unsafe fn moved_up(self, before: Self) -> Self {
+        PlainIntegers(std::array::from_fn(|i| if i == 0 { before.0[LANES - 1] } else { self.0[i - 1] }))
+    }
+    #[inline(always)]
+    unsafe fn gt_mask(self, other: Self) -> u32 {
+        (0..LANES).map(|i| u32::from(self.0[i] > other.0[i]) << i).sum()
+    }
+    #[inline(always)]
+    unsafe fn keep(self, mask: u32) -> Self {
+        PlainIntegers(std::array::from_fn(|i| if mask >> i & 1 != 0 { self.0[i] } else { 0 }))
+    }
+    #[inline(always)]
+    unsafe fn compress_u32(self, mask: u32, to: *mut u32) {
+        for (at, lane) in lanes_in(mask).enumerate() {
+            // SAFETY: promised by the caller; there are at most sixteen lanes.
+            unsafe { to.add(at).write(self.0[lane].cast_unsigned()) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn compress_u16(self, mask: u32, to: *mut u16) {
+        for (at, lane) in lanes_in(mask).enumerate() {
+            // SAFETY: promised by the caller; there are at most sixteen lanes.
+            unsafe { to.add(at).write(self.0[lane] as u16) };
+        }
+    }
+}
+
+/// Iterates over the lanes in a mask.
+pub(crate) fn lanes_in(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
 }
 
 /// Returns running sums, always by this tree: within each group of four lanes, the lane one before

@@ -39,7 +39,31 @@ impl Trainer {
         self.settings.check()?;
         self.check_topic_limit()?;
         self.check_combinations()?;
+        self.check_list_topics()?;
         self.kernel().map(|_| ())
+    }
+
+    /// Checks that the algorithm accepts seed words.
+    ///
+    /// A caller that has to read them from a file can find this error before that.
+    /// [`check_options`](Trainer::check_options) includes this check if there are seed words.
+    pub fn check_accepts_seeds(&self) -> Result<()> {
+        if self.settings.chosen_algorithm().capabilities().seed_words {
+            return Ok(());
+        }
+        Err(only_with("seeds", &with(|algorithm| algorithm.capabilities().seed_words)))
+    }
+
+    /// Checks that the algorithm accepts an order of the documents.
+    ///
+    /// A caller that has to read it from a file can find this error before that.
+    /// [`check_options`](Trainer::check_options) includes this check if there is an order.
+    pub fn check_accepts_order(&self) -> Result<()> {
+        if self.settings.chosen_algorithm().capabilities().shuffles {
+            return Ok(());
+        }
+        Err(only_with("order", &with(|algorithm| algorithm.capabilities().shuffles))
+            .with_remedy("the order makes no difference to other algorithms"))
     }
 
     /// Checks the settings, but not the memory limit.
@@ -115,15 +139,14 @@ impl Trainer {
         if self.seeds.is_some() && settings.is_stateless() {
             return Err(Error::conflict("seeds", "{document_state=none}"));
         }
-        if self.seeds.is_some() && !settings.chosen_algorithm().capabilities().seed_words {
-            return Err(only_with("seeds", &with(|algorithm| algorithm.capabilities().seed_words)));
+        if self.seeds.is_some() {
+            self.check_accepts_seeds()?;
         }
         if self.start.is_some() && settings.is_stateless() {
             return Err(Error::conflict("start", "{document_state=none}"));
         }
-        if self.order.is_some() && !settings.chosen_algorithm().capabilities().shuffles {
-            return Err(only_with("order", &with(|algorithm| algorithm.capabilities().shuffles))
-                .with_remedy("the order makes no difference to other algorithms"));
+        if self.order.is_some() {
+            self.check_accepts_order()?;
         }
         if settings.is_stateless() && self.snapshots.is_some() {
             return Err(Error::conflict("snapshots", "{document_state=none}")
@@ -208,19 +231,29 @@ impl Trainer {
         }
     }
 
-    /// Checks the initial topics and the document order set by the user.
+    /// Checks that seed words and initial topics belong to topics that exist.
+    fn check_list_topics(&self) -> Result<()> {
+        let topics = self.settings.topic_count();
+        if let Some(seeds) = &self.seeds {
+            seeds.check_topics(topics)?;
+        }
+        let start = self.start.as_deref().unwrap_or_default();
+        if let Some(at) = start.iter().position(|&k| k >= topics) {
+            let found = format!("{} in entry {}", start[at], at + 1);
+            let expected = format!("a list of topics from 0 to {}", topics - 1);
+            return Err(Error::out_of_range("start", found, expected));
+        }
+        Ok(())
+    }
+
+    /// Checks the number of initial topics and the document order set by the user.
     fn check_given(&self, shape: Shape) -> Result<()> {
-        if let Some(start) = &self.start {
-            if start.len() as u64 != shape.nonzeros {
-                let expected =
-                    format!("a list of {} topics, one for each non-zero of the corpus", shape.nonzeros);
-                return Err(Error::out_of_range("start", format!("a list of {}", start.len()), expected));
-            }
-            if let Some(at) = start.iter().position(|&k| k >= self.settings.topic_count()) {
-                let found = format!("{} in entry {}", start[at], at + 1);
-                let expected = format!("a list of topics from 0 to {}", self.settings.topic_count() - 1);
-                return Err(Error::out_of_range("start", found, expected));
-            }
+        if let Some(start) = &self.start
+            && start.len() as u64 != shape.nonzeros
+        {
+            let expected =
+                format!("a list of {} topics, one for each non-zero of the corpus", shape.nonzeros);
+            return Err(Error::out_of_range("start", format!("a list of {}", start.len()), expected));
         }
         if let Some(order) = &self.order {
             let mut seen = vec![false; shape.documents as usize];

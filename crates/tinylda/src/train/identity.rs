@@ -68,8 +68,14 @@ fn settings_identity(settings: &Settings) -> impl Iterator<Item = (String, Value
 impl Trainer {
     /// Returns every setting that the result depends on.
     pub(super) fn identity(&self, corpus: &Corpus) -> Identity {
-        let mut all = vec![("corpus checksum".to_owned(), corpus.content_id().into())];
-        all.extend(settings_identity(&self.settings));
+        let mut all = vec![corpus_identity(corpus.content_id().into())];
+        all.extend(self.identity_without_corpus());
+        all
+    }
+
+    /// Returns every setting that the result depends on, except the corpus.
+    fn identity_without_corpus(&self) -> Identity {
+        let mut all: Identity = settings_identity(&self.settings).collect();
         let given = self.checksums();
         for name in LISTS {
             let sum = given.iter().find(|(other, _)| other == name).map(|(_, sum)| sum.as_str());
@@ -96,11 +102,24 @@ impl Trainer {
     /// Checks that a model file is the result of this training, without loading the model. The
     /// error names the first setting that differs.
     pub fn check_result(&self, corpus: &Corpus, model: impl AsRef<Path>) -> Result<()> {
-        let path = model.as_ref();
+        self.check_record(Some(corpus), model.as_ref())
+    }
+
+    /// Checks that a model file is the result of a training with these settings, on any corpus. The
+    /// error names the first setting that differs.
+    ///
+    /// A caller that has to create the corpus first can find errors before that work.
+    /// [`check_result`](Trainer::check_result) includes these checks.
+    pub fn check_result_settings(&self, model: impl AsRef<Path>) -> Result<()> {
+        self.check_record(None, model.as_ref())
+    }
+
+    fn check_record(&self, corpus: Option<&Corpus>, path: &Path) -> Result<()> {
         let mut record = TrainingRecord::of_file(path)?;
         // Models of early versions do not record the number of topics.
         record.settings.topics.get_or_insert(ModelSize::of_file(path)?.topics);
-        let mut wanted = self.identity(corpus);
+        let mut wanted =
+            corpus.map_or_else(|| self.identity_without_corpus(), |corpus| self.identity(corpus));
         if record.checksums.is_empty() && !record.topic_names.is_empty() {
             // Models of early versions do not tell which seed words they were trained with.
             wanted.retain(|(name, _)| name != "{seeds} checksum");
@@ -117,11 +136,18 @@ impl Trainer {
 /// Names of the options that are lists.
 const LISTS: [&str; 3] = ["seeds", "start", "order"];
 
+/// Returns the entry of an identity for a corpus.
+fn corpus_identity(id: Value) -> (String, Value) {
+    ("corpus checksum".to_owned(), id)
+}
+
 /// Returns the identity of the training that a model came from. The corpus is that of the new
-/// training.
-fn identity_of_record(record: &TrainingRecord, corpus: &Corpus) -> Identity {
-    let id = if record.corpus.matches(corpus) { corpus.content_id() } else { record.corpus.id().to_owned() };
-    let mut all = vec![("corpus checksum".to_owned(), id.into())];
+/// training, or none to leave it out.
+fn identity_of_record(record: &TrainingRecord, corpus: Option<&Corpus>) -> Identity {
+    let id = |corpus: &Corpus| {
+        if record.corpus.matches(corpus) { corpus.content_id() } else { record.corpus.id().to_owned() }
+    };
+    let mut all: Identity = corpus.map(|corpus| corpus_identity(id(corpus).into())).into_iter().collect();
     let mut settings = record.settings.clone();
     settings.seed = Some(record.seed);
     settings.algorithm = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == record.algorithm);

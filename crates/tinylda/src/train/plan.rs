@@ -4,10 +4,13 @@
 //! Every component states its own bytes: an algorithm (`algorithms/memory.rs`), the store
 //! (`store/memory.rs`) and the corpus. The plan adds them up and knows no data structure itself.
 //! What must be in memory is the minimum, known before any work; a 28th of the limit stays free.
-//! What remains goes in this order to phi, deltas, pieces in flight, documents and their state;
-//! half of what is then left is reserved for deltas. The rest is on disk. Without a folder for
-//! files, everything must fit in memory. `docs/MEMORY.md` has the formulas beside measured figures.
-//! Start reading at [`Plan::new`].
+//! What remains goes in this order to phi, deltas up to their typical size, pieces in flight, and
+//! documents with their state; what does not fit is on disk. If memory is left after that, half of
+//! it goes to more deltas, up to their maximum, and the rest stays available for documents and
+//! their state, whose size is an estimate. Should the overhead of the allocator then exceed the
+//! limit, deltas and pieces in flight are reduced to their minimum. Without a folder for files,
+//! everything must fit in memory. `docs/MEMORY.md` has the formulas beside measured figures. Start
+//! reading at [`Plan::new`].
 
 use crate::algorithms::memory::{AlgorithmMemory, FlexibleSize, MemoryInput, WordStatistics, saturating_sum};
 use crate::algorithms::piece::StateKind;

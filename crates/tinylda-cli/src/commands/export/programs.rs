@@ -14,7 +14,8 @@ use crate::args::{self, ExportTarget};
 use crate::progress::{Ui, Unit};
 
 pub(super) fn run(a: &args::ExportArgs, target: ExportTarget, path: &Path, ui: Ui) -> anyhow::Result<()> {
-    check_output("-o", path, &[Some(&a.file), a.corpus.as_deref()])?;
+    let inputs = [&a.file].into_iter().chain(&a.corpus).chain(&a.more).map(|input| Some(input.as_path()));
+    check_output("-o", path, &inputs.collect::<Vec<_>>())?;
     let arrays = matches!(target, ExportTarget::Gensim | ExportTarget::Sklearn);
     if a.corpus.is_some() && arrays {
         return Err(usage(
@@ -30,7 +31,7 @@ pub(super) fn run(a: &args::ExportArgs, target: ExportTarget, path: &Path, ui: U
     let model = load_model(&a.file, a.corpus.as_deref())?;
     let threads = infer::thread_count(a.threads);
     let documents = match &a.corpus {
-        Some(input) => Some(OpenedDocuments::open(input, &[], &a.data, &model, threads, ui)?),
+        Some(input) => Some(OpenedDocuments::open(input, &a.more, &a.data, &model, threads, ui)?),
         None if a.data.is_given() => return Err(without_documents_error()),
         None => None,
     };

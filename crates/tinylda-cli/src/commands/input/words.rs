@@ -54,28 +54,35 @@ pub(super) fn print_languages(dropped: &DroppedTokens, pipeline: &Pipeline, as_b
     }
 }
 
-/// Says that the default stop words of the detected languages are kept, if only files were `given`
-/// as lists.
-pub(super) fn print_replaced_list(dropped: &DroppedTokens, given: &[String], ui: Ui) {
+/// Returns a note that the default stop words of the detected languages are kept, if only files
+/// were `given` as lists.
+pub(super) fn replaced_list(dropped: &DroppedTokens, given: &[String]) -> Option<String> {
     if given.iter().any(|name| stop_word_list(name).is_some()) {
-        return;
+        return None;
     }
     let languages = dropped.languages.languages.iter().map(|(code, _)| code.as_str());
     let codes: Vec<&str> = languages.filter(|code| stop_word_list(code).is_some()).collect();
     if codes.is_empty() {
-        return;
+        return None;
     }
     let names: Vec<&str> = codes.iter().map(|code| language_name(code).unwrap_or(code)).collect();
     let files = given.join(",");
-    ui.say(&format!(
+    Some(format!(
         "the {} stop words are not removed; to add {files} to them: --stop-words {},{files}",
         names.join(" and "),
         codes.join(",")
-    ));
+    ))
 }
 
-/// Prints which tokens were dropped, and why. `lists` are the names of the lists of stop words.
-pub(super) fn print_dropped(dropped: &DroppedTokens, lists: &[String], fixed: bool, ui: Ui) {
+/// Prints which tokens were dropped, and why. `lists` are the names of the lists of stop words, and
+/// `replaced` is a note that they replace the default list.
+pub(super) fn print_dropped(
+    dropped: &DroppedTokens,
+    lists: &[String],
+    replaced: Option<String>,
+    fixed: bool,
+    ui: Ui,
+) {
     let mut parts = Vec::new();
     let mut tokens = |n: u64, what: String| {
         if n > 0 {
@@ -99,7 +106,12 @@ pub(super) fn print_dropped(dropped: &DroppedTokens, lists: &[String], fixed: bo
     }
     let left = if parts.is_empty() { "nothing".into() } else { parts.join("; ") };
     ui.say(&format!("{} in the text; dropped: {left}", counted(dropped.tokens, "token")));
-    print_frequent_words(dropped, lists, ui);
+    print_frequent_stop_words(dropped, ui);
+    match replaced {
+        // Most of the frequent words are on the default list, which the note proposes.
+        Some(note) => ui.say(&note),
+        None => print_frequent_words(dropped, lists, ui),
+    }
     if dropped.phrases > 0 {
         ui.say(&format!("{} joined", counted(dropped.phrases, "phrase")));
     }
@@ -116,20 +128,26 @@ pub(super) fn print_dropped(dropped: &DroppedTokens, lists: &[String], fixed: bo
     }
 }
 
-/// Prints the most frequent stop words, and the most frequent words that were kept.
-fn print_frequent_words(dropped: &DroppedTokens, lists: &[String], ui: Ui) {
-    let list = |words: &[WordOccurrences]| {
-        words.iter().map(|word| escape_control(&word.word)).collect::<Vec<_>>().join(" ")
-    };
+/// Returns words with spaces between them.
+fn join_words(words: &[WordOccurrences]) -> String {
+    words.iter().map(|word| escape_control(&word.word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Prints the most frequent stop words.
+fn print_frequent_stop_words(dropped: &DroppedTokens, ui: Ui) {
     if !dropped.stop_words.is_empty() {
-        let words = list(&dropped.stop_words);
+        let words = join_words(&dropped.stop_words);
         ui.say(&format!("most frequent stop words: {words} (other lists: --stop-words)"));
     }
+}
+
+/// Prints the most frequent words that were kept.
+fn print_frequent_words(dropped: &DroppedTokens, lists: &[String], ui: Ui) {
     if !dropped.common_words.is_empty() {
         let lists: String = lists.iter().flat_map(|name| [name, ","]).collect();
         ui.say(&format!(
             "frequent words, each in more than 25% of the documents: {} (drop them with --max-docs 25% or --stop-words {lists}FILE)",
-            list(&dropped.common_words)
+            join_words(&dropped.common_words)
         ));
     }
 }

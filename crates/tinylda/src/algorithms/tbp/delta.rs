@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use super::messages::UNITS_PER_TOKEN;
 use crate::error::Result;
 use crate::numbers::{self, Number};
-use crate::simd::prefetch_line;
+use crate::simd::{Indices, IntegerVector, LANES, Vector, lanes_in, prefetch_line};
 
 /// A change of a number of phi. The module documentation explains how cells are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,8 @@ impl DeltaList {
     /// row starts at `cell`.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, cell: u32, x: u32, more: usize) -> SpareCapacity<'_> {
-        let most = 2 * more;
+        // Sixteen more, since all lanes of a vector are written at once.
+        let most = 2 * more + LANES;
         if self.0.capacity() - self.0.len() < most {
             // Grow by a quarter: with doubling, the lists would take more memory than the messages
             // of a block.
@@ -214,6 +215,38 @@ impl SpareCapacity<'_> {
             self.filled += usize::from(units != 0);
         }
         self.filled += usize::from(units != 0);
+    }
+
+    /// Appends deltas of sixteen topics, those of the lanes in `changed`. `units` are per token;
+    /// those of other lanes are 0.
+    ///
+    /// # Safety
+    /// The processor has V's instructions.
+    #[inline(always)]
+    pub(crate) unsafe fn push_lanes<V: Vector>(
+        &mut self,
+        topics: &Indices,
+        units: V::Integers,
+        changed: u32,
+    ) {
+        if self.small {
+            let to = self.spare[self.filled..][..LANES].as_mut_ptr().cast();
+            // SAFETY: promised by the caller. There is space for sixteen numbers.
+            unsafe {
+                let cells = V::Integers::load(topics.as_signed()).shift_left(UNIT_BITS);
+                let first = V::Integers::splat(self.first.cast_signed());
+                let codes = cells.add(first).add(units.mul(V::Integers::splat(self.times)));
+                codes.compress_u32(changed, to);
+            }
+            self.filled += changed.count_ones() as usize;
+        } else if changed != 0 {
+            let mut each = [0; LANES];
+            // SAFETY: promised by the caller.
+            unsafe { units.store(&mut each) };
+            for lane in lanes_in(changed) {
+                self.push(topics.0[lane], each[lane]);
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) const UNITS_PER_TOKEN: u32 = 64;
 /// bits that the units leave.
 pub(crate) const MAX_DOCUMENT_TOPICS: usize = 1 << (16 - UNIT_BITS);
 /// Number of bits of the units in an entry.
-const UNIT_BITS: u32 = UNITS_PER_TOKEN.ilog2();
+pub(crate) const UNIT_BITS: u32 = UNITS_PER_TOKEN.ilog2();
 
 /// An entry of a message: a slot of the document's topic list, and units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

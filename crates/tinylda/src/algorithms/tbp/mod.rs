@@ -41,10 +41,10 @@
 //! `alpha[k]*(phi[w,k] + beta)/(lambda[k] + W*beta)`. The sum of these terms over all topics, the
 //! *prior mass* of the word, and up to 64 *topic samples* in proportion to them are computed for
 //! every word once a pass (`counts/`). In the update, z of the topics in use has theta without
-//! alpha; the alpha terms of all topics together are the prior mass, less the word's own part.
-//! Quanta that fall on it go to the next topic samples, which may be in use already. Every topic
-//! can thus enter every document, and the cost of an update is proportional to the number of topics
-//! in use, not to K.
+//! alpha; the alpha terms of all topics together are the prior mass, less what the message itself
+//! contributes to phi in these terms. Quanta that fall on it go to the next topic samples, which
+//! may be in use already. Every topic can thus enter every document, and the cost of an update is
+//! proportional to the number of topics in use, not to K.
 //!
 //! # Over-relaxation
 //!
@@ -65,8 +65,8 @@
 //! *deltas* (cell, units), grouped by words, and applied at the end of the step:
 //!
 //! ```text
-//! begin:  swap phi (without document state), apply seed words,
-//!         compute prior mass and topic samples of every word
+//! begin:  with document_state none: swap the two copies of phi
+//!         apply seed words, compute prior mass and topic samples of every word
 //! for every step:
 //!     inverse[k] = 1/(lambda[k] + W*beta)
 //!     for every piece of the step, its chunks of documents in parallel:    cpu/documents.rs

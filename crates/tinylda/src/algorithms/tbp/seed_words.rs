@@ -141,6 +141,30 @@ impl Seeds {
         words.filter(|word| !known.contains_key(word) && seen.insert(*word)).collect()
     }
 
+    /// Checks that there are not more topics than `topics`.
+    pub(crate) fn check_topics(&self, topics: u32) -> Result<()> {
+        let Some((k, topic)) = self.topics.iter().next_back().filter(|&(&k, _)| k >= topics) else {
+            return Ok(());
+        };
+        let (found, expected) = match topic.name {
+            Some(_) => (format!("{} topics", u64::from(*k) + 1), format!("at most {topics} topics")),
+            None => (format!("the topic {k}"), format!("topics from 0 to {}", topics - 1)),
+        };
+        let remedy = "increase {topics}, or provide seed words for fewer topics";
+        Err(self.error(topic.line, found, expected, remedy))
+    }
+
+    /// Returns an error about a line of the file.
+    fn error(&self, line: u64, found: String, expected: String, remedy: &str) -> Error {
+        Error::Input {
+            path: self.path.clone(),
+            position: Position::Line(line),
+            found,
+            expected: expected.into(),
+            remedy: remedy.into(),
+        }
+    }
+
     /// Returns a checksum of the topics, their names and their words.
     pub(crate) fn sum(&self) -> String {
         let mut crc = crc32fast::Hasher::new();
@@ -164,25 +188,7 @@ impl Seeds {
         word_tokens: &[u64],
         (weight, max_tokens): (f64, u64),
     ) -> Result<Vec<SeedWord>> {
-        let bad = |line: u64, found: String, expected: String, remedy: &str| Error::Input {
-            path: self.path.clone(),
-            position: Position::Line(line),
-            found,
-            expected: expected.into(),
-            remedy: remedy.into(),
-        };
-        if let Some((k, topic)) = self.topics.iter().next_back().filter(|&(&k, _)| k >= topics) {
-            let (found, expected) = match topic.name {
-                Some(_) => (format!("{} topics", u64::from(*k) + 1), format!("at most {topics} topics")),
-                None => (format!("the topic {k}"), format!("topics from 0 to {}", topics - 1)),
-            };
-            return Err(bad(
-                topic.line,
-                found,
-                expected,
-                "increase {topics}, or provide seed words for fewer topics",
-            ));
-        }
+        self.check_topics(topics)?;
         let Some(vocabulary) = corpus.vocabulary()? else {
             return Err(Error::unsupported("seeds", "the corpus has no vocabulary")
                 .with_remedy("import it again with {vocab}"));
@@ -194,7 +200,7 @@ impl Seeds {
                 topic.words.iter().filter_map(|word| ids.get(word.as_str()).copied()).collect();
             if known.is_empty() {
                 let words = topic.words.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
-                return Err(bad(
+                return Err(self.error(
                     topic.line,
                     format!("none of these words is in the corpus: {words}"),
                     String::new(),

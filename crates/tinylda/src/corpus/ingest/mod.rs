@@ -4,6 +4,8 @@
 //! |---|---|
 //! | detects what an input contains; start reading here | `detect` |
 //! | opens files and streams, and decompresses them | `input`, `decompress` |
+//! | options of an import, as plain data | `options` |
+//! | decides how an input is read | `prepare` |
 //! | reads lines and parses numbers | `lines` |
 //! | reads bags of words in text formats | `uci`, `mtx`, `pairs` |
 //! | reads matrices and tables by position | `binary`, `npz`, `h5ad`, `parquet` |
@@ -15,7 +17,7 @@
 //! | turns text into words | [`words`] |
 //! | sorts entries that arrive in any order into documents | `sorter` |
 //!
-//! Nothing here depends on topics or on the training.
+//! Nothing here depends on topics or on the training. To add a format, see CONTRIBUTING.md.
 
 // If some readers are disabled, the helpers that they share are unused, and the functions that
 // replace a reader do not use their parameters.

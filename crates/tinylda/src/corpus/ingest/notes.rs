@@ -61,6 +61,8 @@ pub struct TableNotes {
     pub labels: Vec<String>,
     /// Column with dates.
     pub date: Option<String>,
+    /// Columns that were not read, if the table has names of columns.
+    pub unread: Vec<String>,
     /// Delimiter of the columns, if the table is a text file.
     pub delimiter: Option<char>,
     /// Whether the first row contains the names of the columns.

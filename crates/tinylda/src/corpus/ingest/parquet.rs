@@ -227,6 +227,12 @@ impl ParquetFile {
         all.next().is_none().then_some(i)
     }
 
+    /// Returns the names of the columns, each once.
+    fn column_names(&self) -> Vec<String> {
+        let fields = self.metadata.file_metadata().schema_descr().root_schema().get_fields().iter();
+        fields.map(|field| field.name().to_owned()).collect()
+    }
+
     fn column(&self, leaf: usize) -> ParquetColumn {
         let descriptor = self.metadata.file_metadata().schema_descr().column(leaf);
         let (levels, repeats) = (descriptor.max_def_level(), descriptor.max_rep_level());

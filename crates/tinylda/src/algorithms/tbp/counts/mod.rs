@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::random::{Purpose, Random};
 use crate::sections::{SectionReader, SectionWriter};
-use crate::simd::{Kernel, LANES, Lanes, prefetch_for_write, prefetch_line};
+use crate::simd::{Kernel, LANES, Lanes, prefetch_address, prefetch_for_write, prefetch_line};
 use crate::threads::{Threads, locked};
 use crate::topics::stride;
 use on_disk::OnDisk;
@@ -65,10 +65,29 @@ pub(super) const FORMS: usize = 3;
 /// Number of kinds of rows: each form in memory, and each form in a file.
 const KINDS: usize = 2 * FORMS;
 
+/// Number of bits of the kind in the location of a row.
+const KIND_BITS: u32 = 3;
+
+/// Returns the location of a row: its kind, and its number among the rows of that kind.
+fn location_of(kind: usize, number: usize) -> u32 {
+    (number << KIND_BITS | kind) as u32
+}
+
+/// Returns the kind and the number of a row.
+#[inline]
+fn kind_and_number(location: u32) -> (usize, usize) {
+    (location as usize % (1 << KIND_BITS), location as usize >> KIND_BITS)
+}
+
+/// Returns the form of a row, wherever it is.
+fn form_of(location: u32) -> usize {
+    kind_and_number(location).0 % FORMS
+}
+
 /// The location of a word's row and of its cells, and its prior mass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowAddress {
-    /// Location of the row: [`KINDS`] times its number among the rows of its kind, plus its kind.
+    /// Location of the row; see [`location_of`].
     row: u32,
     /// List that collects deltas of the row.
     pub(crate) list: u32,
@@ -235,8 +254,7 @@ impl GroupRows<'_> {
         let (mut here, mut there) = (DeltaList::default(), Vec::new());
         for delta in deltas.flat_map(DeltaList::iter) {
             let (number, topic) = (delta.cell as usize / width, delta.cell as usize % width);
-            let location = locations[self.start.forms[form] + number] as usize;
-            let (kind, row) = (location % KINDS, location / KINDS);
+            let (kind, row) = kind_and_number(locations[self.start.forms[form] + number]);
             let delta = Delta { cell: ((row - self.start.rows[kind]) * width + topic) as u32, ..delta };
             if kind < FORMS {
                 here.push(delta);
@@ -293,7 +311,7 @@ fn too_large(word_tokens: &[u64], width: usize, storage: &RowStorage) -> Error {
 fn locations_by_form(addresses: &[RowAddress]) -> [Vec<u32>; FORMS] {
     let mut locations: [Vec<u32>; FORMS] = Default::default();
     for address in addresses {
-        locations[address.row as usize % FORMS].push(address.row);
+        locations[form_of(address.row)].push(address.row);
     }
     locations
 }
@@ -322,7 +340,7 @@ impl RowLayout {
             let form = form_of(n);
             let kind = form + if stays { 0 } else { FORMS };
             addresses.push(RowAddress {
-                row: (at.rows[kind] * KINDS + kind) as u32,
+                row: location_of(kind, at.rows[kind]),
                 list: ((groups.len() - 1) * FORMS + form) as u32,
                 cell: ((at.forms[form] - start.forms[form]) * width) as u32,
                 prior_mass: 0.0,
@@ -402,18 +420,26 @@ impl PhiCounts {
         let row = self.addresses[word as usize].row;
         if let Some(row) = self.rows.row_in_memory(row) {
             row.prefetch();
-        } else if row as usize % KINDS == RARE {
-            self.rows.rare[row as usize / KINDS].prefetch();
+        } else if let (RARE, number) = kind_and_number(row) {
+            self.rows.rare[number].prefetch();
         }
     }
 
-    /// Prefetches what [`PhiCounts::prefetch`] will read.
+    /// Prefetches what [`PhiCounts::prefetch`] will read of a rare word.
+    #[inline]
+    pub(crate) fn prefetch_rare(&self, word: u32) {
+        let address = &self.addresses[word as usize];
+        let (kind, number) = kind_and_number(address.row);
+        // Without a branch, which the processor could not predict.
+        let rare: *const u8 = self.rows.rare.as_ptr().wrapping_add(number).cast();
+        prefetch_address(if kind == RARE { rare } else { std::ptr::from_ref(address).cast() });
+    }
+
+    /// Prefetches the address of a word's row.
     #[inline]
     pub(crate) fn prefetch_address(&self, word: u32) {
-        let row = self.addresses[word as usize].row;
-        if row as usize % KINDS == RARE {
-            prefetch_line(&self.rows.rare[row as usize / KINDS]);
-        }
+        prefetch_line(&self.addresses[word as usize]);
+        prefetch_line(&self.ends[word as usize]);
     }
 
     /// Returns a word's row if it is in memory in the form that the kernels need.
@@ -432,6 +458,21 @@ impl PhiCounts {
     pub(crate) fn topic_samples(&self, word: u32) -> &[u16] {
         let start = if word == 0 { 0 } else { self.ends[word as usize - 1] };
         &self.samples[start as usize..self.ends[word as usize] as usize]
+    }
+
+    /// Returns the topic samples of a word, and the index of the one to start from, given a random
+    /// number.
+    #[inline]
+    pub(crate) fn topic_samples_from(&self, word: u32, bits: u32) -> (&[u16], usize) {
+        let samples = self.topic_samples(word);
+        (samples, ((u64::from(bits) * samples.len() as u64) >> 32) as usize)
+    }
+
+    /// Prefetches the topic sample to start from, given a random number.
+    #[inline]
+    pub(crate) fn prefetch_sample(&self, word: u32, bits: u32) {
+        let (samples, at) = self.topic_samples_from(word, bits);
+        prefetch_address(samples.as_ptr().wrapping_add(at).cast());
     }
 
     /// Recomputes the prior mass and the topic samples of all words. `key` distinguishes the random
@@ -475,7 +516,7 @@ impl PhiCounts {
                     rest = more;
                     let u =
                         Random::new(seed, Purpose::TopicSample, key.wrapping_add(word as u64)).unit() as f32;
-                    if address.row as usize % FORMS == RARE {
+                    if form_of(address.row) == RARE {
                         address.prior_mass =
                             rows.rare_prior_mass(address.row, &rare_mass, buffer, rare_weights)?;
                         rare_mass.sample(rare_weights, address.prior_mass, u, own);
@@ -558,7 +599,7 @@ impl PhiCounts {
 
     /// Returns whether a word has a row of 32-bit numbers.
     fn is_wide(&self, word: u32) -> bool {
-        self.addresses[word as usize].row as usize % FORMS == WIDE
+        form_of(self.addresses[word as usize].row) == WIDE
     }
 
     /// Returns how many numbers of 16 and of 32 bits [`PhiCounts::save`] writes, wherever the rows
@@ -617,8 +658,7 @@ impl PhiCounts {
                 if self.is_wide(w) != wide {
                     continue;
                 }
-                let row = self.addresses[w as usize].row as usize;
-                let (kind, number) = (row % KINDS, row / KINDS);
+                let (kind, number) = kind_and_number(self.addresses[w as usize].row);
                 let at = number * self.rows.width;
                 let PhiRows { narrow, wide: wide_rows, rare, on_disk, width, .. } = &mut self.rows;
                 match kind {
@@ -665,8 +705,9 @@ impl PhiRows {
     /// Returns a row if it is in memory in the form that the kernels need.
     #[inline]
     fn row_in_memory(&self, row: u32) -> Option<PhiRow<'_>> {
-        let from = row as usize / KINDS * self.width;
-        match row as usize % KINDS {
+        let (kind, number) = kind_and_number(row);
+        let from = number * self.width;
+        match kind {
             NARROW => Some(PhiRow::Narrow(&self.narrow[from..from + self.width])),
             WIDE => Some(PhiRow::Wide(&self.wide[from..from + self.width])),
             _ => None,
@@ -685,7 +726,7 @@ impl PhiRows {
     /// Copies a row from the file or from a list of topics to the buffer.
     #[inline(never)]
     fn copy_to_buffer<'a>(&'a self, row: u32, buffer: &'a mut RowBuffer) -> Result<PhiRow<'a>> {
-        let (kind, number) = (row as usize % KINDS, row as usize / KINDS);
+        let (kind, number) = kind_and_number(row);
         Ok(match &self.on_disk {
             Some(on_disk) if kind >= FORMS => {
                 PhiRow::Wide(on_disk.read(kind - FORMS, number, &mut buffer.file)?)
@@ -702,7 +743,7 @@ impl PhiRows {
         buffer: &mut RowBuffer,
         weights: &mut TopicWeights,
     ) -> Result<f32> {
-        let (kind, number) = (row as usize % KINDS, row as usize / KINDS);
+        let (kind, number) = kind_and_number(row);
         Ok(match &self.on_disk {
             Some(on_disk) if kind >= FORMS => {
                 let row = on_disk.read(RARE, number, &mut buffer.file)?;

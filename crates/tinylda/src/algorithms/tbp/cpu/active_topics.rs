@@ -15,16 +15,19 @@
 //! result is quantized: its running sum is cut at u, u+1, u+2, …, so that it is right on average
 //! over u and adds up exactly.
 //!
-//! Start reading with `quantize_message_of` (z and its cuts) and
-//! [`ActiveTopics::commit_message`] (the new message). This module knows nothing about files,
+//! Start reading with `quantize_messages_of` (z and its cuts) and `commit_message_of` (the new
+//! message). This module knows nothing about files,
 //! threads or the schedule.
 
 #![allow(unsafe_code)] // kernels; each has its proof
 #![allow(clippy::inline_always)] // definitions must be inlined into the function that enables the instructions
 
 use crate::algorithms::tbp::delta::DeltaList;
-use crate::algorithms::tbp::messages::{MAX_DOCUMENT_TOPICS, MessageEntry, UNITS_PER_TOKEN};
-use crate::simd::{Count, Indices, Kernel, LANES, Lanes, Vector, kernel, prefetch_address, prefetch_line};
+use crate::algorithms::tbp::messages::{MAX_DOCUMENT_TOPICS, MessageEntry, UNIT_BITS, UNITS_PER_TOKEN};
+use crate::simd::{
+    Count, Indices, IntegerVector, Kernel, LANES, Lanes, LongRow, RowReader, Vector, kernel,
+    prefetch_address, prefetch_line,
+};
 
 /// A word's row of phi, in units.
 #[derive(Debug, Clone, Copy)]
@@ -86,10 +89,10 @@ struct TopicColumn {
     /// alpha * inverse.
     factors: Lanes,
     /// Units of the current message of every word of the batch.
-    own: [[u32; LANES]; WORDS_PER_BATCH],
+    own: [[i32; LANES]; WORDS_PER_BATCH],
     pub(super) z: [Lanes; WORDS_PER_BATCH],
-    /// Running sum of z in quanta, truncated to integers.
-    steps: [[i32; LANES]; WORDS_PER_BATCH],
+    /// Units of the new message of every word of the batch.
+    new: [[i32; LANES]; WORDS_PER_BATCH],
 }
 
 impl TopicColumn {
@@ -100,7 +103,7 @@ impl TopicColumn {
         factors: Lanes::ZERO,
         own: [[0; LANES]; WORDS_PER_BATCH],
         z: [Lanes::ZERO; WORDS_PER_BATCH],
-        steps: [[0; LANES]; WORDS_PER_BATCH],
+        new: [[0; LANES]; WORDS_PER_BATCH],
     };
 }
 
@@ -114,10 +117,8 @@ pub(crate) struct ActiveTopics {
     columns: Box<[TopicColumn; MAX_COLUMNS]>,
     /// Number of topics that have a z. Topics may have been added since.
     weighed: usize,
-    /// Lanes of each column in which the steps rise, for every word of the batch.
-    risen: Box<[[u16; MAX_COLUMNS]; WORDS_PER_BATCH]>,
-    /// Slots that occur in a message.
-    used: Box<[bool; MAX_DOCUMENT_TOPICS]>,
+    /// For each column, a mask of the slots that occur in a message.
+    used: Box<[u32; MAX_COLUMNS]>,
     /// New messages of the document so far.
     messages: Vec<MessageEntry>,
     /// Index of the first entry of the last message.
@@ -128,12 +129,34 @@ pub(crate) struct ActiveTopics {
 #[derive(Debug)]
 pub(crate) struct WordUpdate<'a> {
     pub(crate) x: u32,
-    /// Current message of the word.
-    pub(crate) old: &'a [MessageEntry],
+    /// Number of entries of the current message of the word.
+    pub(crate) old: usize,
     /// First cell of the word's row of phi.
     pub(crate) cell: u32,
     /// List of deltas to which the cells of the word belong.
     pub(crate) deltas: &'a mut DeltaList,
+}
+
+/// A word of a batch whose message is computed and quantized.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QuantizedWord<'a> {
+    /// The word's row of phi.
+    pub(crate) row: PhiRow<'a>,
+    /// The word's prior mass.
+    pub(crate) prior_mass: f32,
+    /// How often the word's own units are subtracted: as often as it occurs, or not at all.
+    pub(crate) taken: f32,
+    /// How far the message moves beyond z, as a multiple of the distance from the old message to z;
+    /// greater than -1.
+    pub(crate) over_relaxation: f32,
+    /// Start of the running sum, in [0, 1).
+    pub(crate) u: f32,
+}
+
+impl QuantizedWord<'_> {
+    /// A word without topics.
+    pub(crate) const NONE: QuantizedWord<'static> =
+        QuantizedWord { row: PhiRow::Narrow(&[]), prior_mass: 0.0, taken: 0.0, over_relaxation: 0.0, u: 0.0 };
 }
 
 /// Parameters of a message update.
@@ -144,19 +167,18 @@ pub(crate) struct UpdateParams {
     pub(crate) quantum: u16,
     /// Whether quanta can go to topics that the document does not use.
     pub(crate) open: bool,
-    /// How far a message moves beyond z, as a multiple of the distance from the old message to z;
-    /// greater than -1.
-    pub(crate) over_relaxation: f32,
 }
 
 /// The sums of an updated message.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct WeighedMessage {
     /// Sum of (row + beta)*inverse*(t + alpha) over all topics, for the log-likelihood.
     pub(crate) full: f32,
     /// Sum to be quantized: z over the topics in use and, if quanta can go to other topics, the
     /// prior mass.
     pub(crate) total: f32,
+    /// Number of quanta that fell on topics in use.
+    pub(crate) quanta: u16,
 }
 
 impl WeighedMessage {
@@ -180,8 +202,7 @@ impl ActiveTopics {
             length: 0,
             columns,
             weighed: 0,
-            risen: Box::new([[0; MAX_COLUMNS]; WORDS_PER_BATCH]),
-            used: Box::new([false; MAX_DOCUMENT_TOPICS]),
+            used: Box::new([0; MAX_COLUMNS]),
             messages: Vec::new(),
             last: 0,
         }
@@ -203,7 +224,7 @@ impl ActiveTopics {
     pub(crate) fn clear(&mut self) {
         let lanes = self.lanes();
         self.columns[..lanes].fill(TopicColumn::ZERO);
-        self.used[..self.length].fill(false);
+        self.used[..lanes].fill(0);
         self.messages.clear();
         self.length = 0;
     }
@@ -246,8 +267,8 @@ impl ActiveTopics {
     }
 
     /// Returns for every slot whether it occurs in a message.
-    pub(crate) fn used(&self) -> &[bool] {
-        &self.used[..self.length]
+    pub(crate) fn used(&self) -> impl Iterator<Item = bool> {
+        (0..self.length).map(|slot| self.used[slot / LANES] >> (slot % LANES) & 1 != 0)
     }
 
     /// Returns the new messages so far, and the index at which the last one starts.
@@ -259,7 +280,7 @@ impl ActiveTopics {
     /// Adds units in a slot to the last message.
     pub(crate) fn add(&mut self, slot: u16, units: u16, x: u32) {
         *self.t(slot as usize) += x as f32 * f32::from(units);
-        self.used[slot as usize] = true;
+        self.used[slot as usize / LANES] |= 1 << (slot as usize % LANES);
         match self.messages[self.last..].iter_mut().find(|entry| entry.slot() == slot as usize) {
             Some(entry) => *entry = MessageEntry::new(slot, entry.units() + units),
             None => self.messages.push(MessageEntry::new(slot, units)),
@@ -281,89 +302,184 @@ impl ActiveTopics {
     pub(crate) fn set_own(&mut self, at: usize, old: &[MessageEntry]) {
         for entry in old {
             let slot = entry.slot();
-            self.columns[slot / LANES].own[at][slot % LANES] = u32::from(entry.units());
+            self.columns[slot / LANES].own[at][slot % LANES] = i32::from(entry.units());
         }
     }
 }
 
-/// Computes z of word `at` of the batch over the topics in use, and quantizes it along its running
-/// sum, starting at u. `taken` is how often its own units are subtracted: as often as the word
-/// occurs, or not at all.
+/// Computes z of the words of a batch over the topics in use, and quantizes it along its running
+/// sum. The words are independent of each other. Each step is done for all of them before the next,
+/// since a step consists of operations that wait for each other.
 ///
 /// # Safety
 /// The processor has V's instructions.
 #[inline(always)]
-unsafe fn quantize_message_of<V: Vector>(
+unsafe fn quantize_messages_of<V: Vector>(
     active: &mut ActiveTopics,
-    at: usize,
-    (row, prior_mass, taken): (PhiRow<'_>, f32, f32),
+    words: &[QuantizedWord<'_>],
     params: UpdateParams,
-    u: f32,
-) -> WeighedMessage {
-    assert!(row.len() >= active.end && at < WORDS_PER_BATCH, "the row is too short");
-    // SAFETY: promised by the caller. Every topic is below `end` (see `push`), hence inside the
-    // row.
-    let (sum, full, own) = unsafe {
-        match row {
-            PhiRow::Narrow(row) => message_cells::<V, u16>(row, active, at, params.beta, taken),
-            PhiRow::Wide(row) => message_cells::<V, u32>(row, active, at, params.beta, taken),
-        }
-    };
-    let elsewhere = if params.open { (prior_mass - own).max(0.0) } else { 0.0 };
-    let mut weighed = WeighedMessage { full: full + prior_mass, total: sum + elsewhere };
-    let n = active.lanes();
-    let ActiveTopics { columns, risen, .. } = active;
-    if params.over_relaxation != 0.0 && weighed.is_usable() {
-        let further = (1.0 + params.over_relaxation) * UNITS_PER_TOKEN as f32 / weighed.total;
-        // SAFETY: promised by the caller.
-        unsafe {
-            let (factor, back, zero) = (V::splat(further), V::splat(-params.over_relaxation), V::zero());
-            let mut sum = V::zero();
-            for column in &mut columns[..n] {
-                let z = V::load(&column.z[at]).mul(factor);
-                let z = V::widen_u32(&column.own[at]).fma(back, z).max(zero);
-                z.store(&mut column.z[at]);
-                sum = sum.add(z);
+    all: &mut [WeighedMessage; WORDS_PER_BATCH],
+) {
+    assert!(words.iter().all(|word| word.row.len() >= active.end), "the row is too short");
+    let mut elsewhere = [0f32; WORDS_PER_BATCH];
+    active.weighed = active.length;
+    for (at, ((word, weighed), elsewhere)) in words.iter().zip(&mut *all).zip(&mut elsewhere).enumerate() {
+        // SAFETY: promised by the caller. Every topic is below `end` (see `push`), hence inside the
+        // row.
+        let (sum, full, own) = unsafe {
+            let short = word.row.len() <= V::MAX_SHORT_ROW;
+            let params = (params.beta, word.taken);
+            match word.row {
+                PhiRow::Narrow(row) if short => message_cells(V::short_narrow(row), active, at, params),
+                PhiRow::Narrow(row) => message_cells::<V, _>(LongRow(row.as_ptr()), active, at, params),
+                PhiRow::Wide(row) if short => message_cells(V::short_wide(row), active, at, params),
+                PhiRow::Wide(row) => message_cells::<V, _>(LongRow(row.as_ptr()), active, at, params),
             }
-            weighed.total = sum.sum() + elsewhere * further;
+        };
+        *elsewhere = if params.open { (word.prior_mass - own).max(0.0) } else { 0.0 };
+        (weighed.full, weighed.total) = (full + word.prior_mass, sum + *elsewhere);
+    }
+    let n = active.lanes();
+    let columns = &mut active.columns[..n];
+    for (at, ((word, weighed), elsewhere)) in words.iter().zip(&mut *all).zip(elsewhere).enumerate() {
+        if word.over_relaxation != 0.0 && weighed.is_usable() {
+            let further = (1.0 + word.over_relaxation) * UNITS_PER_TOKEN as f32 / weighed.total;
+            // SAFETY: promised by the caller.
+            let sum = unsafe { over_relax::<V>(columns, at, further, word.over_relaxation) };
+            weighed.total = sum + elsewhere * further;
         }
     }
-    let factor = if weighed.is_usable() {
-        f32::from(UNITS_PER_TOKEN as u16 / params.quantum) / weighed.total
-    } else {
-        0.0
+    let mut cuts = [(0f32, 0f32); WORDS_PER_BATCH];
+    for ((word, weighed), cuts) in words.iter().zip(&*all).zip(&mut cuts) {
+        let quanta = f32::from(UNITS_PER_TOKEN as u16 / params.quantum);
+        *cuts = (if weighed.is_usable() { quanta / weighed.total } else { 0.0 }, word.u);
+    }
+    let context = (active.length, params.quantum);
+    // SAFETY: promised by the caller.
+    let quanta = unsafe {
+        if words.len() == WORDS_PER_BATCH {
+            cut_running_sums::<V, WORDS_PER_BATCH>(columns, 0, cuts, context)
+        } else {
+            let mut quanta = [0; WORDS_PER_BATCH];
+            for (at, (quanta, &cuts)) in quanta.iter_mut().zip(&cuts).take(words.len()).enumerate() {
+                [*quanta] = cut_running_sums::<V, 1>(columns, at, [cuts], context);
+            }
+            quanta
+        }
     };
+    all.iter_mut().zip(quanta).for_each(|(weighed, quanta)| weighed.quanta = quanta);
+}
+
+/// Over-relaxes the message of word `at`, given the factor that scales z. Returns the sum of the
+/// result.
+///
+/// # Safety
+/// The processor has V's instructions.
+#[inline(always)]
+unsafe fn over_relax<V: Vector>(
+    columns: &mut [TopicColumn],
+    at: usize,
+    further: f32,
+    over_relaxation: f32,
+) -> f32 {
     // SAFETY: promised by the caller.
     unsafe {
-        let factor = V::splat(factor);
-        let mut sum = V::splat(u);
-        for (column, risen) in columns[..n].iter_mut().zip(&mut risen[at]) {
-            let running = V::load(&column.z[at]).mul(factor).running_sum().add(sum);
-            *risen = running.steps(sum, &mut column.steps[at]) as u16;
-            sum = running.splat_last();
+        let (factor, back, zero) = (V::splat(further), V::splat(-over_relaxation), V::zero());
+        let mut sum = V::zero();
+        for column in columns {
+            let z = V::load(&column.z[at]).mul(factor);
+            let z = V::from_integers(V::Integers::load(&column.own[at])).fma(back, z).max(zero);
+            z.store(&mut column.z[at]);
+            sum = sum.add(z);
+        }
+        sum.sum()
+    }
+}
+
+/// Cuts the running sums of z of N words, from word `first` of the batch on, at the whole numbers.
+/// `cuts` has for every word the factor of z and the start u of the sum. Sets the units that each
+/// of the `length` topics receives. Returns the number of quanta that they receive together.
+///
+/// # Safety
+/// The processor has V's instructions.
+#[inline(always)]
+unsafe fn cut_running_sums<V: Vector, const N: usize>(
+    columns: &mut [TopicColumn],
+    first: usize,
+    cuts: [(f32, f32); N],
+    (length, quantum): (usize, u16),
+) -> [u16; N] {
+    let bits = quantum.trailing_zeros();
+    let mut last = [[0i32; LANES]; N];
+    let (end, lane) = (columns.len().saturating_sub(1), length.wrapping_sub(1) % LANES);
+    // SAFETY: promised by the caller.
+    unsafe {
+        let most = V::Integers::splat(i32::from(UNITS_PER_TOKEN as u16 / quantum));
+        let factors = cuts.map(|(factor, _)| V::splat(factor));
+        let mut sums = cuts.map(|(_, u)| V::splat(u));
+        let mut before = [V::Integers::splat(0); N];
+        for (i, column) in columns.iter_mut().enumerate() {
+            let running: [V; N] = std::array::from_fn(|at| {
+                V::load(&column.z[first + at]).mul(factors[at]).running_sum().add(sums[at])
+            });
+            let mut now = running.map(|running| running.truncate().min(most));
+            // Sums in another order differ in the last bit, so a sum may seem to fall.
+            let falls = (0..N).fold(0, |all, at| all | now[at].moved_up(before[at]).gt_mask(now[at]));
+            if falls != 0 {
+                for (now, before) in now.iter_mut().zip(before) {
+                    *now = running_max::<V>(*now, before);
+                }
+            }
+            for at in 0..N {
+                let mut units = now[at].sub(now[at].moved_up(before[at])).shift_left(bits);
+                if i == end {
+                    // For the same reason, it may seem to rise past the last topic.
+                    units = units.keep(u32::MAX >> (31 - lane));
+                    now[at].store(&mut last[at]);
+                }
+                units.store(&mut column.new[first + at]);
+            }
+            (sums, before) = (running.map(|running| running.splat_last()), now);
         }
     }
-    weighed
+    last.map(|last| last[lane] as u16)
+}
+
+/// Returns the largest of the lanes up to each lane and of the last lane of `before`.
+#[cold]
+#[inline(never)]
+unsafe fn running_max<V: Vector>(lanes: V::Integers, before: V::Integers) -> V::Integers {
+    let (mut values, mut max) = ([0; LANES], [0; LANES]);
+    // SAFETY: promised by the caller.
+    unsafe {
+        before.store(&mut max);
+        lanes.store(&mut values);
+        let mut max = max[LANES - 1];
+        for value in &mut values {
+            max = max.max(*value);
+            *value = max;
+        }
+        V::Integers::load(&values)
+    }
 }
 
 /// Sets z. Returns the sum of z, the sum `full`, and the word's own part of the prior mass.
 #[inline(always)]
-unsafe fn message_cells<V: Vector, C: Count>(
-    row: &[C],
+unsafe fn message_cells<V: Vector, R: RowReader<V>>(
+    row: R,
     active: &mut ActiveTopics,
     at: usize,
-    beta: f32,
-    taken: f32,
+    (beta, taken): (f32, f32),
 ) -> (f32, f32, f32) {
     let n = active.lanes();
-    active.weighed = active.length;
-    // SAFETY: see `quantize_message_of`.
+    // SAFETY: see `quantize_messages_of`.
     unsafe {
         let (beta, taken, zero) = (V::splat(beta), V::splat(taken), V::zero());
         let (mut s, mut full, mut own_mass) = (V::zero(), V::zero(), V::zero());
         for column in &mut active.columns[..n] {
-            let (t, own) = (V::load(&column.t), V::widen_u32(&column.own[at]).mul(taken));
-            let row = C::gather::<V>(row.as_ptr(), &column.topics);
+            let (t, own) =
+                (V::load(&column.t), V::from_integers(V::Integers::load(&column.own[at])).mul(taken));
+            let row = row.read(&column.topics);
             let inverse = V::load(&column.inverse);
             // A word's own units are part of its row and of t, so the differences are exact and not
             // negative.
@@ -377,78 +493,52 @@ unsafe fn message_cells<V: Vector, C: Count>(
     }
 }
 
-impl ActiveTopics {
-    /// Replaces the old message of word `at` of the batch by the quantized one, and appends the
-    /// differences to the deltas. Returns the number of quanta that are left: they fell on the
-    /// prior mass, or were lost in rounding.
-    #[inline(always)]
-    pub(crate) fn commit_message(
-        &mut self,
-        at: usize,
-        word: &mut WordUpdate<'_>,
-        quantum: u16,
-        message: WeighedMessage,
-    ) -> u16 {
-        const MAX_ENTRIES: usize = UNITS_PER_TOKEN as usize;
-        self.last = self.messages.len();
-        if self.messages.capacity() - self.messages.len() < MAX_ENTRIES {
-            // Grow by a quarter, for documents with very many words.
-            self.messages.reserve_exact(MAX_ENTRIES.max(self.messages.len() / 4));
-        }
-        let ActiveTopics { columns, used, messages, risen, weighed, .. } = self;
-        let share = word.x as f32;
-        let mut deltas = word.deltas.reserve(word.cell, word.x, word.old.len() + MAX_ENTRIES);
-        let entries = &mut messages.spare_capacity_mut()[..MAX_ENTRIES];
-        let (mut done, mut made) = (0i32, 0usize);
-        let quanta = UNITS_PER_TOKEN as u16 / quantum;
-        let mut change = |column: &mut TopicColumn, lane: usize, more: i32| {
-            let t = column.t.0[lane] + share * more as f32;
-            column.t.0[lane] = if t > 0.0 { t } else { 0.0 };
-            deltas.push(column.topics.0[lane], more);
-        };
-        let n = if message.is_usable() { weighed.div_ceil(LANES) } else { 0 };
-        for (four, risen) in risen[at][..n].chunks(4).enumerate() {
-            // Sixty-four lanes at a time: the number of rises is the only thing here that the
-            // processor must predict.
-            let mut lanes = risen.iter().rev().fold(0u64, |all, &risen| all << LANES | u64::from(risen));
-            // Sums in other orders differ in the last bit, so a sum may seem to rise past the last
-            // topic.
-            let last = *weighed - four * 64;
-            if last < 64 {
-                lanes &= (1 << last) - 1;
-            }
-            while lanes != 0 {
-                let slot = (four * 64 + lanes.trailing_zeros() as usize) % MAX_DOCUMENT_TOPICS;
-                lanes &= lanes - 1;
-                let (column, lane) = (&mut columns[slot / LANES], slot % LANES);
-                let to = column.steps[at][lane].min(i32::from(quanta));
-                if to > done {
-                    let units = (to - done) * i32::from(quantum);
-                    used[slot] = true;
-                    // A message never has more entries than units.
-                    entries[made % MAX_ENTRIES].write(MessageEntry::new(slot as u16, units as u16));
-                    let old = std::mem::take(&mut column.own[at][lane]).cast_signed();
-                    change(column, lane, units - old);
-                    made += 1;
-                    done = to;
-                }
-            }
-        }
-        for entry in word.old {
-            let (column, lane) = (&mut columns[entry.slot() / LANES], entry.slot() % LANES);
-            let gone = std::mem::take(&mut column.own[at][lane]).cast_signed();
-            change(column, lane, -gone);
+/// Replaces the old message of word `at` of the batch by the quantized one, and appends the
+/// differences to the deltas.
+///
+/// # Safety
+/// The processor has V's instructions.
+#[inline(always)]
+unsafe fn commit_message_of<V: Vector>(active: &mut ActiveTopics, at: usize, word: &mut WordUpdate<'_>) {
+    const MAX_ENTRIES: usize = UNITS_PER_TOKEN as usize;
+    let ActiveTopics { columns, used, messages, weighed, last, .. } = active;
+    *last = messages.len();
+    // Sixteen more than a message can have, since all lanes of a vector are written at once.
+    if messages.capacity() - messages.len() < MAX_ENTRIES + LANES {
+        // Grow by a quarter, for documents with very many words.
+        messages.reserve_exact((MAX_ENTRIES + LANES).max(messages.len() / 4));
+    }
+    let mut deltas = word.deltas.reserve(word.cell, word.x, word.old + MAX_ENTRIES);
+    let entries = messages.spare_capacity_mut();
+    let mut made = 0usize;
+    // SAFETY: promised by the caller. A message never has more entries than units, so there is
+    // space for sixteen more. This many entries are written, after the existing ones.
+    unsafe {
+        let (share, zero, nothing) = (V::splat(word.x as f32), V::zero(), V::Integers::splat(0));
+        let lanes = V::Integers::load(&LANE_NUMBERS).shift_left(UNIT_BITS);
+        let n = weighed.div_ceil(LANES);
+        for (i, (column, used)) in columns[..n].iter_mut().zip(&mut used[..n]).enumerate() {
+            let (new, old) = (V::Integers::load(&column.new[at]), V::Integers::load(&column.own[at]));
+            let change = new.sub(old);
+            let changed = change.gt_mask(nothing) | nothing.gt_mask(change);
+            let t = V::load(&column.t).add(share.mul(V::from_integers(change)));
+            t.max(zero).store(&mut column.t);
+            nothing.store(&mut column.own[at]);
+            deltas.push_lanes::<V>(&column.topics, change, changed);
+            let present = new.gt_mask(nothing);
+            *used |= present;
+            let first = V::Integers::splat(((i as u32 * LANES as u32) << UNIT_BITS).cast_signed() - 1);
+            new.add(lanes).add(first).compress_u16(present, entries[made..][..LANES].as_mut_ptr().cast());
+            made += present.count_ones() as usize;
         }
         let (length, filled) = (messages.len() + made, deltas.filled);
-        // SAFETY: this many entries were written above, after the existing ones, within the
-        // capacity that was reserved.
-        unsafe {
-            messages.set_len(length);
-            word.deltas.commit(filled);
-        }
-        quanta - done as u16
+        messages.set_len(length);
+        word.deltas.commit(filled);
     }
 }
+
+/// The numbers of the lanes.
+const LANE_NUMBERS: [i32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Sets `weights[K]` = (row + beta) * `factors[K]`. Appends the sum of every [`Lanes`] to `sums`
 /// and returns their total.
@@ -652,10 +742,15 @@ unsafe fn multiply_adds_of<V: Vector>(factors: &[Lanes], repeat: u32) -> f32 {
 /// The kernels of `tbp`.
 impl Kernel {
     kernel! {
-        /// Computes the message of word `at` of the batch over the topics in use, and quantizes it,
-        /// starting at u. `word` is its row of phi, its prior mass, and how often its own units are
-        /// subtracted.
-        pub(crate) fn quantize_message(active: &mut ActiveTopics, at: usize, word: (PhiRow<'_>, f32, f32), params: UpdateParams, u: f32) -> WeighedMessage = quantize_message_of
+        /// Computes the messages of the words of a batch over the topics in use, and quantizes
+        /// them.
+        pub(crate) fn quantize_messages(active: &mut ActiveTopics, words: &[QuantizedWord<'_>], params: UpdateParams, all: &mut [WeighedMessage; WORDS_PER_BATCH]) = quantize_messages_of
+    }
+
+    kernel! {
+        /// Replaces the message of word `at` of the batch by the one that was quantized, and
+        /// appends the differences to the deltas.
+        pub(crate) fn commit_message(active: &mut ActiveTopics, at: usize, word: &mut WordUpdate<'_>) = commit_message_of
     }
 
     kernel! {

@@ -27,7 +27,7 @@
 //! counts, all in units here, and therefore alpha and beta as well; t = theta of the topics in use.
 
 use super::active_topics::{
-    ActiveTopics, AllTopicsColumn, UpdateParams, WORDS_PER_BATCH, WeighedMessage, WordUpdate,
+    ActiveTopics, AllTopicsColumn, QuantizedWord, UpdateParams, WORDS_PER_BATCH, WeighedMessage, WordUpdate,
 };
 use super::deltas::Deltas;
 use super::seeding::{SeedRestriction, SeedTable};
@@ -82,6 +82,9 @@ pub(super) struct UpdateContext<'a> {
     /// Sum of alpha over topics, in tokens.
     pub(super) alpha_sum: f64,
     pub(super) params: UpdateParams,
+    /// How far a message moves beyond its new value, as a multiple of the distance from the old
+    /// one.
+    pub(super) over_relaxation: f32,
     pub(super) seeds: &'a SeedTable,
     /// Whether a message is subtracted before it is updated.
     pub(super) exclude: bool,
@@ -225,7 +228,7 @@ impl DocumentScratch {
     fn store(&mut self, out: &mut Messages) {
         self.moved.clear();
         let mut next = 0;
-        for &used in self.active.used() {
+        for used in self.active.used() {
             self.moved.push(next);
             next += u16::from(used);
         }
@@ -233,7 +236,7 @@ impl DocumentScratch {
             .active
             .topics()
             .zip(self.active.used())
-            .filter(|&(_, &used)| used)
+            .filter(|&(_, used)| used)
             .map(|((k, _), _)| k as u16);
         let (entries, _) = self.active.messages();
         out.push(topics, &self.sizes, entries.iter().map(|entry| entry.with_slot(self.moved[entry.slot()])));
@@ -251,6 +254,7 @@ impl UpdateContext<'_> {
         (scratch, deltas): (&mut DocumentScratch, &mut Deltas),
         out: &mut Messages,
     ) -> Result<f64, DocumentFailure> {
+        document.words.iter().take(6 * WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch_address(w));
         scratch.load(self, document, messages);
         deltas.lambda(&scratch.active, document, (messages.sizes, messages.entries), true, -1);
         let log = self.update_words(document, messages, true, random, (scratch, deltas));
@@ -415,8 +419,11 @@ impl UpdateContext<'_> {
         let mut bad = None;
         for (&w, &x) in document.words.iter().zip(document.counts) {
             let row = self.counts.row(w, &mut scratch.rows[0])?;
-            let word = (row, self.counts.address(w).prior_mass, 0.0);
-            let s = self.kernel.quantize_message(&mut scratch.active, 0, word, self.params, 0.0).full;
+            let word =
+                QuantizedWord { row, prior_mass: self.counts.address(w).prior_mass, ..QuantizedWord::NONE };
+            let mut weighed = [WeighedMessage::default(); WORDS_PER_BATCH];
+            self.kernel.quantize_messages(&mut scratch.active, &[word], self.params, &mut weighed);
+            let s = weighed[0].full;
             if !(s > 0.0 && s.is_finite()) {
                 bad = Some(NotANumber(s));
             }
@@ -446,32 +453,41 @@ impl UpdateContext<'_> {
         scratch.sizes.clear();
         let mut messages = messages.iter();
         let words = document.words.chunks(WORDS_PER_BATCH).zip(document.counts.chunks(WORDS_PER_BATCH));
-        let mut ahead = document.words.iter().skip(WORDS_PER_BATCH);
-        let mut far_ahead = document.words.iter().skip(3 * WORDS_PER_BATCH);
+        let ahead = |batches: usize| document.words.iter().skip(batches * WORDS_PER_BATCH);
+        let (mut rows, mut rare, mut addresses) = (ahead(1), ahead(3), ahead(6));
+        document.words.iter().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch(w));
         let dominant = document.tokens() / DOMINANT_DIVISOR;
-        let mut params = self.params;
         for (words, counts) in words {
-            far_ahead.by_ref().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch_address(w));
-            ahead.by_ref().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch(w));
+            addresses.by_ref().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch_address(w));
+            rare.by_ref().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch_rare(w));
+            rows.by_ref().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch(w));
             let mut olds: [&[MessageEntry]; WORDS_PER_BATCH] = [&[]; WORDS_PER_BATCH];
             for (at, (old, message)) in olds.iter_mut().zip(messages.by_ref().take(words.len())).enumerate() {
                 *old = message;
                 scratch.active.set_own(at, message);
             }
-            let mut weighed = [(WeighedMessage::default(), 0); WORDS_PER_BATCH];
-            for (at, ((&w, &x), weighed)) in words.iter().zip(counts).zip(&mut weighed).enumerate() {
-                let taken = if self.exclude { x as f32 } else { 0.0 };
-                let row = self.counts.row(w, &mut scratch.rows[at])?;
-                let word = (row, self.counts.address(w).prior_mass, taken);
-                let bits = random.bits();
-                let u = (bits >> 40) as f32 / (1u32 << 24) as f32;
-                params.over_relaxation =
-                    if u64::from(x) > dominant { DAMPING } else { self.params.over_relaxation };
-                *weighed = (self.kernel.quantize_message(&mut scratch.active, at, word, params, u), bits);
+            let mut inputs = [QuantizedWord::NONE; WORDS_PER_BATCH];
+            let mut bits = [0; WORDS_PER_BATCH];
+            let buffers = inputs.iter_mut().zip(&mut bits).zip(&mut scratch.rows);
+            for ((&w, &x), ((input, bits), buffer)) in words.iter().zip(counts).zip(buffers) {
+                *bits = random.bits();
+                self.counts.prefetch_sample(w, *bits as u32);
+                // Field by field: to copy a new value would wait until all its parts are stored.
+                input.row = match self.counts.row_in_memory(w) {
+                    Some(row) => row,
+                    None => self.counts.row(w, buffer)?,
+                };
+                input.prior_mass = self.counts.address(w).prior_mass;
+                input.taken = if self.exclude { x as f32 } else { 0.0 };
+                input.over_relaxation = if u64::from(x) > dominant { DAMPING } else { self.over_relaxation };
+                input.u = (*bits >> 40) as f32 / (1u32 << 24) as f32;
             }
+            let (active, inputs) = (&mut scratch.active, &inputs[..words.len()]);
+            let mut weighed = [WeighedMessage::default(); WORDS_PER_BATCH];
+            self.kernel.quantize_messages(active, inputs, self.params, &mut weighed);
             for (at, (&w, &x)) in words.iter().zip(counts).enumerate() {
-                let (old, (message, bits)) = (olds[at], weighed[at]);
-                let WeighedMessage { full, total } = message;
+                let (old, bits) = (olds[at], bits[at]);
+                let WeighedMessage { full, total, quanta } = weighed[at];
                 if !total.is_finite() {
                     return Err(NotANumber(total).into());
                 }
@@ -484,10 +500,12 @@ impl UpdateContext<'_> {
                 }
                 let address = self.counts.address(w);
                 let deltas = &mut deltas.phi[address.list as usize];
-                let mut word = WordUpdate { x, old, cell: address.cell, deltas };
-                let rest = scratch.active.commit_message(at, &mut word, self.params.quantum, message);
+                let mut word = WordUpdate { x, old: old.len(), cell: address.cell, deltas };
+                self.kernel.commit_message(&mut scratch.active, at, &mut word);
+                // These fell on the prior mass, or were lost in rounding.
+                let rest = UNITS_PER_TOKEN as u16 / self.params.quantum - quanta;
                 if rest > 0 {
-                    self.assign_rest(rest, w, bits, scratch, word);
+                    self.assign_rest((rest, bits), w, old, scratch, word);
                 }
                 let (entries, from) = scratch.active.messages();
                 scratch.sizes.push((entries.len() - from) as u8);
@@ -501,22 +519,21 @@ impl UpdateContext<'_> {
     #[inline(never)]
     fn assign_rest(
         self,
-        mut rest: u16,
+        (mut rest, bits): (u16, u64),
         w: u32,
-        bits: u64,
+        old: &[MessageEntry],
         scratch: &mut DocumentScratch,
         word: WordUpdate<'_>,
     ) {
-        let samples = self.counts.topic_samples(w);
+        let (samples, mut at) = self.counts.topic_samples_from(w, bits as u32);
         let UpdateParams { quantum, open, .. } = self.params;
-        let WordUpdate { old, x, deltas, cell, .. } = word;
+        let WordUpdate { x, deltas, cell, .. } = word;
         let mut add = |scratch: &mut DocumentScratch, slot: usize, units: u16| {
             scratch.active.add(slot as u16, units, x);
             let cell = cell + scratch.active.topic(slot);
             deltas.push(Delta { cell, units: units_of(x, units) });
         };
         if open && !samples.is_empty() {
-            let mut at = (((bits & 0xFFFF_FFFF) * samples.len() as u64) >> 32) as usize;
             let mut closed = 0;
             for _ in 0..rest {
                 let next = |at: usize| if at + 1 == samples.len() { 0 } else { at + 1 };

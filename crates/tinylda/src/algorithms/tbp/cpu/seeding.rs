@@ -2,10 +2,11 @@
 //!
 //! A *seeded* topic, one with seed words, starts from the documents that contain them, and stays
 //! with them: other documents can use the topic only in one visit of [`VISITS_PER_OPENING`].
-//! Without this restriction, a topic of a rare theme fills up with words of all documents, since
-//! every topic can hold 1/K of the corpus, and its seed words end up as a small part of another
-//! theme. With it, a document that fits the topic still finds it, but a document that does not fit
-//! leaves it faster than it enters. `bench/record/2026-11-18-seed-weight.md` has the measurements.
+//! Without this restriction, a topic of a rare theme fills up with words of all documents, since a
+//! topic tends to grow to about 1/K of the corpus, and its seed words end up as a small part of
+//! another theme. With it, a document that fits the topic still finds it, but a document that does
+//! not fit leaves it faster than it enters. `bench/record/2026-11-18-seed-weight.md` has the
+//! measurements.
 //!
 //! There is no restriction if all topics are seeded.
 

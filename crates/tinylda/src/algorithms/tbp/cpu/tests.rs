@@ -66,13 +66,24 @@ fn messages_are_what_the_formulas_say() {
                 *active.t(slot) = t[i];
             }
             active.set_own(0, &old);
-            let params = UpdateParams { beta: 0.64, quantum, open: true, over_relaxation };
-            let weighed = kernel.quantize_message(&mut active, 0, (row, weight, x as f32), params, u);
+            let params = UpdateParams { beta: 0.64, quantum, open: true };
+            let word = QuantizedWord { row, prior_mass: weight, taken: x as f32, over_relaxation, u };
+            // A word has the same message alone and in a batch.
+            for at in 1..WORDS_PER_BATCH {
+                active.set_own(at, &old);
+            }
+            let mut batch = [WeighedMessage::default(); WORDS_PER_BATCH];
+            kernel.quantize_messages(&mut active, &[word; WORDS_PER_BATCH], params, &mut batch);
+            let mut alone = [WeighedMessage::default(); WORDS_PER_BATCH];
+            kernel.quantize_messages(&mut active, &[word], params, &mut alone);
+            assert!(batch.iter().all(|message| *message == alone[0]), "{kernel:?} {k}: {batch:?} {alone:?}");
+            let weighed = alone[0];
             assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
             assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
             let mut deltas = DeltaList::default();
-            let mut word = WordUpdate { x, old: &old, cell: 0, deltas: &mut deltas };
-            let rest = active.commit_message(0, &mut word, quantum, weighed);
+            let mut word = WordUpdate { x, old: old.len(), cell: 0, deltas: &mut deltas };
+            kernel.commit_message(&mut active, 0, &mut word);
+            let rest = UNITS_PER_TOKEN as u16 / quantum - weighed.quanta;
             let (entries, _) = active.messages();
             // The entries and the rest add up. Each running sum is within a quantum of its exact
             // value.

@@ -41,7 +41,12 @@ impl ParquetTexts {
 
     /// Returns the names of the columns.
     pub(in super::super) fn notes(&self) -> TableNotes {
+        let read = self.text.iter().chain(&self.id).chain(&self.labels).chain(&self.date);
+        let read: Vec<&str> = read.map(|column| column.name.as_str()).collect();
+        let mut unread = self.file.column_names();
+        unread.retain(|name| !read.contains(&name.as_str()));
         TableNotes {
+            unread,
             text: self.text.iter().map(|column| column.name.clone()).collect(),
             id: self.id.as_ref().map(|column| column.name.clone()),
             labels: self.labels.iter().map(|column| column.name.clone()).collect(),

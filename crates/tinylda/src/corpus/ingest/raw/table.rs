@@ -377,6 +377,12 @@ impl ColumnFinder<'_> {
             .collect()
     }
 
+    /// Returns the names of the columns that are not among the `chosen` ones.
+    fn unread(&self, chosen: &[usize]) -> Vec<String> {
+        let all = if self.header { 0..self.first.len() } else { 0..0 };
+        all.filter(|column| !chosen.contains(column)).map(|column| self.name(column)).collect()
+    }
+
     /// Returns the name of a column, or its number if it has no name.
     fn name(&self, column: usize) -> String {
         let name = self.first.get(column).filter(|name| self.header && !name.is_empty());
@@ -422,6 +428,8 @@ pub(crate) fn csv_layout(
     };
     let labels = options.label_columns.iter().map(label).collect::<Result<Vec<_>>>()?;
     let date = options.date_column.as_deref().map(|name| columns.find("date_column", name)).transpose()?;
+    let chosen: Vec<usize> =
+        text.iter().chain(&id).chain(labels.iter().map(|column| &column.at)).chain(&date).copied().collect();
     let notes = TableNotes {
         text: text.iter().map(|&column| columns.name(column)).collect(),
         id: id.map(|column| columns.name(column)),
@@ -431,10 +439,8 @@ pub(crate) fn csv_layout(
         header,
         header_assumed: assumed,
         rows_before: before,
-        ambiguous: columns.ambiguous(
-            options,
-            text.iter().chain(&id).chain(labels.iter().map(|column| &column.at)).chain(&date),
-        ),
+        ambiguous: columns.ambiguous(options, chosen.iter()),
+        unread: columns.unread(&chosen),
     };
     let columns = Some(columns.first.len());
     Ok((CsvLayout { delimiter, quotes, header, start_line, columns, text, id, labels, date }, notes))
