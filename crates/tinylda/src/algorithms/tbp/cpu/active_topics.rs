@@ -16,8 +16,7 @@
 //! over u and adds up exactly.
 //!
 //! Start reading with `quantize_messages_of` (z and its cuts) and `commit_message_of` (the new
-//! message). This module knows nothing about files,
-//! threads or the schedule.
+//! message). This module knows nothing about files, threads or the schedule.
 
 #![allow(unsafe_code)] // kernels; each has its proof
 #![allow(clippy::inline_always)] // definitions must be inlined into the function that enables the instructions

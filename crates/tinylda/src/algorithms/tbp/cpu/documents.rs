@@ -68,6 +68,14 @@ pub(super) const MIN_FIRST_UNITS: f32 = 2.0 * UNITS_PER_TOKEN as f32;
 /// later through topic samples.
 const FIRST_SHARE: f32 = 1.0 / 32.0;
 
+/// Number of batches by which rows of phi are prefetched ahead.
+const ROWS_AHEAD: usize = 1;
+/// Number of batches by which rows of rare words are prefetched ahead, which name the place of
+/// their lists.
+const RARE_ROWS_AHEAD: usize = 3;
+/// Number of batches by which the addresses of rows are prefetched ahead.
+const ADDRESSES_AHEAD: usize = 6;
+
 /// Parameters of an update that are the same for all documents of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UpdateContext<'a> {
@@ -254,7 +262,8 @@ impl UpdateContext<'_> {
         (scratch, deltas): (&mut DocumentScratch, &mut Deltas),
         out: &mut Messages,
     ) -> Result<f64, DocumentFailure> {
-        document.words.iter().take(6 * WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch_address(w));
+        let first = document.words.iter().take(ADDRESSES_AHEAD * WORDS_PER_BATCH);
+        first.for_each(|&w| self.counts.prefetch_address(w));
         scratch.load(self, document, messages);
         deltas.lambda(&scratch.active, document, (messages.sizes, messages.entries), true, -1);
         let log = self.update_words(document, messages, true, random, (scratch, deltas));
@@ -454,7 +463,8 @@ impl UpdateContext<'_> {
         let mut messages = messages.iter();
         let words = document.words.chunks(WORDS_PER_BATCH).zip(document.counts.chunks(WORDS_PER_BATCH));
         let ahead = |batches: usize| document.words.iter().skip(batches * WORDS_PER_BATCH);
-        let (mut rows, mut rare, mut addresses) = (ahead(1), ahead(3), ahead(6));
+        let (mut rows, mut rare) = (ahead(ROWS_AHEAD), ahead(RARE_ROWS_AHEAD));
+        let mut addresses = ahead(ADDRESSES_AHEAD);
         document.words.iter().take(WORDS_PER_BATCH).for_each(|&w| self.counts.prefetch(w));
         let dominant = document.tokens() / DOMINANT_DIVISOR;
         for (words, counts) in words {
@@ -472,15 +482,13 @@ impl UpdateContext<'_> {
             for ((&w, &x), ((input, bits), buffer)) in words.iter().zip(counts).zip(buffers) {
                 *bits = random.bits();
                 self.counts.prefetch_sample(w, *bits as u32);
-                // Field by field: to copy a new value would wait until all its parts are stored.
-                input.row = match self.counts.row_in_memory(w) {
-                    Some(row) => row,
-                    None => self.counts.row(w, buffer)?,
+                *input = QuantizedWord {
+                    row: self.counts.row(w, buffer)?,
+                    prior_mass: self.counts.address(w).prior_mass,
+                    taken: if self.exclude { x as f32 } else { 0.0 },
+                    over_relaxation: if u64::from(x) > dominant { DAMPING } else { self.over_relaxation },
+                    u: (*bits >> 40) as f32 / (1u32 << 24) as f32,
                 };
-                input.prior_mass = self.counts.address(w).prior_mass;
-                input.taken = if self.exclude { x as f32 } else { 0.0 };
-                input.over_relaxation = if u64::from(x) > dominant { DAMPING } else { self.over_relaxation };
-                input.u = (*bits >> 40) as f32 / (1u32 << 24) as f32;
             }
             let (active, inputs) = (&mut scratch.active, &inputs[..words.len()]);
             let mut weighed = [WeighedMessage::default(); WORDS_PER_BATCH];
