@@ -100,7 +100,7 @@ fn r2_a_model_of_other_settings_is_not_the_result() {
         (trainer.clone().seed(2), "trained with `seed=1`, this run uses `seed=2`"),
         (trainer.clone().optimize(true), "trained without `optimize`, this run uses `optimize=true`"),
         (trainer.clone().algorithm(Algorithm::Vb), "`algorithm=tbp`, this run uses `algorithm=vb`"),
-        (trainer.clone().start(vec![0; 480]), "trained without `start` checksum, this run uses `start`"),
+        (trainer.clone().start(vec![0; 480]), "trained without `start`, this run uses `start`"),
     ] {
         let text = check(&other).unwrap_err();
         assert!(text.contains(difference), "{text}");
