@@ -1,4 +1,5 @@
-//! Vector implementations for x86-64: AVX2 with FMA and F16C, and AVX-512F.
+//! Vector implementations for x86-64: AVX2 with FMA and F16C, and AVX-512 F
+//! and BW.
 
 #[allow(clippy::wildcard_imports, reason = "instructions are named by their prefix")]
 use std::arch::x86_64::*;

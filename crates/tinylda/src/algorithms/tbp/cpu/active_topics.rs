@@ -129,7 +129,7 @@ pub(crate) struct ActiveTopics {
 pub(crate) struct WordUpdate<'a> {
     pub(crate) x: u32,
     /// Number of entries of the current message of the word.
-    pub(crate) old: usize,
+    pub(crate) old_entries: usize,
     /// First cell of the word's row of phi.
     pub(crate) cell: u32,
     /// List of deltas to which the cells of the word belong.
@@ -507,7 +507,7 @@ unsafe fn commit_message_of<V: Vector>(active: &mut ActiveTopics, at: usize, wor
         // Grow by a quarter, for documents with very many words.
         messages.reserve_exact((MAX_ENTRIES + LANES).max(messages.len() / 4));
     }
-    let mut deltas = word.deltas.reserve(word.cell, word.x, word.old + MAX_ENTRIES);
+    let mut deltas = word.deltas.reserve(word.cell, word.x, word.old_entries + MAX_ENTRIES);
     let entries = messages.spare_capacity_mut();
     let mut made = 0usize;
     // SAFETY: promised by the caller. A message never has more entries than units, so there is

@@ -508,7 +508,7 @@ impl UpdateContext<'_> {
                 }
                 let address = self.counts.address(w);
                 let deltas = &mut deltas.phi[address.list as usize];
-                let mut word = WordUpdate { x, old: old.len(), cell: address.cell, deltas };
+                let mut word = WordUpdate { x, old_entries: old.len(), cell: address.cell, deltas };
                 self.kernel.commit_message(&mut scratch.active, at, &mut word);
                 // These fell on the prior mass, or were lost in rounding.
                 let rest = UNITS_PER_TOKEN as u16 / self.params.quantum - quanta;

@@ -81,7 +81,7 @@ fn messages_are_what_the_formulas_say() {
             assert!((f64::from(weighed.total) / total - 1.0).abs() < 1e-5, "{kernel:?} {k}");
             assert!((f64::from(weighed.full) / (full + f64::from(weight)) - 1.0).abs() < 1e-5);
             let mut deltas = DeltaList::default();
-            let mut word = WordUpdate { x, old: old.len(), cell: 0, deltas: &mut deltas };
+            let mut word = WordUpdate { x, old_entries: old.len(), cell: 0, deltas: &mut deltas };
             kernel.commit_message(&mut active, 0, &mut word);
             let rest = UNITS_PER_TOKEN as u16 / quantum - weighed.quanta;
             let (entries, _) = active.messages();
