@@ -93,6 +93,7 @@ pub fn parse_memory(text: &str) -> Result<u64, String> {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
+    machine::release_program_pages();
     let ui = progress::Ui::new(cli.quiet);
     match &cli.command {
         Command::Demo(a) => commands::demo::run(a, ui),

@@ -31,6 +31,52 @@ pub(crate) fn return_large_buffers() {
     }
 }
 
+/// Removes the pages of the program file and its libraries from memory that are only read. Those
+/// that are needed again are read again, mostly from the system's cache.
+///
+/// Called before the main work of a command: the code that parses options or imports text, and the
+/// tables for loading the program, then take no memory beside the data.
+#[allow(unsafe_code, reason = "calls of the C library")]
+pub(crate) fn release_program_pages() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: `release_segments` has the signature that is called for each loaded file.
+    unsafe {
+        libc::dl_iterate_phdr(Some(release_segments), std::ptr::null_mut());
+    }
+}
+
+/// Releases the pages of one loaded file; called by `dl_iterate_phdr`.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code, reason = "reads a structure of the C library and calls it")]
+unsafe extern "C" fn release_segments(
+    file: *mut libc::dl_phdr_info,
+    _size: libc::size_t,
+    _data: *mut libc::c_void,
+) -> libc::c_int {
+    // SAFETY: the loader passes a valid structure and its list of segments.
+    let (base, segments) = unsafe {
+        let file = &*file;
+        (file.dlpi_addr, std::slice::from_raw_parts(file.dlpi_phdr, usize::from(file.dlpi_phnum)))
+    };
+    for segment in segments {
+        let only_read = segment.p_flags & libc::PF_W == 0 && segment.p_filesz == segment.p_memsz;
+        if segment.p_type != libc::PT_LOAD || !only_read {
+            continue;
+        }
+        // SAFETY: only returns a constant.
+        let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let start = (base + segment.p_vaddr) & !(page - 1);
+        let length = base + segment.p_vaddr + segment.p_memsz - start;
+        // SAFETY: the range is a mapping of the file that was never written to, so that the same
+        // content is read from the file when it is used again. A range that cannot be released is
+        // left as it is.
+        unsafe {
+            libc::madvise(start as *mut libc::c_void, length as libc::size_t, libc::MADV_DONTNEED);
+        }
+    }
+    0
+}
+
 /// Whether standard output was closed when the process was started.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 

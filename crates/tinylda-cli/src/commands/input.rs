@@ -14,7 +14,7 @@ use tinylda::progress::Step;
 use tinylda::report::TextAccess;
 use tinylda::{Corpus, Error, Model};
 
-use super::{PROGRAM_BYTES, check_output, counted, grouped, memory_limit, usage};
+use super::{PROGRAM_BYTES_WITH_IMPORT, check_output, counted, grouped, memory_limit, usage};
 use crate::progress::{Ui, Unit};
 use crate::{args, machine};
 
@@ -115,7 +115,7 @@ pub(crate) fn import(
         words: pipeline,
         words_if_text: model.is_some(),
         memory: memory_limit(None)?,
-        memory_in_use: PROGRAM_BYTES,
+        memory_in_use: PROGRAM_BYTES_WITH_IMPORT,
         ..Import::default()
     })
 }

@@ -204,7 +204,11 @@ fn memory_limit(memory: Option<args::MemorySize>) -> anyhow::Result<Option<u64>>
 
 /// Memory of the program itself in bytes: its code and what it allocates before any work. There is
 /// more code without optimization.
-pub(crate) const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 15 << 20 } else { 41 << 18 };
+pub(crate) const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 15 << 20 } else { 29 << 18 };
+
+/// Memory of the program itself in bytes in commands that import, train and evaluate, one after the
+/// other.
+pub(crate) const PROGRAM_BYTES_WITH_IMPORT: u64 = if cfg!(debug_assertions) { 15 << 20 } else { 41 << 18 };
 
 /// Adds the memory of the program itself and a safety margin to the memory of a step.
 fn with_program(bytes: u64) -> u64 {

@@ -89,15 +89,11 @@ fn passes_of(a: &args::ReportArgs, model: &Model, ui: Ui) -> anyhow::Result<Vec<
     Ok(passes)
 }
 
-/// Memory in bytes of the code and constant data that `report` uses in addition to the rest of the
-/// program: inference and the page.
-const REPORT_CODE_BYTES: u64 = 2 << 20;
-
 /// Returns the memory in bytes that the report of a model needs if the topics of documents have to
 /// be inferred.
 fn memory_needed(model: ModelSize, corpus: Option<&Corpus>, threads: usize) -> tinylda::Result<u64> {
     let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
-    Ok(super::with_program(REPORT_CODE_BYTES + report.memory_bytes(model, corpus)?))
+    Ok(super::with_program(report.memory_bytes(model, corpus)?))
 }
 
 /// Returns the memory in bytes that the report needs after a training, which provides the topics of
@@ -115,7 +111,7 @@ pub(super) fn memory_needed_after_training(
     let report = Report { threads, texts: Some(TextAccess::default()), run: RunInfo::default() };
     let documents = TrainedDocuments::memory_bytes(corpus, topics);
     let bytes = report.memory_bytes_after_training(model, corpus)? + documents;
-    Ok(super::with_program(REPORT_CODE_BYTES + bytes))
+    Ok(super::with_program(bytes))
 }
 
 /// Content of a report that does not come from the model or the corpus.
@@ -146,6 +142,7 @@ impl ReportRequest {
     ) -> anyhow::Result<u64> {
         // The memory plan assumes that a step returns its large buffers before the next one starts.
         machine::return_large_buffers();
+        machine::release_program_pages();
         let report = Report {
             threads: self.threads,
             texts: self.texts,

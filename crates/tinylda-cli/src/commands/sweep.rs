@@ -14,7 +14,7 @@ use tinylda::{Corpus, Error};
 
 use super::mismatch::{beta_warning, warn_of_many_topics};
 use super::train::trainer::{self as training, thread_count};
-use super::{PROGRAM_BYTES, StoppedByUser, and_more, end_of_training, input_name, memory_limit};
+use super::{PROGRAM_BYTES_WITH_IMPORT, StoppedByUser, and_more, end_of_training, input_name, memory_limit};
 use super::{shape_line, usage};
 use crate::progress::{ProgressReporter, Ui, Unit};
 use crate::signals::{Stage, StageGuard};
@@ -62,7 +62,7 @@ fn options(a: &args::SweepArgs, folder: PathBuf) -> anyhow::Result<SweepOptions>
         alpha_sum: training.alpha_sum,
         threads: thread_count(training),
         memory: memory_limit(training.memory)?,
-        memory_in_use: PROGRAM_BYTES,
+        memory_in_use: PROGRAM_BYTES_WITH_IMPORT,
         checkpoint_every: Some(training.checkpoint_every).filter(|every| !every.is_zero()),
         title: corpus_name(&a.corpus) + &and_more(a.more.len()),
         ..SweepOptions::new(a.topic_counts(), folder)

@@ -57,6 +57,8 @@ pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
     let input = DetectedInput::open(&a.corpus)?;
     check_outputs(a)?;
     if input.kind() == InputKind::Corpus {
+        // Its buffers are not needed any more.
+        drop(input);
         if !a.more.is_empty() {
             return Err(super::input::one_corpus_error());
         }
@@ -177,7 +179,9 @@ fn on_corpus(
     warn_of_seeds(seeds.as_ref(), corpus, ui)?;
     let mut log = Log::new(a)?;
     let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(corpus, a.topics)).transpose()?;
+    machine::release_program_pages();
     let summary = train(a, planned, documents.as_mut(), &mut log, ui)?;
+    machine::release_program_pages();
     explain_end(a, &summary, ui);
     if let Some(documents) = documents {
         report(a, input, documents, &log, ui)?;

@@ -22,7 +22,7 @@ use crate::progress::{ProgressCallback, Step};
 use crate::threads::pool;
 
 /// Maximum number of chunks whose results are in memory at the same time.
-const CHUNKS_IN_FLIGHT: usize = 256;
+const CHUNKS_IN_FLIGHT: usize = 64;
 /// Maximum number of proportions in a chunk, unless it has a single document.
 const PROPORTIONS_PER_CHUNK: usize = 8192;
 

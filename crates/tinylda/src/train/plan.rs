@@ -121,6 +121,10 @@ pub struct Plan {
 /// cannot return them to the system.
 const NOT_RETURNED: u64 = 256 << 10;
 
+/// Bytes of fragments between the buffers for data that is read from files, at most: they are filled
+/// and freed by different threads.
+const READING_FRAGMENTS: u64 = 1 << 20;
+
 /// Memory of the components of a training, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct PlanComponents {
@@ -184,7 +188,8 @@ impl PlanComponents {
         let work = saturating_sum(&[self.algorithm.scratch, deltas, self.histograms]);
         // If nothing leaves the memory, pieces stay after reading and are counted there.
         let pieces = if self.disk { self.piece.saturating_mul(depth) } else { 0 };
-        let buffers = self.reader.saturating_add(pieces);
+        let fragments = if self.disk { READING_FRAGMENTS.min(self.kept()) } else { 0 };
+        let buffers = saturating_sum(&[self.reader, fragments, pieces]);
         let work = work.saturating_add(allocator_overhead(work.saturating_add(buffers)));
         if self.between_passes {
             return (work.saturating_add(self.at_end), buffers);
