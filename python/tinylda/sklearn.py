@@ -69,7 +69,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         Maximum number of passes over the data.
     tol : float, optional
         Stop when the training perplexity changes by less than this per pass. By default training
-        stops at a relative change of 5e-5.
+        stops at a relative change of 1.5e-4.
     algorithm : str
         ``"tbp"`` or another algorithm of :func:`tinylda.train`.
     memory : int or str, optional

@@ -208,7 +208,7 @@ macro_rules! settings {
 pub const TOLERANCE: f64 = 1.0;
 /// Default convergence tolerance of `tbp`, relative to the perplexity. It is small enough that
 /// another pass gains almost nothing.
-pub const RELATIVE_TOLERANCE: f64 = 5e-5;
+pub const RELATIVE_TOLERANCE: f64 = 1.5e-4;
 /// Number of passes before which training never converges: from a random start, the perplexity may
 /// hardly change for some passes before it falls.
 pub const MIN_PASSES: u32 = 10;
@@ -257,7 +257,7 @@ settings! {
     /// Convergence tolerance: stop when the training perplexity changes by less than this per pass
     /// (tbp, gibbs and ovb compare rounds of five passes), but not before pass 10; 0 disables
     tolerance: f64 {
-        value: "TOL", group: Training, recorded: true, default: "5e-5 relative for tbp, 1 absolute otherwise", only: [],
+        value: "TOL", group: Training, recorded: true, default: "1.5e-4 relative for tbp, 1 absolute otherwise", only: [],
         range: Some((0.0, f64::MAX)), advice: "use 0 to disable early stopping",
     }
     /// Weight of a seed word in its topic, as a multiple of its frequency in the corpus

@@ -31,7 +31,7 @@ use crate::store::Location;
 const MAGIC: &[u8; 8] = b"\x89TLS\r\n\x1a\n";
 /// Version of the file format. It also changes with the arithmetic, because a training must be
 /// resumed by the rules it was started with.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 const STATE: &str = "tinylda.state";
 const LOCK: &str = "tinylda.lock";
 /// Maximum length of a header in bytes. A valid header is shorter: a history takes about thirty

@@ -80,7 +80,7 @@ pub(crate) const PERIOD: u32 = priors::PASS_INTERVAL;
 /// the passes, and then better ones; see docs/tbp.md.
 const OVER_RELAXATION_FIRST: f32 = 1.5;
 /// Over-relaxation once there are topics.
-const OVER_RELAXATION: f32 = 2.5;
+const OVER_RELAXATION: f32 = 4.0;
 /// Number of plain passes before priors are learned. Topics come to rest in them and are moved
 /// again afterwards. While messages oscillate, documents seem to have more topics than they have.
 const PLAIN: u32 = 2;

@@ -136,6 +136,11 @@ pub(crate) struct WordUpdate<'a> {
     pub(crate) deltas: &'a mut DeltaList,
 }
 
+/// Maximum factor of the prior mass in over-relaxed messages, where the topics of a document have the
+/// factor 1 + c. More exploration keeps more topics in use, which takes time and hardly improves
+/// them.
+pub(super) const EXPLORATION: f32 = 2.0;
+
 /// A word of a batch whose message is computed and quantized.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QuantizedWord<'a> {
@@ -342,10 +347,11 @@ unsafe fn quantize_messages_of<V: Vector>(
     let columns = &mut active.columns[..n];
     for (at, ((word, weighed), elsewhere)) in words.iter().zip(&mut *all).zip(elsewhere).enumerate() {
         if word.over_relaxation != 0.0 && weighed.is_usable() {
-            let further = (1.0 + word.over_relaxation) * UNITS_PER_TOKEN as f32 / weighed.total;
+            let scale = UNITS_PER_TOKEN as f32 / weighed.total;
+            let further = (1.0 + word.over_relaxation) * scale;
             // SAFETY: promised by the caller.
             let sum = unsafe { over_relax::<V>(columns, at, further, word.over_relaxation) };
-            weighed.total = sum + elsewhere * further;
+            weighed.total = sum + elsewhere * further.min(EXPLORATION * scale);
         }
     }
     let mut cuts = [(0f32, 0f32); WORDS_PER_BATCH];

@@ -27,7 +27,7 @@ fn definition(row: &[u32], used: &[usize], t: &[f64], own: &[f64], inverse: &[f6
 #[test]
 fn messages_are_what_the_formulas_say() {
     let sizes = [(5usize, 1usize), (16, 2), (37, 1), (100, 3), (129, 1), (600, 7), (1024, 1)];
-    let variants = [(0f32, 3), (2.5, 3), (2.5, 5), (-0.5, 3)];
+    let variants = [(0f32, 3), (0.5, 3), (4.0, 3), (4.0, 5), (-0.5, 3)];
     for ((k, step), (over_relaxation, x)) in
         sizes.into_iter().flat_map(|size| variants.map(|params| (size, params)))
     {
@@ -49,11 +49,12 @@ fn messages_are_what_the_formulas_say() {
         let weight = own_weight as f32 + 5.0;
         let mut total = z.iter().sum::<f64>() + 5.0;
         if over_relaxation != 0.0 {
-            let further = f64::from(1.0 + over_relaxation) * f64::from(UNITS_PER_TOKEN) / total;
+            let scale = f64::from(UNITS_PER_TOKEN) / total;
+            let further = f64::from(1.0 + over_relaxation) * scale;
             for (z, own) in z.iter_mut().zip(&own) {
                 *z = (further * *z - f64::from(over_relaxation) * own / f64::from(x)).max(0.0);
             }
-            total = z.iter().sum::<f64>() + further * 5.0;
+            total = z.iter().sum::<f64>() + further.min(f64::from(EXPLORATION) * scale) * 5.0;
         }
         let mut first = None;
         for (kernel, narrow_row) in
