@@ -179,6 +179,7 @@ fn on_corpus(
     warn_of_seeds(seeds.as_ref(), corpus, ui)?;
     let mut log = Log::new(a)?;
     let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(corpus, a.topics)).transpose()?;
+    machine::return_large_buffers();
     machine::release_program_pages();
     let summary = train(a, planned, documents.as_mut(), &mut log, ui)?;
     machine::release_program_pages();

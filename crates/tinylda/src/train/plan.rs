@@ -117,13 +117,11 @@ pub struct Plan {
     pub(crate) piece: u64,
 }
 
-/// Bytes of freed buffers per thread that lie between other allocations, so that the allocator
-/// cannot return them to the system.
-const NOT_RETURNED: u64 = 256 << 10;
-
-/// Bytes of fragments between the buffers for data that is read from files, at most: they are filled
-/// and freed by different threads.
-const READING_FRAGMENTS: u64 = 1 << 20;
+/// Bytes of freed buffers that lie between other allocations, so that the allocator cannot return
+/// them to the system.
+const NOT_RETURNED: u64 = 512 << 10;
+/// The same per thread.
+const NOT_RETURNED_PER_THREAD: u64 = 256 << 10;
 
 /// Memory of the components of a training, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -172,7 +170,7 @@ impl PlanComponents {
             algorithm: memory,
             histograms: input.histograms.saturating_mul(8 * EDGES as u64),
             at_end: with_overhead(input.corpus.vocabulary).saturating_add(model),
-            not_returned: input.threads.saturating_mul(NOT_RETURNED),
+            not_returned: input.threads.saturating_mul(NOT_RETURNED_PER_THREAD).saturating_add(NOT_RETURNED),
             between_passes: input.result == ResultKind::Snapshots,
             reader: store::reader_bytes(&input.sizes),
             piece: store::piece_bytes(&input.sizes, memory.piece_state),
@@ -188,8 +186,7 @@ impl PlanComponents {
         let work = saturating_sum(&[self.algorithm.scratch, deltas, self.histograms]);
         // If nothing leaves the memory, pieces stay after reading and are counted there.
         let pieces = if self.disk { self.piece.saturating_mul(depth) } else { 0 };
-        let fragments = if self.disk { READING_FRAGMENTS.min(self.kept()) } else { 0 };
-        let buffers = saturating_sum(&[self.reader, fragments, pieces]);
+        let buffers = self.reader.saturating_add(pieces);
         let work = work.saturating_add(allocator_overhead(work.saturating_add(buffers)));
         if self.between_passes {
             return (work.saturating_add(self.at_end), buffers);
