@@ -629,7 +629,8 @@ fn remedy_for_io(source: &std::io::Error) -> &'static str {
             "free some space, or choose a folder on another disk; no incomplete file was left behind"
         }
         Kind::ReadOnlyFilesystem => "choose a folder that can be written to",
-        Kind::AlreadyExists | Kind::NotADirectory => "a file with that name exists, choose another folder",
+        Kind::AlreadyExists => "a file with that name exists, choose another folder",
+        Kind::NotADirectory => "the name of a file ends without a slash; its folder must not be a file",
         Kind::IsADirectory => "specify a file",
         _ => "",
     }
