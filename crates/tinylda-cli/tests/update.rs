@@ -79,7 +79,7 @@ fn unsuitable_arguments_are_refused() {
     let folder = folder();
     let folder = folder.path();
     for (options, code, parts) in [
-        ("-k 3 -o new.model", 2, &["'-k", "cannot be used with"][..]),
+        ("-k 3 -o new.model", 2, &["--topics", "cannot be used with"][..]),
         ("--report r.html -o new.model", 2, &["--report", "cannot be used with"]),
         ("--algorithm vb -o new.model", 2, &["--algorithm vb is not supported", "updated with tbp"]),
         ("--weight 0 -o new.model", 2, &["--weight", "above 0"]),

@@ -51,12 +51,12 @@ fn adapted(argument: Arg) -> Arg {
 ///
 /// Continues the training of MODEL and writes a new model. The old documents are not needed: their
 /// counts in the model stay part of the topics. Topics keep their numbers and names, and words of
-/// the model keep theirs; words that the model does not have are added. Text is processed as for the
-/// model, and --min-docs, --max-docs and --max-words select among the words of the new documents. Any
-/// model can be updated; the update itself uses tbp. alpha and beta are those of the model unless they are given or learned
-/// (--optimize). The result says how similar every topic is to what it was: the cosine of its word
-/// distributions before and after. As with `train`, the same seed gives the same file, byte for
-/// byte, and a stopped update can be resumed.
+/// the model keep theirs; words that the model does not have are added. Text is processed as for
+/// the model, and --min-docs, --max-docs and --max-words select among the words of the new
+/// documents. Any model can be updated; the update itself uses tbp. alpha and beta are those of the
+/// model unless they are given or learned (--optimize). The result says how similar every topic is
+/// to what it was: the cosine of its word distributions before and after. As with `train`, the same
+/// seed gives the same file, byte for byte, and a stopped update can be resumed.
 #[derive(Debug, Clone, Args)]
 #[command(
     mut_args(adapted),
