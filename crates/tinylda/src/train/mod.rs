@@ -4,8 +4,8 @@
 //! fit in memory?), `prepare` (start or resume), `run` (the loop) and `finish` (the model).
 //! `identity` is what a result depends on, `position` the progress of a training, `checkpoint` its
 //! state on disk, `update` what is different if a model is updated, `verdict` everything about
-//! clocks and callbacks, `comm` the exchange between ranks. Nothing here knows update formulas, file
-//! formats or the terminal.
+//! clocks and callbacks, `comm` the exchange between ranks. Nothing here knows update formulas,
+//! file formats or the terminal.
 //!
 //! Start reading at [`Trainer`] and then at the loop in `run`.
 

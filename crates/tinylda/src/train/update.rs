@@ -147,7 +147,8 @@ impl Trainer {
     ///     builder.add_document(&[(0, 3), (1, 2)])?;
     ///     builder.add_document(&[(2, 2), (3, 3)])?;
     /// }
-    /// let old = Trainer::new(2).alpha(0.1).train(&builder.build()?, |_| ControlFlow::Continue(()))?;
+    /// let corpus = builder.build()?;
+    /// let old = Trainer::new(2).alpha(0.1).train(&corpus, |_| ControlFlow::Continue(()))?;
     ///
     /// let mut builder = CorpusBuilder::new().vocabulary(["goal", "keeper"]);
     /// for _ in 0..5 {
