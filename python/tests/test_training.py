@@ -427,3 +427,32 @@ def test_small_corpora_take_one_thread(counts):
     large = Corpus.from_csr(np.full((10, 10), 10_000))
     assert [_training_threads(threads, small) for threads in (None, 1, 2)] == [1, 1, 2]
     assert [_training_threads(threads, large) for threads in (None, 1, 2)] == [None, 1, 2]
+
+
+def test_update_gives_the_same_bytes_as_the_command_line(tmp_path: Path, cli, texts):
+    """A model is updated with documents that have new words, in memory and into a file."""
+    old, new = Corpus.from_texts(texts, progress=False), Corpus.from_texts([f"{text} unheard" for text in texts[:40]], progress=False)
+    old.save(tmp_path / "old.tlc")
+    new.save(tmp_path / "new.tlc")
+    cli("train", tmp_path / "old.tlc", "-k", 4, "--passes", 20, "-o", tmp_path / "old.model", "-q")
+    cli("update", tmp_path / "old.model", tmp_path / "new.tlc", "--weight", 0.5, "--passes", 12, "-o", tmp_path / "new.model", "-q")
+    expected = (tmp_path / "new.model").read_bytes()
+    model = tinylda.load_model(tmp_path / "old.model")
+    updated = model.update(new, weight=0.5, passes=12, progress=False)
+    assert updated.to_bytes() == expected
+    assert model.update(new, weight=0.5, passes=12, progress=False, threads=2, output=tmp_path / "out.model").to_bytes() == expected
+    assert updated.vocabulary[: model.n_words] == model.vocabulary and "unheard" in updated.vocabulary
+    record = updated.training["update"]
+    assert len(record["similarities"]) == 4 and record["weight"] == 0.5
+    assert record["corpora"] == [model.training["corpus"]]
+
+
+def test_update_refuses_what_does_not_fit(model):
+    foreign = Corpus.from_tokens([["xylophone", "zither"]] * 5)
+    with pytest.raises(tinylda.TinyldaError, match="no word of the new documents is in the model"):
+        model.update(foreign, progress=False)
+    known = Corpus.from_tokens([model.vocabulary[:3]] * 5)
+    with pytest.raises(ParameterError, match="weight"):
+        model.update(known, weight=0, progress=False)
+    with pytest.raises(TypeError):
+        model.update("texts", progress=False)

@@ -6,13 +6,13 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from . import _core
 from ._frames import FrameOption
 from ._frames import frame as _frame
 from ._options import check_texts, random_seed, real_number, thread_count, whole_number
-from ._progress import ProgressOption, StepListener
+from ._progress import Event, ProgressOption, StepListener
 from .corpus import Corpus, check_corpus, documents_for
 from .errors import TinyldaWarning
 from .report import Report
@@ -166,6 +166,72 @@ class Model:
         for k in np.argsort(-shares, kind="stable"):
             name = f" ({names[k]})" if names[k] else ""
             print(f"{k:4}{name} {100 * shares[k]:5.1f}%  {' '.join(words[k])}")
+
+    # ---------------------------------------------------------------- new documents
+
+    def update(
+        self,
+        corpus: Corpus,
+        *,
+        weight: float = 1.0,
+        seed: int = 1,
+        alpha: float | None = None,
+        beta: float | None = None,
+        optimize: bool = False,
+        passes: int | None = None,
+        tolerance: float | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        scratch: Path | None = None,
+        checkpoint: Path | None = None,
+        checkpoint_every: float | None = 600.0,
+        resume: bool | Literal["restart"] = False,
+        output: Path | None = None,
+        callback: Callable[[Event], Any] | None = None,
+        progress: ProgressOption = "auto",
+    ) -> Model:
+        """Continues the training with new documents and returns a new model; this one stays as it is.
+
+        Topics keep their numbers and names, words of the model keep their numbers, and words that the
+        model does not have are appended. ``training["update"]`` of the result has ``similarities``:
+        the cosine between the word distributions of every topic before and after. Import texts with the
+        options that were used for the model, so that the same words are spelled alike.
+
+        Parameters
+        ----------
+        corpus : Corpus
+            The new documents.
+        weight : float
+            Weight of the tokens of the model, relative to those of the new documents.
+        alpha, beta : float, optional
+            Dirichlet priors; by default those of the model.
+        seed, optimize, passes, tolerance
+            As in :func:`train`.
+        memory, threads, scratch, checkpoint, checkpoint_every, resume, output, callback, progress
+            As in :func:`train`.
+
+        Examples
+        --------
+        >>> import tinylda
+        >>> texts = ["the goal of the match", "the judge of the court"] * 10
+        >>> old = tinylda.train(tinylda.Corpus.from_texts(texts, language="en"), k=2, progress=False)
+        >>> news = tinylda.Corpus.from_texts(["the goal of the keeper"] * 5, language="en")
+        >>> new = old.update(news, progress=False)
+        >>> new.vocabulary[-1], new.training["update"]["new_words"]
+        ('keeper', 1)
+        """
+        from .training import update
+
+        settings = {
+            "seed": seed,
+            "alpha": alpha,
+            "beta": beta,
+            "optimize": optimize,
+            "passes": passes,
+            "tolerance": tolerance,
+        }
+        resources = (memory, threads, scratch, checkpoint, checkpoint_every, resume)
+        return update(self, corpus, settings, weight, resources, output, callback, progress)
 
     # ---------------------------------------------------------------- documents
 

@@ -83,6 +83,7 @@ def _options(
     return {
         "settings": given,
         "seeds": seed_lines(seeds),
+        "update": None,
         "threads": thread_count(threads),
         "memory": _core.default_memory() if budget is None else budget,
         "scratch": scratch,
@@ -191,17 +192,7 @@ def train(
         Ctrl-C was pressed. With ``checkpoint``, the training can be resumed. If the training has
         ended already, the model is returned instead.
     """
-    _check_corpus(corpus)
-    if not is_flag(resume) and resume != "restart":
-        raise ParameterError(f'resume must be True, False or "restart", not {resume!r}', parameter="resume")
-    if resume and checkpoint is None:
-        raise ParameterError("resume requires checkpoint", parameter="resume")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function, not {type(callback).__name__}")
-    check_paths(scratch=scratch, checkpoint=checkpoint, output=output)
-    _check_output(output)
-    if checkpoint_every is not None:
-        checkpoint_every = real_number(checkpoint_every, "checkpoint_every")
+    run = _Run(corpus, memory, threads, scratch, checkpoint, checkpoint_every, resume, output, callback, progress)
     settings = {
         "topics": k,
         "algorithm": algorithm,
@@ -227,27 +218,87 @@ def train(
     # What is not given is not recorded in the model, as with the command line.
     if algorithm == "tbp":
         del settings["algorithm"]
-    options = _options(settings, seeds, _training_threads(threads, corpus), memory, scratch)
-    options["checkpoint"] = checkpoint
-    options["checkpoint_every"] = None if checkpoint is None else checkpoint_every
-    options["resume"] = "restart" if resume == "restart" else "yes" if resume else "no"
-    _check_tokens(corpus)
+    options = run.options(settings, seeds)
     if hasattr(k, "__index__") and getattr(k, "ndim", 0) == 0 and corpus.n_documents < 10 * k:
         _warn_of_few_documents(corpus.n_documents, k)
-    listener = TrainingListener(progress, callback)
-    try:
-        if scratch is None and checkpoint is None:
-            import tempfile
+    return run.train(options)
 
-            with tempfile.TemporaryDirectory(prefix="tinylda-") as folder:
-                options["scratch"] = folder
-                core, summary, late = _core.train(corpus._core, options, output, listener)
-        else:
-            core, summary, late = _core.train(corpus._core, options, output, listener)
-    finally:
-        listener.close()
-    _raise_unless_lost(late, lost=output is None)
-    return Model(core, path=output, summary=summary)
+
+def update(
+    model: Model,
+    corpus: Corpus,
+    settings: dict[str, Any],
+    weight: float,
+    resources: tuple[Memory | None, int | None, Path | None, Path | None, float | None, bool | Literal["restart"]],
+    output: Path | None,
+    callback: Callable[[Event], Any] | None,
+    progress: ProgressOption,
+) -> Model:
+    """Updates a model; :meth:`Model.update` describes the arguments."""
+    run = _Run(corpus, *resources, output, callback, progress)
+    options = run.options(settings, None)
+    options["update"] = (model._core, real_number(weight, "weight"))
+    return run.train(options)
+
+
+class _Run:
+    """A training with checked arguments."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        memory: Memory | None,
+        threads: int | None,
+        scratch: Path | None,
+        checkpoint: Path | None,
+        checkpoint_every: float | None,
+        resume: bool | Literal["restart"],
+        output: Path | None,
+        callback: Callable[[Event], Any] | None,
+        progress: ProgressOption,
+    ) -> None:
+        _check_corpus(corpus)
+        if not is_flag(resume) and resume != "restart":
+            raise ParameterError(f'resume must be True, False or "restart", not {resume!r}', parameter="resume")
+        if resume and checkpoint is None:
+            raise ParameterError("resume requires checkpoint", parameter="resume")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function, not {type(callback).__name__}")
+        check_paths(scratch=scratch, checkpoint=checkpoint, output=output)
+        _check_output(output)
+        if checkpoint_every is not None:
+            checkpoint_every = real_number(checkpoint_every, "checkpoint_every")
+        self.corpus, self.memory, self.threads, self.scratch = corpus, memory, threads, scratch
+        self.checkpoint, self.output, self.callback, self.progress = checkpoint, output, callback, progress
+        self.checkpoint_every = None if checkpoint is None else checkpoint_every
+        self.resume = "restart" if resume == "restart" else "yes" if resume else "no"
+
+    def options(self, settings: Mapping[str, Any], seeds: Mapping[str | int, Iterable[str]] | None) -> dict[str, Any]:
+        """Returns the options for the extension module."""
+        threads = _training_threads(self.threads, self.corpus)
+        options = _options(settings, seeds, threads, self.memory, self.scratch)
+        options["checkpoint"] = self.checkpoint
+        options["checkpoint_every"] = self.checkpoint_every
+        options["resume"] = self.resume
+        _check_tokens(self.corpus)
+        return options
+
+    def train(self, options: dict[str, Any]) -> Model:
+        """Trains a model."""
+        listener = TrainingListener(self.progress, self.callback)
+        try:
+            if self.scratch is None and self.checkpoint is None:
+                import tempfile
+
+                with tempfile.TemporaryDirectory(prefix="tinylda-") as folder:
+                    options["scratch"] = folder
+                    core, summary, late = _core.train(self.corpus._core, options, self.output, listener)
+            else:
+                core, summary, late = _core.train(self.corpus._core, options, self.output, listener)
+        finally:
+            listener.close()
+        _raise_unless_lost(late, lost=self.output is None)
+        return Model(core, path=self.output, summary=summary)
 
 
 #: Number of tokens below which one thread is enough.

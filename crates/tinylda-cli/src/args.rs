@@ -17,6 +17,7 @@ mod sweep;
 pub(crate) mod text;
 pub(crate) mod tips;
 mod train;
+mod update;
 
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub(crate) use settings::flag;
 pub(crate) use sweep::SweepArgs;
 pub(crate) use text::TextArgs;
 pub(crate) use train::{TrainArgs, TrainingArgs};
+pub(crate) use update::{UpdateArgs, UpdateSource};
 
 /// Topic models (LDA) for collections larger than memory.
 #[derive(Debug, Parser)]
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     Split(SplitArgs),
     Train(Box<TrainArgs>),
+    Update(Box<UpdateArgs>),
     Sweep(Box<SweepArgs>),
     Topics(TopicsArgs),
     Infer(InferArgs),

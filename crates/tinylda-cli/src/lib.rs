@@ -102,6 +102,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Convert(a) => commands::convert::run(a, ui),
         Command::Split(a) => commands::split::run(a, ui),
         Command::Train(a) => commands::train::run(a, ui),
+        Command::Update(a) => commands::update::run(a, ui),
         Command::Sweep(a) => commands::sweep::run(a, ui),
         Command::Topics(a) => commands::topics::run(a),
         Command::Infer(a) => commands::infer::run(a, ui),

@@ -35,6 +35,8 @@ pub(crate) struct TrainOptions {
     settings: Vec<(String, String)>,
     /// Lines of a file of seed words.
     seeds: Option<String>,
+    /// Model to update, and the weight of its tokens.
+    update: Option<(Py<Model>, f64)>,
     threads: usize,
     /// Budget in bytes, besides what the process holds already.
     memory: Option<u64>,
@@ -62,6 +64,9 @@ impl TrainOptions {
         }
         if let Some(lines) = &self.seeds {
             trainer = trainer.seeds(Seeds::of_bytes(lines.clone().into_bytes(), "seeds".as_ref())?);
+        }
+        if let Some((model, weight)) = &self.update {
+            trainer = trainer.update(Arc::clone(&model.get().model)).update_weight(*weight);
         }
         if let Some(folder) = &self.scratch {
             trainer = trainer.scratch(folder.clone());

@@ -361,6 +361,44 @@ impl TextArgs {
         Ok(TextPipeline { pipeline, languages, fixed_segmentation, stop, selection, vocabulary })
     }
 
+    /// Returns the options without those about words.
+    pub(crate) fn without_words(&self) -> TextArgs {
+        TextArgs {
+            token_pattern: None,
+            keep_case: false,
+            fold_accents: false,
+            min_length: None,
+            max_length: None,
+            numbers: None,
+            language: Vec::new(),
+            noise: None,
+            segmentation: None,
+            stop_words: Vec::new(),
+            stem: None,
+            min_docs: None,
+            max_docs: None,
+            max_words: None,
+            phrases: None,
+            vocabulary: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns how text is turned into words for the update of a model: as for the model, with the
+    /// selection of words that is given. Without a pipeline, the model was not trained on text, and
+    /// all options apply.
+    pub(crate) fn pipeline_for_update(&self, pipeline: Option<&Pipeline>) -> anyhow::Result<TextPipeline> {
+        let Some(pipeline) = pipeline else { return self.pipeline() };
+        let (min_docs, max_docs, max_words) = (self.min_docs, self.max_docs, self.max_words);
+        let others = TextArgs { min_docs: None, max_docs: None, max_words: None, ..self.clone() };
+        others.reject_word_options()?;
+        Ok(TextPipeline {
+            selection: WordSelection { min_docs, max_docs, max_words, phrases: None },
+            vocabulary: None,
+            ..TextPipeline::existing(Some(pipeline), Vocabulary::new())
+        })
+    }
+
     /// Returns whether any option about the treatment of words was given, except `--vocabulary`.
     fn has_word_options(&self) -> bool {
         let word_options = TextArgs {

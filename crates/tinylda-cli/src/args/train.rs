@@ -172,6 +172,9 @@ pub(crate) struct TrainArgs {
     /// line (only for atbp and abp)
     #[arg(long, value_name = "FILE", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) order: Option<PathBuf>,
+    /// Model to update, if this is an update.
+    #[arg(skip)]
+    pub(crate) update: Option<super::UpdateSource>,
     #[command(flatten)]
     _expert: ExpertSettingArgs,
 }

@@ -164,6 +164,7 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         "history": s.history,
         "vocabulary": model.vocabulary().is_some(),
         "corpus": s.corpus,
+        "update": s.update,
         "bytes": bytes,
         "checksum": "verified",
     });
@@ -199,6 +200,16 @@ fn model(path: &Path, json: bool) -> anyhow::Result<()> {
         ("on disk", human_bytes(bytes)),
         ("checksum", "verified".into()),
     ];
+    if let Some(update) = &s.update {
+        let text = format!(
+            "after {} (weight {}): {} added, mean cosine of topics {:.4}",
+            counted(update.documents(), "earlier document"),
+            update.weight,
+            counted(update.new_words.into(), "word"),
+            update.mean_similarity()
+        );
+        rows.insert(rows.len() - 2, ("updated", text));
+    }
     if model.has_topic_names() {
         let names = s.topic_names.iter().map(|(k, name)| format!("{k} {}", escape_control(name)));
         rows.insert(2, ("topic names", names.collect::<Vec<_>>().join(", ")));

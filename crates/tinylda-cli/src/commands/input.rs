@@ -218,6 +218,8 @@ pub(crate) struct InputRequest<'a> {
     pub(crate) vocab: Option<&'a Path>,
     /// Model whose text pipeline is used.
     pub(crate) model: Option<&'a Model>,
+    /// Whether words are imported that the model does not have.
+    pub(crate) new_words: bool,
     /// Corpus file to write if the input has to be imported.
     pub(crate) import_to: &'a Path,
     /// Number of threads; 0 for all cores.
@@ -244,7 +246,13 @@ impl InputRequest<'_> {
             _ => {}
         }
         check_output("-o", self.import_to, &[Some(self.input), self.vocab])?;
-        let mut import = import(self.text, self.model, Some(input.kind()))?;
+        let mut import = match self.model.filter(|_| self.new_words) {
+            Some(model) => Import {
+                words: self.text.pipeline_for_update(model.pipeline())?,
+                ..import(&self.text.without_words(), None, Some(input.kind()))?
+            },
+            None => import(self.text, self.model, Some(input.kind()))?,
+        };
         import.vocabulary = self.vocab.map(Path::to_path_buf);
         (import.threads, import.memory) = (self.threads, self.memory);
         let imported = run(&import, open_more(input, self.more)?, self.import_to, ui);

@@ -35,7 +35,7 @@ pub(super) fn warn_if_not_trained_on(model: &Model, corpus: &Corpus, ui: Ui) {
 /// Warns if a corpus is the one that the model was trained on, for an evaluation that needs other
 /// documents.
 pub(super) fn warn_if_trained_on(model: &Model, corpus: &Corpus, ui: Ui) {
-    if model.training().corpus.describes(corpus) {
+    if model.training().corpora().any(|trained| trained.describes(corpus)) {
         ui.say(
             "warning: the model was trained on these documents, so the perplexity is too optimistic; \
              hold some out with tinylda split",
@@ -53,12 +53,7 @@ pub(super) fn warn_of_unknown_words(
     ui: Ui,
 ) {
     if corpus.has_vocabulary() != model.vocabulary().is_some() {
-        let which = if corpus.has_vocabulary() { "model" } else { "corpus" };
-        ui.say(&format!(
-            "warning: the {which} has no vocabulary, so words are matched by number; \
-             if the numbers mean other words, the topics are wrong. Import the data with --vocab."
-        ));
-        return;
+        return warn_of_words_without_names(model, corpus, ui);
     }
     let (tokens, all) = (unknown.tokens + dropped, corpus.shape().tokens + dropped);
     let share = tokens as f64 / all.max(1) as f64;
@@ -70,6 +65,17 @@ pub(super) fn warn_of_unknown_words(
             (100.0 * share).floor(),
             grouped(tokens),
             grouped(all),
+        ));
+    }
+}
+
+/// Warns if only one of model and corpus has a vocabulary, so that words are compared by number.
+pub(super) fn warn_of_words_without_names(model: &Model, corpus: &Corpus, ui: Ui) {
+    if corpus.has_vocabulary() != model.vocabulary().is_some() {
+        let which = if corpus.has_vocabulary() { "model" } else { "corpus" };
+        ui.say(&format!(
+            "warning: the {which} has no vocabulary, so words are matched by number; \
+             if the numbers mean other words, the topics are wrong. Import the data with --vocab."
         ));
     }
 }

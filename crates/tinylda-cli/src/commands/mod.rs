@@ -27,6 +27,7 @@ mod texts;
 mod themes;
 pub(crate) mod topics;
 pub(crate) mod train;
+pub(crate) mod update;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

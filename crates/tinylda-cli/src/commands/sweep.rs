@@ -104,6 +104,7 @@ fn open(a: &args::SweepArgs, options: &SweepOptions, ui: Ui) -> anyhow::Result<C
         text: &a.text,
         vocab: a.vocab.as_deref(),
         model: None,
+        new_words: false,
         import_to: &new,
         threads: usize::from(a.training.threads.unwrap_or(0)),
         memory: options.memory,

@@ -9,6 +9,7 @@ pub(super) mod trainer;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ use log::Log;
 struct ConfiguredTrainer {
     trainer: Trainer,
     seeds: Option<Seeds>,
+    /// Model to update.
+    model: Option<Arc<Model>>,
 }
 
 /// The documents of a training.
@@ -50,8 +53,9 @@ struct TrainingInput {
 }
 
 pub(crate) fn run(a: &args::TrainArgs, ui: Ui) -> anyhow::Result<()> {
+    let to_update = a.update.as_ref().map(|update| update.model.as_path());
     if !a.plan {
-        check_output("-o", a.output(), &[Some(&a.corpus)])?;
+        check_output("-o", a.output(), &[Some(&a.corpus), to_update])?;
         check_names(a)?;
     }
     let input = DetectedInput::open(&a.corpus)?;
@@ -117,7 +121,9 @@ fn check_outputs(a: &args::TrainArgs) -> anyhow::Result<()> {
     if a.json && log_to_stdout {
         return Err(super::export::stdout_conflict("--log -"));
     }
-    let inputs = [Some(a.corpus.as_path()), a.start.as_deref(), a.order.as_deref(), a.seeds.as_deref()];
+    let to_update = a.update.as_ref().map(|update| update.model.as_path());
+    let lists = [a.start.as_deref(), a.order.as_deref(), a.seeds.as_deref()];
+    let inputs = [&[Some(a.corpus.as_path()), to_update][..], &lists].concat();
     if !a.plan {
         check_output("-o", a.output(), &inputs)?;
     }
@@ -146,7 +152,7 @@ fn on_corpus(
     input: &TrainingInput,
     ui: Ui,
 ) -> anyhow::Result<()> {
-    let ConfiguredTrainer { mut trainer, seeds } = configured;
+    let ConfiguredTrainer { mut trainer, seeds, model } = configured;
     let corpus = &input.corpus;
     let keeps_theta = trainer.keeps_theta();
     let mut report_need = 0;
@@ -175,7 +181,7 @@ fn on_corpus(
         let folder = checkpoint_folder(a);
         ui.say(&format!("no checkpoint in {}: starting from the first pass", folder.display()));
     }
-    print_start(a, input, &plan, ui);
+    print_start(a, input, model.as_deref(), &plan, ui);
     warn_of_seeds(seeds.as_ref(), corpus, ui)?;
     let mut log = Log::new(a)?;
     let mut documents = a.report.as_ref().map(|_| TrainedDocuments::new(corpus, a.topics)).transpose()?;
@@ -187,37 +193,48 @@ fn on_corpus(
     if let Some(documents) = documents {
         report(a, input, documents, &log, ui)?;
     }
-    let converged = summary.stop == Stop::Converged;
-    let value = json!({
-        "algorithm": a.training.algorithm().name(),
-        "topics": a.topics,
-        "passes": summary.passes,
-        "max_passes": summary.max_passes,
-        "converged": converged,
-        "tolerance": summary.tolerance,
-        "seconds": summary.seconds,
-        "train_perplexity": summary.train_perplexity,
-        "peak_rss_bytes": machine::peak_rss_bytes(),
-        "memory_bytes": plan.ceiling,
-        "threads": trainer.threads_used(),
-        "active_topics": summary.active_topics,
-        "message_bytes": summary.message_bytes,
-        "model": path_string(a.output()),
-        "report": a.report.as_deref().map(path_string),
-    });
-    let line = format!(
+    let update = model.is_some().then(|| super::update::record(a.output())).transpose()?;
+    let mut value = result_json(a, &summary, &plan, trainer.threads_used());
+    if let Some(update) = &update {
+        value["update"] = super::update::to_json(update);
+    }
+    let mut line = format!(
         "{}: {}, {} in {:.1} s, training perplexity {:.2}",
         a.output().display(),
         counted(a.topics.into(), "topic"),
-        end_of_training(summary.passes, converged),
+        end_of_training(summary.passes, summary.stop == Stop::Converged),
         summary.seconds,
         summary.train_perplexity
     );
+    if let Some((update, model)) = update.as_ref().zip(model.as_deref()) {
+        line += &format!("\n{}", super::update::to_lines(update, model).trim_end());
+    }
     if a.log.as_deref() == Some(Path::new("-")) {
         ui.say(&line);
         return Ok(());
     }
     print(a.json, &value, &format!("{line}\n"))
+}
+
+/// Returns the result of a training as JSON.
+fn result_json(a: &args::TrainArgs, summary: &Summary, plan: &Plan, threads: usize) -> Value {
+    json!({
+        "algorithm": a.training.algorithm().name(),
+        "topics": a.topics,
+        "passes": summary.passes,
+        "max_passes": summary.max_passes,
+        "converged": summary.stop == Stop::Converged,
+        "tolerance": summary.tolerance,
+        "seconds": summary.seconds,
+        "train_perplexity": summary.train_perplexity,
+        "peak_rss_bytes": machine::peak_rss_bytes(),
+        "memory_bytes": plan.ceiling,
+        "threads": threads,
+        "active_topics": summary.active_topics,
+        "message_bytes": summary.message_bytes,
+        "model": path_string(a.output()),
+        "report": a.report.as_deref().map(path_string),
+    })
 }
 
 /// Says why the training ended and how to train longer, and warns about an extreme beta.
@@ -353,7 +370,8 @@ fn from_data(
         more: &a.more,
         text: &a.text,
         vocab: a.vocab.as_deref(),
-        model: None,
+        model: configured.model.as_deref(),
+        new_words: true,
         import_to,
         threads: usize::from(a.training.threads.unwrap_or(0)),
         memory: memory_limit(a.training.memory)?,
@@ -416,12 +434,19 @@ fn warn_of_seeds(seeds: Option<&Seeds>, corpus: &Corpus, ui: Ui) -> anyhow::Resu
 }
 
 /// Prints what is about to be done.
-fn print_start(a: &args::TrainArgs, input: &TrainingInput, plan: &Plan, ui: Ui) {
+fn print_start(a: &args::TrainArgs, input: &TrainingInput, model: Option<&Model>, plan: &Plan, ui: Ui) {
     let shape = input.corpus.shape();
+    let topics = counted(a.topics.into(), "topic");
+    let what = match (&a.update, model) {
+        (Some(update), Some(model)) => format!(
+            "updating {topics} of {} ({})",
+            update.model.display(),
+            super::update::describe_start(model, update.weight)
+        ),
+        _ => format!("training {topics} with {}", a.training.algorithm().name()),
+    };
     ui.say(&format!(
-        "training {} with {} on {}: {}, {}",
-        counted(a.topics.into(), "topic"),
-        a.training.algorithm().name(),
+        "{what} on {}: {}, {}",
         input.name,
         counted(shape.documents, "document"),
         counted(shape.nonzeros, "non-zero")
@@ -438,6 +463,9 @@ fn print_start(a: &args::TrainArgs, input: &TrainingInput, plan: &Plan, ui: Ui) 
         if let Some(free) = machine::free_disk_bytes(&folder).filter(|&free| free < plan.disk) {
             ui.say(&format!("warning: only {} of disk space are free there", human_bytes(free)));
         }
+    }
+    if let Some(model) = model {
+        return super::mismatch::warn_of_words_without_names(model, &input.corpus, ui);
     }
     super::mismatch::warn_of_many_topics(a.topics, &input.corpus, input.imported, ui);
     if a.topics == 1 {
@@ -619,7 +647,12 @@ fn checkpoint_folder(a: &args::TrainArgs) -> PathBuf {
 /// Returns the trainer with all options of the command.
 fn trainer(a: &args::TrainArgs) -> anyhow::Result<ConfiguredTrainer> {
     let mut trainer = trainer::trainer(&a.training, a.topics, a.seed);
-    let mut seeds = None;
+    let (mut seeds, mut model) = (None, None);
+    if let Some(update) = &a.update {
+        let loaded = Arc::new(super::load_model(&update.model, Some(&a.corpus))?);
+        trainer = trainer.update(Arc::clone(&loaded)).update_weight(update.weight);
+        model = Some(loaded);
+    }
     if let Some(path) = &a.seeds {
         trainer.check_accepts_seeds()?;
         let read = Seeds::read(path).context("--seeds")?;
@@ -651,7 +684,8 @@ fn trainer(a: &args::TrainArgs) -> anyhow::Result<ConfiguredTrainer> {
         (_, true) => Resume::Restart,
         _ => Resume::No,
     };
-    Ok(ConfiguredTrainer { trainer: trainer.checkpoint(checkpoint_folder(a), every).resume(resume), seeds })
+    let trainer = trainer.checkpoint(checkpoint_folder(a), every).resume(resume);
+    Ok(ConfiguredTrainer { trainer, seeds, model })
 }
 
 /// Reads a file with one number per line.

@@ -28,6 +28,7 @@ pub(crate) use dense::document::DocumentFailure;
 use memory::{AlgorithmMemory, MemoryInput};
 use piece::{PieceView, StateKind};
 use schedule::{Schedule, ScheduleInput, UniformSchedule};
+use tbp::base::BaseCounts;
 use tbp::seed_words::SeedWord;
 
 /// Implementation of the algorithms, for the rest of the library.
@@ -128,6 +129,8 @@ pub(crate) struct Capabilities {
     pub(crate) shared_phi: bool,
     /// Whether seed words are supported.
     pub(crate) seed_words: bool,
+    /// Whether phi may contain counts of a model that is updated.
+    pub(crate) base_counts: bool,
     /// Whether documents are visited in a random order, which is drawn once.
     pub(crate) shuffles: bool,
     /// Whether the algorithm can use more than one thread.
@@ -157,6 +160,7 @@ impl Capabilities {
         stateless: None,
         shared_phi: true,
         seed_words: false,
+        base_counts: false,
         shuffles: false,
         threads: true,
         noisy: false,
@@ -205,13 +209,15 @@ pub(crate) struct Setup {
     pub(crate) storage: UpdaterStorage,
     /// Seed words, in the order of the words.
     pub(crate) seeds: Vec<SeedWord>,
-    /// Number of tokens of every word, including those added by seed words.
+    /// Number of tokens of every word, including those of seed words and base counts.
     pub(crate) word_tokens: Vec<u64>,
     pub(crate) settings: Settings,
-    /// Size of the corpus.
+    /// Size of the corpus; with base counts, `words` includes words that only they have.
     pub(crate) shape: Shape,
     /// Whether the user has set the initial topic of every non-zero.
     pub(crate) given_start: bool,
+    /// Number of tokens of the base counts; `None` if there are none.
+    pub(crate) base_tokens: Option<u64>,
 }
 
 /// Where an algorithm may keep its data, as planned.
@@ -252,6 +258,12 @@ impl PieceStats {
 /// A pass calls `begin`, then `piece` for every piece, then `end`. The state can be saved between
 /// two pieces, at the end of a step.
 pub(crate) trait Updater: std::fmt::Debug {
+    /// Adds counts to phi that belong to no document, before the first pass. Only for algorithms
+    /// with the capability `base_counts`.
+    fn add_base(&mut self, _base: BaseCounts<'_>) -> Result<()> {
+        Ok(())
+    }
+
     /// Prepares a pass, before its first piece.
     fn begin(&mut self, _topics: &mut Topics) -> Result<()> {
         Ok(())

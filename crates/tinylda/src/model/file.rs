@@ -96,6 +96,12 @@ impl ModelSize {
         ModelSize { words: corpus.shape().words, topics, vocabulary_bytes: corpus.vocabulary_text_bytes() }
     }
 
+    /// Returns the size of a model in memory.
+    pub(crate) fn of_model(model: &Model) -> ModelSize {
+        let text = model.vocabulary().map_or(0, |vocabulary| vocabulary.parts().0.len());
+        ModelSize { words: model.words(), topics: model.topics(), vocabulary_bytes: text as u64 }
+    }
+
     /// Returns the memory of the model in bytes, including the buffers for loading it.
     pub fn memory_bytes(&self) -> u64 {
         // The offsets of the words are read before they are converted.

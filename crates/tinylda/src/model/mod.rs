@@ -61,6 +61,56 @@ pub struct TrainingRecord {
     /// How the corpus was tokenized, if it was imported from text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Pipeline>,
+    /// The update, if the training has updated a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update: Option<UpdateRecord>,
+}
+
+impl TrainingRecord {
+    /// Returns the corpora that the model was trained on, the last one first: more than one if it
+    /// was updated.
+    pub fn corpora(&self) -> impl Iterator<Item = &CorpusIdentity> {
+        let earlier = self.update.iter().flat_map(|update| update.corpora.iter().rev());
+        std::iter::once(&self.corpus).chain(earlier)
+    }
+}
+
+/// Record of the update of a model with new documents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UpdateRecord {
+    /// Checksum of the topics, priors and words of the model before the update.
+    pub model: String,
+    /// Weight of the tokens of the model before the update, relative to those of the new
+    /// documents.
+    pub weight: f64,
+    /// Corpora of the earlier trainings, the first one first. The corpus of the update is
+    /// [`TrainingRecord::corpus`].
+    pub corpora: Vec<CorpusIdentity>,
+    /// Number of words that the model did not have before.
+    pub new_words: u32,
+    /// Cosine between the word distributions of every topic before and after the update, over the
+    /// words that the model had before. 1 means that the topic has not changed.
+    pub similarities: Vec<f64>,
+}
+
+impl UpdateRecord {
+    /// Returns the number of documents of the earlier trainings.
+    pub fn documents(&self) -> u64 {
+        self.corpora.iter().fold(0, |sum, corpus| sum.saturating_add(corpus.documents))
+    }
+
+    /// Returns the mean of the similarities.
+    pub fn mean_similarity(&self) -> f64 {
+        self.similarities.iter().sum::<f64>() / self.similarities.len().max(1) as f64
+    }
+
+    /// Returns the topics and their similarities, the least similar first.
+    pub fn least_similar(&self) -> Vec<(u32, f64)> {
+        let mut all: Vec<(u32, f64)> = (0..).zip(self.similarities.iter().copied()).collect();
+        all.sort_by(|a, b| a.1.total_cmp(&b.1));
+        all
+    }
 }
 
 /// The record as it is stored in files. Earlier versions stored some options outside `settings`.
@@ -87,6 +137,7 @@ struct StoredRecord {
     history: Vec<(u32, f64)>,
     corpus: CorpusIdentity,
     pipeline: Option<Pipeline>,
+    update: Option<UpdateRecord>,
 }
 
 impl From<StoredRecord> for TrainingRecord {
@@ -110,6 +161,7 @@ impl From<StoredRecord> for TrainingRecord {
             history: stored.history,
             corpus: stored.corpus,
             pipeline: stored.pipeline,
+            update: stored.update,
         }
     }
 }
@@ -285,6 +337,19 @@ impl Model {
             .iter()
             .zip(&self.topics.lambda)
             .map(move |(&n, &lambda)| (f64::from(n) + beta) / (lambda + beta_sum))
+    }
+    /// Returns a checksum of the topics, the priors and the words, whatever the training was.
+    pub(crate) fn content_checksum(&self) -> String {
+        let mut crc = crc32fast::Hasher::new();
+        let mut add = |values: &[f32]| values.iter().for_each(|value| crc.update(&value.to_le_bytes()));
+        (0..self.words()).for_each(|w| add(self.phi(w)));
+        add(&self.alpha);
+        add(&[self.beta()]);
+        if let Some((text, ends)) = self.vocabulary.as_ref().map(Vocabulary::parts) {
+            crc.update(text.as_bytes());
+            ends.iter().for_each(|end| crc.update(&end.to_le_bytes()));
+        }
+        format!("{:08x}", crc.finalize())
     }
     /// Returns the name of a word.
     pub fn word_name(&self, word: u32) -> std::borrow::Cow<'_, str> {

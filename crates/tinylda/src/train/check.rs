@@ -5,6 +5,7 @@
 //! [`Trainer::check_settings`].
 
 use super::Trainer;
+use super::update::UpdateWords;
 use crate::algorithms::dense::phases::DOCS_PER_BATCH;
 use crate::algorithms::memory::WordStatistics;
 use crate::algorithms::piece::StateKind;
@@ -17,8 +18,12 @@ use crate::train::plan::{AlgorithmChoice, CorpusBytes, PlanInput, ResultKind};
 /// Result of checking the settings against a corpus.
 #[derive(Debug)]
 pub(super) struct CheckedSettings {
-    /// Number of tokens of every word, including those added by seed words.
+    /// Number of tokens of every word, including those of seed words and of a model to update.
     pub(super) word_tokens: Vec<u64>,
+    /// Size of the corpus; `words` includes those that only a model to update has.
+    pub(super) shape: Shape,
+    /// Words of the result, if a model is updated.
+    pub(super) update: Option<UpdateWords>,
     /// Seed words by word number.
     pub(super) seeds: Vec<SeedWord>,
 }
@@ -38,6 +43,7 @@ impl Trainer {
     pub fn check_options(&self) -> Result<()> {
         self.settings.check()?;
         self.check_topic_limit()?;
+        self.check_update()?;
         self.check_combinations()?;
         self.check_list_topics()?;
         self.kernel().map(|_| ())
@@ -74,18 +80,20 @@ impl Trainer {
         self.check_options()?;
         self.check_given(shape)?;
         let mut word_tokens = corpus.word_tokens()?;
+        let update = self.update_words(corpus, &mut word_tokens)?;
         self.check_corpus(corpus, &word_tokens)?;
         let seeds = self.seed_words(corpus, &word_tokens)?;
         for seed in &seeds {
             word_tokens[seed.word as usize] += seed.tokens();
         }
-        Ok(CheckedSettings { word_tokens, seeds })
+        let words = update.as_ref().map_or(shape.words, UpdateWords::count);
+        Ok(CheckedSettings { word_tokens, shape: Shape { words, ..shape }, update, seeds })
     }
 
     /// Checks the number of topics against the corpus.
     fn check_topics(&self, shape: Shape) -> Result<()> {
         let topics = self.settings.topic_count();
-        if u64::from(topics) > shape.tokens {
+        if u64::from(topics) > shape.tokens && self.base.is_none() {
             let expected = format!("at most {}, the number of tokens in the corpus", shape.tokens);
             return Err(Error::out_of_range("topics", topics, expected)
                 .with_remedy("choose fewer, or check that this is the right corpus"));
@@ -187,10 +195,11 @@ impl Trainer {
     pub(super) fn plan_input(
         &self,
         corpus: &Corpus,
-        word_tokens: &[u64],
+        checked: &CheckedSettings,
         result: ResultKind,
     ) -> Result<PlanInput> {
-        let (shape, packed) = (corpus.shape(), corpus.packed_documents_bytes());
+        let (shape, packed) = (checked.shape, corpus.packed_documents_bytes());
+        let base = self.base.as_ref().map_or(0, |base| base.memory_bytes(corpus));
         let choice = |algorithm: Algorithm| AlgorithmChoice {
             algorithm,
             state: self.state_kind(algorithm),
@@ -202,7 +211,7 @@ impl Trainer {
         Ok(PlanInput {
             shape,
             sizes: sizes_for(chosen)?,
-            words: WordStatistics::new(word_tokens),
+            words: WordStatistics::new(&checked.word_tokens),
             corpus: CorpusBytes {
                 packed,
                 vocabulary: corpus.vocabulary_bytes(),
@@ -213,7 +222,7 @@ impl Trainer {
             active: self.settings.active_topics(),
             threads: self.threads_used() as u64,
             step: self.settings.step_pieces(),
-            in_use: self.memory_in_use,
+            in_use: self.memory_in_use.saturating_add(base),
             // With a user-defined order, documents are visited in any sequence and must stay in
             // memory.
             disk: self.order.is_none() && (self.scratch.is_some() || self.checkpoint.is_some()),

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::run::Training;
+use super::update::{BaseModel, UpdateWords};
 use super::verdict::Referee;
 use crate::algorithms::tbp::seed_words::Seeds;
 use crate::corpus::{BlockReader, Corpus, Document, LabelTable, Vocabulary};
@@ -21,7 +22,8 @@ use crate::train::{EachMixture, Event, Summary, Trained};
 
 impl Training<'_> {
     /// Returns the metadata for the model and the statistics for the caller.
-    fn summarize(&self, seconds: f64) -> Result<(TrainingRecord, Summary)> {
+    fn summarize(&mut self, seconds: f64) -> Result<(TrainingRecord, Summary)> {
+        let update = self.update_record()?;
         let Training { trainer, position, .. } = self;
         let train_perplexity = position.history.last().map_or(f64::NAN, |&(_, p)| p);
         let active_topics = position.timings.last().copied().unwrap_or_default().active_topics;
@@ -30,14 +32,21 @@ impl Training<'_> {
             algorithm: trainer.settings.chosen_algorithm().name().into(),
             settings: trainer.settings.recorded(),
             checksums: trainer.checksums(),
-            topic_names: trainer.seeds.as_ref().map_or_else(Vec::new, names),
+            topic_names: match &trainer.base {
+                Some(base) => base.topic_names(),
+                None => trainer.seeds.as_ref().map_or_else(Vec::new, names),
+            },
             seed: trainer.settings.seed_value(),
             passes: position.pass,
             tolerance: trainer.tolerance_at(train_perplexity),
             train_perplexity,
             history: position.history.clone(),
             corpus: CorpusIdentity::of(self.corpus),
-            pipeline: self.corpus.about()?.pipeline,
+            pipeline: match trainer.base.as_ref().and_then(BaseModel::pipeline) {
+                Some(pipeline) => Some(pipeline.clone()),
+                None => self.corpus.about()?.pipeline,
+            },
+            update,
         };
         let summary = Summary {
             passes: position.pass,
@@ -62,14 +71,16 @@ impl Training<'_> {
         } else {
             None
         };
-        let Training { mut topics, mut updater, mut store, folder, .. } = self;
+        let vocabulary = self.vocabulary()?;
+        let Training { mut topics, mut updater, mut store, folder, update, .. } = self;
+        let word = |w: u32| UpdateWords::training_word(update.as_ref(), w);
         // Free the document state before phi is created in its final form.
         store.release_pieces();
         updater.finish();
         let count = topics.count as usize;
         if topics.phi.is_empty() {
             topics.phi = Matrix::of_rows(topics.words(), topics.count, |w, row| {
-                updater.topic_row(&topics, w, &mut row[..count])
+                updater.topic_row(&topics, word(w), &mut row[..count])
             })?;
         } else {
             // Convert in place, row by row.
@@ -83,7 +94,7 @@ impl Training<'_> {
         // The algorithm may have worked without alpha and beta.
         let mut whole = Topics::without_phi(topics.words(), topics.count, &priors.alpha, priors.beta);
         whole.phi = topics.phi;
-        let model = Model::new(whole, priors.alpha, corpus.vocabulary()?, training);
+        let model = Model::new(whole, priors.alpha, vocabulary, training);
         store.release_checkpoint();
         if let Some(folder) = folder {
             folder.remove();
@@ -156,7 +167,7 @@ impl Training<'_> {
 
     /// Writes the model to a file, row by row.
     fn write(&mut self, path: &Path, training: &TrainingRecord) -> Result<()> {
-        let vocabulary = self.corpus.vocabulary()?;
+        let vocabulary = self.vocabulary()?;
         let priors = self.priors();
         let frame = ModelWriter {
             words: self.topics.words(),
@@ -165,8 +176,9 @@ impl Training<'_> {
             vocabulary: vocabulary.as_ref(),
             training,
         };
-        let Training { updater, topics, .. } = self;
-        frame.save(path, |w, row| updater.topic_row(topics, w, row))
+        let Training { updater, topics, update, .. } = self;
+        let word = |w: u32| UpdateWords::training_word(update.as_ref(), w);
+        frame.save(path, |w, row| updater.topic_row(topics, word(w), row))
     }
 }
 

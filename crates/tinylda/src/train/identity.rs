@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Trainer;
+use super::update::BaseModel;
 use crate::algorithms::tbp::seed_words::Seeds;
 use crate::corpus::Corpus;
 use crate::error::{Error, Result, Template, is_name};
@@ -81,6 +82,7 @@ impl Trainer {
             let sum = given.iter().find(|(other, _)| other == name).map(|(_, sum)| sum.as_str());
             all.push((format!("{{{name}}} checksum"), sum.into()));
         }
+        all.extend(update_identity(self.base.as_ref().map(BaseModel::identity)));
         all
     }
 
@@ -155,5 +157,13 @@ fn identity_of_record(record: &TrainingRecord, corpus: Option<&Corpus>) -> Ident
     for (name, sum) in &record.checksums {
         all.push((format!("{{{name}}} checksum"), sum.as_str().into()));
     }
+    let update = record.update.as_ref().map(|update| (update.model.as_str(), update.weight));
+    all.extend(update_identity(update));
     all
+}
+
+/// Returns the entries of an identity for the checksum and the weight of a model that is updated.
+fn update_identity(base: Option<(&str, f64)>) -> [(String, Value); 2] {
+    let (model, weight) = base.unzip();
+    [("checksum of the model to update".to_owned(), model.into()), ("weight".to_owned(), weight.into())]
 }

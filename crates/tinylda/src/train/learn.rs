@@ -49,10 +49,6 @@ impl Training<'_> {
 
     /// Returns the current alpha and beta.
     pub(super) fn priors(&self) -> LearnedPriors {
-        let given = || LearnedPriors {
-            alpha: self.trainer.alphas(),
-            beta: self.trainer.settings.beta_value() as f32,
-        };
-        self.position.learned.clone().unwrap_or_else(given)
+        self.position.learned.clone().unwrap_or_else(|| self.trainer.initial_priors())
     }
 }

@@ -3,8 +3,9 @@
 //! The modules follow a training in order: `check` (do the settings make sense?), `plan` (does it
 //! fit in memory?), `prepare` (start or resume), `run` (the loop) and `finish` (the model).
 //! `identity` is what a result depends on, `position` the progress of a training, `checkpoint` its
-//! state on disk, `verdict` everything about clocks and callbacks, `comm` the exchange between
-//! ranks. Nothing here knows update formulas, file formats or the terminal.
+//! state on disk, `update` what is different if a model is updated, `verdict` everything about
+//! clocks and callbacks, `comm` the exchange between ranks. Nothing here knows update formulas,
+//! file formats or the terminal.
 //!
 //! Start reading at [`Trainer`] and then at the loop in `run`.
 
@@ -18,6 +19,7 @@ pub(crate) mod plan;
 mod position;
 mod prepare;
 mod run;
+mod update;
 mod verdict;
 
 use std::ops::ControlFlow;
@@ -40,6 +42,7 @@ pub use checkpoint::has_checkpoint;
 use comm::{Comm, Solo};
 pub use plan::Plan;
 use run::Training;
+use update::BaseModel;
 use verdict::{Callback, Referee};
 
 /// A training run: its settings, its resources and its folders.
@@ -49,6 +52,7 @@ pub struct Trainer {
     start: Option<Vec<u32>>,
     order: Option<Vec<u64>>,
     seeds: Option<Seeds>,
+    base: Option<BaseModel>,
     memory: Option<u64>,
     memory_in_use: u64,
     guard_process: Option<u64>,
@@ -224,6 +228,7 @@ impl Trainer {
             start: None,
             order: None,
             seeds: None,
+            base: None,
             memory: None,
             memory_in_use: 0,
             guard_process: None,
@@ -447,7 +452,7 @@ pub struct PlannedTraining<'a> {
 impl<'a> PlannedTraining<'a> {
     fn new(trainer: &'a Trainer, corpus: &'a Corpus, model: bool) -> Result<PlannedTraining<'a>> {
         let checked = trainer.check_settings(corpus)?;
-        let input = trainer.plan_input(corpus, &checked.word_tokens, trainer.result_kind(model))?;
+        let input = trainer.plan_input(corpus, &checked, trainer.result_kind(model))?;
         let plan = Plan::new(&input, trainer.settings.topic_count(), trainer.memory)?;
         let pieces = input.sizes.pieces as usize;
         // A caller who trains to a file and stops usually resumes later.

@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::check::CheckedSettings;
 use super::checkpoint::{self, CheckpointFolder};
 use super::plan::Plan;
-use super::position::TrainingPosition;
+use super::position::{LearnedPriors, TrainingPosition};
 use super::run::Training;
+use super::update::BaseModel;
 use super::{PlannedTraining, Resume, Stop, Trainer};
 use crate::algorithms::piece::StateKind;
 use crate::algorithms::schedule::{PassKind, Schedule, ScheduleInput};
@@ -34,8 +35,10 @@ use crate::topics::{Topics, heavy_words};
 struct PreparedTraining<'a> {
     trainer: &'a Trainer,
     corpus: &'a Corpus,
-    /// Number of tokens of every word, including those added by seed words.
+    /// Number of tokens of every word, including those of seed words and of a model to update.
     word_tokens: Vec<u64>,
+    /// W, the number of words.
+    words: u32,
     plan: Plan,
     pieces: usize,
     folder: Option<CheckpointFolder>,
@@ -48,13 +51,14 @@ impl<'a> Training<'a> {
     /// Starts a training or resumes it from a checkpoint.
     pub(super) fn new(planned: PlannedTraining<'a>, threads: &Arc<Threads>) -> Result<Training<'a>> {
         let PlannedTraining { trainer, corpus, checked, pieces, plan, finish_when_asked } = planned;
-        let CheckedSettings { word_tokens, seeds } = checked;
+        let CheckedSettings { word_tokens, shape, update, seeds } = checked;
         let kernel = trainer.kernel()?;
         let folder = trainer.checkpoint.as_deref().map(|path| trainer.folder(path)).transpose()?;
         let mut prepared = PreparedTraining {
             trainer,
             corpus,
             word_tokens,
+            words: shape.words,
             plan,
             pieces,
             folder,
@@ -73,6 +77,7 @@ impl<'a> Training<'a> {
             }
             None => (prepared.new_store(&mut topics)?, TrainingPosition::start(), None),
         };
+        let base = trainer.base_counts(update.as_ref());
         let setup = Setup {
             kernel,
             threads: Arc::clone(threads),
@@ -80,8 +85,9 @@ impl<'a> Training<'a> {
             seeds,
             word_tokens: std::mem::take(&mut prepared.word_tokens),
             settings: trainer.settings.clone(),
-            shape: corpus.shape(),
+            shape,
             given_start: trainer.start.is_some(),
+            base_tokens: base.map(|base| base.tokens()),
         };
         let mut updater = trainer.settings.chosen_algorithm().updater(&mut topics, setup)?;
         let (resumed, saved_passes) = (rest.is_some(), position.pass);
@@ -93,7 +99,10 @@ impl<'a> Training<'a> {
                 rest.end()?;
                 store.checkpoint_restored();
             }
-            None => trainer.load_start(&mut topics, updater.as_mut(), &mut store)?,
+            None => {
+                trainer.load_start(&mut topics, updater.as_mut(), &mut store)?;
+                base.map_or(Ok(()), |base| updater.add_base(base))?;
+            }
         }
         Ok(Training {
             trainer,
@@ -102,6 +111,7 @@ impl<'a> Training<'a> {
             updater,
             schedule,
             order: prepared.order,
+            update,
             scratch: prepared.scratch,
             stop: if position.converged { Stop::Converged } else { Stop::Passes },
             position,
@@ -118,8 +128,8 @@ impl<'a> Training<'a> {
 impl<'a> PreparedTraining<'a> {
     /// Creates topics with all counts zero.
     fn topics(&self) -> Result<Topics> {
-        let (words, count) = (self.corpus.shape().words, self.trainer.settings.topic_count());
-        let (alpha, beta) = (self.trainer.alphas(), self.trainer.settings.beta_value() as f32);
+        let (words, count) = (self.words, self.trainer.settings.topic_count());
+        let LearnedPriors { alpha, beta } = self.trainer.initial_priors();
         if self.trainer.settings.chosen_algorithm().capabilities().shared_phi {
             Topics::new(words, count, &alpha, beta)
         } else {
@@ -222,7 +232,7 @@ impl Trainer {
             topics: self.settings.topic_count(),
             passes: self.settings.max_passes(),
             optimize: self.settings.optimizes(),
-            given_start: self.start.is_some(),
+            given_start: self.start.is_some() || self.base.is_some(),
         })
     }
 
@@ -256,9 +266,19 @@ impl Trainer {
         Ok(())
     }
 
-    /// Returns the initial alpha of every topic.
-    pub(super) fn alphas(&self) -> Vec<f32> {
-        vec![self.settings.alpha_value() as f32; self.settings.topic_count() as usize]
+    /// Returns the initial alpha of every topic and beta: those that were set, those of a model to
+    /// update, or the defaults.
+    pub(super) fn initial_priors(&self) -> LearnedPriors {
+        let base = self.base.as_ref().map(BaseModel::priors);
+        let alpha = match base.filter(|_| self.settings.alpha.is_none()) {
+            Some((alpha, _)) => alpha.to_vec(),
+            None => vec![self.settings.alpha_value() as f32; self.settings.topic_count() as usize],
+        };
+        let beta = match base.filter(|_| self.settings.beta.is_none()) {
+            Some((_, beta)) => beta,
+            None => self.settings.beta_value() as f32,
+        };
+        LearnedPriors { alpha, beta }
     }
 
     /// Returns the folder for scratch files, if there is one: the checkpoint folder, or a folder

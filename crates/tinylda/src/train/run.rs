@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::checkpoint::{self, CheckpointFolder};
 use super::plan::Plan;
 use super::position::{PassTiming, TrainingPosition};
+use super::update::UpdateWords;
 use super::verdict::{PieceSum, Referee, Verdict};
 use super::{Event, PassReport, Stop, Trainer, TrainingProgress};
 use crate::algorithms::Updater;
@@ -36,6 +37,8 @@ pub(super) struct Training<'a> {
     pub(super) schedule: Box<dyn Schedule>,
     pub(super) store: Store<'a>,
     pub(super) order: Option<VisitOrder>,
+    /// Words of the result, if a model is updated.
+    pub(super) update: Option<UpdateWords>,
     pub(super) position: TrainingPosition,
     pub(super) stop: Stop,
     pub(super) plan: Plan,

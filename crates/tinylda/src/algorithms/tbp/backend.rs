@@ -7,6 +7,7 @@
 
 use super::super::Fault;
 use super::super::piece::Chunk;
+use super::base::BaseCounts;
 use super::seed_words::SeedWord;
 use crate::error::Result;
 use crate::sections::{SectionReader, SectionWriter};
@@ -76,6 +77,9 @@ pub(crate) trait Backend: std::fmt::Debug {
 
     /// Adds units of seed words to phi. `units` has one element per seed word, in order.
     fn add_seed_words(&mut self, seeds: &[SeedWord], units: &[i64]) -> Result<()>;
+
+    /// Adds base counts to phi and `lambda`.
+    fn add_base(&mut self, base: BaseCounts<'_>, lambda: &mut [i64]) -> Result<()>;
 
     /// Recomputes the prior mass of every word, a sum over all topics, and samples topics in
     /// proportion to its terms.

@@ -26,7 +26,7 @@ pub(crate) struct TbpConfig {
     pub(crate) exclude: bool,
     /// Limit on the topics of a document.
     pub(crate) active: Active,
-    /// Number of tokens of the corpus.
+    /// Number of tokens of the corpus, and of the base counts.
     pub(crate) tokens: u64,
     /// Whether documents have no messages until their first visit. Otherwise messages were given.
     pub(crate) growing: bool,
@@ -36,6 +36,8 @@ pub(crate) struct TbpConfig {
     pub(crate) deltas: DeltaStorage,
     /// Whether no state of documents is kept between two visits.
     pub(crate) stateless: bool,
+    /// Whether phi starts with base counts, so that there are topics before the first pass.
+    pub(crate) base: bool,
     /// Seed words, in the order of the words.
     pub(crate) seeds: Vec<SeedWord>,
 }
@@ -50,8 +52,9 @@ impl TbpConfig {
         TbpConfig {
             exclude: settings.excluded() == Exclude::Own,
             active: settings.active_topics(),
-            tokens: setup.shape.tokens,
+            tokens: setup.shape.tokens.saturating_add(setup.base_tokens.unwrap_or(0)),
             growing: !setup.given_start,
+            base: setup.base_tokens.is_some(),
             storage: RowStorage {
                 memory: storage.phi.map_or(u64::MAX, |bytes| bytes / copies),
                 folder: storage.folder.clone().filter(|_| storage.phi.is_some()),

@@ -99,6 +99,7 @@
 //! counts, all in units here, and therefore alpha and beta as well.
 
 mod backend;
+pub(crate) mod base;
 mod config;
 pub(crate) mod counts;
 pub(crate) mod cpu;
@@ -117,9 +118,10 @@ use crate::sections::{SectionReader, SectionWriter};
 use crate::simd::{Lanes, flat, flat_mut};
 use crate::topics::{Topics, stride};
 use backend::{Backend, ChunkSums, Operation, StepParams};
+use base::BaseCounts;
 pub(crate) use config::TbpConfig;
 use cpu::Cpu;
-use messages::UNITS_PER_TOKEN;
+pub(crate) use messages::UNITS_PER_TOKEN;
 
 /// Capabilities of `tbp` that the rest of the library needs to know.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -127,6 +129,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     stateless: Some(StateKind::Chunks),
     shared_phi: false,
     seed_words: true,
+    base_counts: true,
     noisy: true,
     relative_tolerance: true,
     max_word_tokens: Some(counts::max_tokens(UNITS_PER_TOKEN)),
@@ -214,7 +217,7 @@ impl<B: Backend> Tbp<B> {
 
     /// Returns whether there are no topics yet, so that documents start at random.
     fn at_random(&self) -> bool {
-        self.config.growing && self.round == 1
+        self.config.growing && !self.config.base && self.round == 1
     }
 
     /// Returns the number of units that documents contribute to lambda.
@@ -300,6 +303,10 @@ impl<B: Backend> Tbp<B> {
 }
 
 impl<B: Backend> Updater for Tbp<B> {
+    fn add_base(&mut self, base: BaseCounts<'_>) -> Result<()> {
+        self.backend.add_base(base, &mut self.lambda)
+    }
+
     fn begin(&mut self, topics: &mut Topics) -> Result<()> {
         self.swap_buffers()?;
         self.round = self.round.saturating_add(1);

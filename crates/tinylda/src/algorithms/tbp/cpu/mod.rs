@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::TbpConfig;
 use super::backend::{Backend, ChunkSums, Operation, StepParams};
+use super::base::BaseCounts;
 use super::counts::{PhiCounts, RowBuffer};
 use super::delta::{Delta, DeltaList};
 use super::messages::{DocumentMessages, Messages, UNITS_PER_TOKEN};
@@ -38,6 +39,8 @@ use seeding::SeedTable;
 
 /// Bytes of messages above which a worker frees its buffers after a chunk.
 const LARGE_CHUNK: u64 = 1 << 20;
+/// Number of base counts that are added at a time. Their deltas take half a mebibyte.
+const BASE_COUNTS_AT_ONCE: usize = 1 << 16;
 
 /// Parameters with which the CPU backend is created.
 #[derive(Debug)]
@@ -276,6 +279,25 @@ impl Backend for Cpu {
         for (seed, &units) in seeds.iter().zip(units) {
             let address = self.counts.address(seed.word);
             lists[address.list as usize].push(Delta { cell: address.cell + seed.topic, units: units as i32 });
+        }
+        self.counts.apply(&self.setup.threads, &lists)
+    }
+
+    fn add_base(&mut self, base: BaseCounts<'_>, lambda: &mut [i64]) -> Result<()> {
+        let mut lists = vec![DeltaList::default(); self.counts.lists()];
+        let mut pending = 0;
+        for (old, &word) in (0..).zip(base.words) {
+            let address = self.counts.address(word);
+            for (topic, units) in base.units(old) {
+                lambda[topic as usize] += i64::from(units);
+                lists[address.list as usize].push(Delta { cell: address.cell + topic, units });
+                pending += 1;
+            }
+            if pending >= BASE_COUNTS_AT_ONCE {
+                self.counts.apply(&self.setup.threads, &lists)?;
+                lists.iter_mut().for_each(DeltaList::clear);
+                pending = 0;
+            }
         }
         self.counts.apply(&self.setup.threads, &lists)
     }
