@@ -228,9 +228,15 @@ def make(topics=20, kind="plain", seed=1):
     return data
 
 
+def bundle(suffix):
+    """The files of the script ("js") or the style ("css"), concatenated in the order of mod.rs."""
+    files = re.findall(rf'include_str!\("({suffix}/[^"]+)"\)', (PAGE / "mod.rs").read_text())
+    return "".join((PAGE / file).read_text() for file in files)
+
+
 def assemble(data):
     """One HTML file of the page and its data, as the Rust side writes it."""
-    style, script = (PAGE / "page.css").read_text(), (PAGE / "page.js").read_text()
+    style, script = bundle("css"), "'use strict';\n(() => {\n" + bundle("js") + "})();\n"
     said = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for c in "<>&\u2028\u2029":
         said = said.replace(c, "\\u%04x" % ord(c))
