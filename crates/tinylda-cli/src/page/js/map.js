@@ -6,7 +6,8 @@ const map = (() => {
   const circles = [];
   let width = 600, height = 600;
   let zoom = 1, panX = 0, panY = 0; // screen = position * zoom + pan
-  let baseX, baseY, unit; // positions at zoom 1, and the radius of weight 1
+  let baseX, baseY, unit; // positions at zoom 1, and pixels of the length 1 of a radius
+  let spread = 0; // radius of a topic that has all occurrences of the word
   let hover = null, preview = null, weights = null, waiting = false;
   const pool = [], measured = new Map();
   const pen = document.createElement('canvas').getContext('2d');
@@ -28,32 +29,36 @@ const map = (() => {
     }
     return w;
   }
+  /** Radius on the screen: of the layout, or by the shares of a word. */
   const radius = k => {
-    const w = weights ? weights.get(k) || 0 : topics.prevalence[k];
-    return w ? Math.max(2.5, unit * Math.sqrt(w * Math.min(zoom, 16) * (weights ? 0.55 : 1))) : 2;
+    const grow = Math.sqrt(Math.min(zoom, 16));
+    if (!weights) return Math.max(1, topics.mapR[k] * unit * grow);
+    const w = weights.get(k) || 0;
+    return w ? Math.max(2.5, spread * Math.sqrt(w) * grow) : 2;
   };
   const screenX = k => baseX[k] * zoom + panX;
   const screenY = k => baseY[k] * zoom + panY;
 
-  /** Places at zoom 1: both axes alike, and space for the outermost circles. */
+  /**
+   * Places at zoom 1. The layout is made for a square field without overlaps; radii follow the
+   * shorter side, so that stretching it to the shape of the field brings no circles together.
+   */
   function fit() {
-    unit = Math.sqrt(0.13 * width * height / Math.PI);
-    const finite = v => Number.isFinite(v) ? v : 0;
-    const x = topics.x.map(finite), y = topics.y.map(finite);
-    const reach = topics.prevalence.map(p => Math.max(2.5, unit * Math.sqrt(p)));
-    const extent = (values, scale) => {
-      let low = Infinity, high = -Infinity;
-      values.forEach((v, k) => { low = Math.min(low, v * scale - reach[k]); high = Math.max(high, v * scale + reach[k]); });
-      return [high - low, (low + high) / 2, Math.max(...values) - Math.min(...values)];
-    };
-    let low = 0, high = 2 * Math.max(width, height) / (Math.max(extent(x, 1)[2], extent(y, 1)[2]) || Infinity); // 0 if all positions are equal
-    for (let i = 0; i < 40; i++) {
-      const s = (low + high) / 2;
-      if (extent(x, s)[0] <= width - 24 && extent(y, s)[0] <= height - 48) low = s; else high = s;
-    }
-    const s = low, midX = extent(x, s)[1], midY = extent(y, s)[1];
-    baseX = x.map(v => width / 2 + v * s - midX);
-    baseY = y.map(v => height / 2 - 4 - (v * s - midY));
+    const left = 6, top = 6, w = width - 12, h = height - 26; // space for a label at the bottom
+    unit = Math.max(1, Math.min(w, h));
+    baseX = topics.mapX.map(x => left + x * w);
+    baseY = topics.mapY.map(y => top + (1 - y) * h);
+    fitWord();
+  }
+  /** The largest circles for the shares of a word that do not overlap. */
+  function fitWord() {
+    if (!weights || !baseX) return;
+    const at = [...weights.keys()], root = k => Math.sqrt(weights.get(k));
+    spread = 0.2 * unit / Math.max(...at.map(root), 0.1);
+    at.forEach((k, i) => at.slice(0, i).forEach(j => {
+      const apart = Math.hypot(baseX[k] - baseX[j], baseY[k] - baseY[j]);
+      spread = Math.min(spread, apart / (root(k) + root(j)));
+    }));
   }
   function frame() {
     if (waiting) return;
@@ -101,9 +106,9 @@ const map = (() => {
       if (k !== now.topic && x > 0 && x < width && y > 0 && y < height) seen.push(k);
       if (seen.length > 400) break;
     }
-    const small = order.filter(k => radius(k) < 18).map(k => [k, screenX(k), screenY(k), radius(k) * 0.8]);
-    /** No small circle of another topic under this text. */
-    const clear = (of, x, y, w, h) => !small.some(([k, cx, cy, r]) => k !== of && cx + r > x && cx - r < x + w && cy + r > y && cy - r < y + h);
+    const others = seen.map(k => [k, screenX(k), screenY(k), radius(k) + 2]);
+    /** No circle of another topic under this text. */
+    const clear = (of, x, y, w, h) => !others.some(([k, cx, cy, r]) => k !== of && cx + r > x && cx - r < x + w && cy + r > y && cy - r < y + h);
     // Numbers come first: a name must not hide the number of another topic.
     const alone = new Set(), boxes = new Map();
     for (const k of seen) {
@@ -115,7 +120,7 @@ const map = (() => {
       } else alone.add(k);
     }
     for (const [k, box] of boxes) {
-      const r = radius(k), x = screenX(k), y = screenY(k), on = k === now.topic ? ' on' : '';
+      const r = radius(k), x = screenX(k), y = screenY(k), on = inkOn(k) || (k === now.topic ? ' on' : '');
       const inside = r > 24 && named(k, 2 * r - 12, 11), half = inside ? widthOf(inside, 11) / 2 : 0;
       taken.splice(taken.indexOf(box), 1);
       const up = [box[0], box[1] - 7, box[2], box[3]];
@@ -135,7 +140,8 @@ const map = (() => {
       const w = widthOf(text, 11), x = clamp(screenX(k), w / 2 + 5, width - w / 2 - 5);
       const low = y + r + 2, high = y - r - 15;
       const at = [low, high].find(t => free(x - w / 2 - 3, t, w + 6, 13) && (k === now.topic || clear(k, x - w / 2, t, w, 13)));
-      if (at === undefined || Math.abs(x - screenX(k)) > r + 60) continue;
+      // A label at the edge of the map is moved inwards, but stays attached to its circle.
+      if (at === undefined || Math.abs(x - screenX(k)) > Math.max(r, w / 2)) continue;
       taken.push([x - w / 2 - 3, at, w + 6, 13]);
       put(text, x, at + 7, k === now.topic ? 'by chosen' : 'by');
       beside++;
@@ -164,6 +170,14 @@ const map = (() => {
     zoom = next;
     bound();
   }
+  /** Zooms around the pointer while it is on the map, otherwise around the chosen topic, which moves towards the middle. */
+  function zoomBy(factor, pointed) {
+    if (pointed && pointer) { zoomTo(zoom * factor, ...pointer); return; }
+    const x = screenX(now.topic), y = screenY(now.topic);
+    if (!(x >= 0 && x <= width && y >= 0 && y <= height)) { zoomTo(zoom * factor); return; }
+    if (factor > 1 && zoom < 60) { panX += (width / 2 - x) * 0.5; panY += (height / 2 - y) * 0.5; }
+    zoomTo(zoom * factor, screenX(now.topic), screenY(now.topic));
+  }
   function bound() {
     // The middle half of the map stays visible.
     const hold = (pan, size) => clamp(pan, size * (0.75 - zoom), size * 0.25);
@@ -183,12 +197,12 @@ const map = (() => {
     bound();
   }
 
-  /** The topic under a place: the smallest circle that holds it, or the nearest one within a finger's breadth. */
+  /** The topic under a place: of the circles that hold it, the one with the nearest centre; otherwise the nearest circle within a finger's breadth. */
   function under(x, y, slack) {
     let best = null, least = Infinity;
     for (let k = 0; k < K; k++) {
       const d = Math.hypot(screenX(k) - x, screenY(k) - y), r = radius(k);
-      const cost = d <= r ? r / 1e4 : d <= r + slack ? d - r + 1e4 : Infinity;
+      const cost = d <= r ? d : d <= r + slack ? 1e6 + d - r : Infinity;
       if (cost < least) { least = cost; best = k; }
     }
     return best;
@@ -212,7 +226,7 @@ const map = (() => {
   }
 
   const fingers = new Map();
-  let moved = false, spread = 0;
+  let moved = false, apart = 0, pointer = null; // pointer: where the mouse is on the map
   const local = event => {
     const box = plot.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -225,10 +239,11 @@ const map = (() => {
     if (event.button) return;
     if (!fingers.size) moved = false;
     fingers.set(event.pointerId, local(event));
-    if (fingers.size === 2) { spread = span()[0]; moved = true; }
+    if (fingers.size === 2) { apart = span()[0]; moved = true; }
   });
   plot.addEventListener('pointermove', event => {
     const [x, y] = local(event), last = fingers.get(event.pointerId);
+    pointer = event.pointerType === 'touch' ? null : [x, y];
     if (!last) {
       if (event.pointerType !== 'touch') point(under(x, y, 5));
       return;
@@ -236,11 +251,11 @@ const map = (() => {
     if (fingers.size === 2) {
       const [, wasX, wasY] = span();
       fingers.set(event.pointerId, [x, y]);
-      const [apart, midX, midY] = span();
+      const [wide, midX, midY] = span();
       panX += midX - wasX;
       panY += midY - wasY;
-      zoomTo(zoom * apart / (spread || apart), midX, midY);
-      spread = apart;
+      zoomTo(zoom * wide / (apart || wide), midX, midY);
+      apart = wide;
       return;
     }
     if (!moved && Math.hypot(x - last[0], y - last[1]) < 5) return;
@@ -251,7 +266,7 @@ const map = (() => {
     bound();
   });
   for (const end of ['pointerup', 'pointercancel']) plot.addEventListener(end, event => fingers.delete(event.pointerId));
-  plot.addEventListener('pointerleave', event => { if (!fingers.has(event.pointerId)) point(null); });
+  plot.addEventListener('pointerleave', event => { pointer = null; if (!fingers.has(event.pointerId)) point(null); });
   plot.addEventListener('touchstart', event => { if (event.touches.length > 1) event.preventDefault(); }, { passive: false });
   plot.addEventListener('click', event => {
     if (moved) { moved = false; return; }
@@ -279,48 +294,57 @@ const map = (() => {
         if (k !== now.topic && along > 0 && along + 2 * off < least) { least = along + 2 * off; best = k; }
       }
       if (best !== null) { chooseTopic(best, false); reveal(best); }
-    } else if (event.key === '+' || event.key === '=') zoomTo(zoom * 1.5);
-    else if (event.key === '-') zoomTo(zoom / 1.5);
+    } else if (event.key === '+' || event.key === '=') zoomBy(1.5, true);
+    else if (event.key === '-') zoomBy(1 / 1.5, true);
     else if (event.key === '0') zoomTo(1);
     else if (event.key === 'Home') chooseTopic(largest, false);
     else return;
     event.preventDefault();
   });
-  $('in').onclick = () => zoomTo(zoom * 1.6);
-  $('out').onclick = () => zoomTo(zoom / 1.6);
+  $('in').onclick = () => zoomBy(1.6, false);
+  $('out').onclick = () => zoomBy(1 / 1.6, false);
   $('fit').onclick = () => zoomTo(1);
 
   function setWeights() {
     const w = preview ?? now.word;
     weights = w === null ? null : new Map(data.lives[w].map((k, i) => [k, data.livesP[w][i]]));
+    fitWord();
     plot.classList.remove('still');
     $('legend').textContent = weights
       ? 'Area: share of the word that belongs to the topic. Dots: less than 1%.'
-      : 'Each circle is a topic. Area: prevalence. Distance: similarity of words.';
+      : 'Each circle is a topic. Area: prevalence. Topics with similar words are near each other; circles are moved apart where they would overlap.';
     frame();
   }
 
-  // Colour by a value: cividis, from dark to light, distinguishable without red and green.
-  const RAMP = [[0, 42, 102], [64, 78, 107], [124, 123, 120], [180, 170, 112], [253, 229, 94]];
-  const ramp = t => {
+  // Colour by a value: viridis without its darkest quarter, which would vanish on a dark page. It is
+  // distinguishable without red and green.
+  const RAMP = [[59, 82, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99], [170, 220, 50], [253, 231, 37]];
+  const shade = t => {
     const at = clamp(t, 0, 1) * (RAMP.length - 1), i = Math.min(Math.floor(at), RAMP.length - 2);
-    return `rgb(${RAMP[i].map((c, j) => Math.round(c + (RAMP[i + 1][j] - c) * (at - i))).join()})`;
+    return RAMP[i].map((c, j) => Math.round(c + (RAMP[i + 1][j] - c) * (at - i)));
   };
+  const ramp = t => `rgb(${shade(t).join()})`;
+  const scaled = []; // per topic: its value on the scale from 0 to 1, if it has one
+  /** Class of text inside a circle, so that it can be read on the colour. */
+  const inkOn = k => scaled[k] == null ? '' : scaled[k] > 0.3 ? ' onbright' : ' ondeep';
   function paint() {
     const values = topics[$('paint').value];
     let low = Infinity, high = -Infinity;
     for (const v of values || []) if (v != null) { low = Math.min(low, v); high = Math.max(high, v); }
     circles.forEach((c, k) => {
       const v = values && values[k];
-      c.style.fill = v == null ? '' : ramp(high > low ? (v - low) / (high - low) : 0.5);
+      scaled[k] = v == null ? null : high > low ? (v - low) / (high - low) : 0.5;
+      c.style.fill = v == null ? '' : ramp(scaled[k]);
     });
     plot.classList.toggle('painted', !!values);
     $('scale').hidden = !values;
-    if (!values) return;
+    if (!values) { if (baseX) write(); return; }
     const [from, bar, to] = $('scale').children;
-    from.textContent = `${$('paint').value} ${figure(low)}`;
-    to.textContent = figure(high);
+    const form = $('paint').value === 'prevalence' ? percent : figure;
+    from.textContent = `${$('paint').value} ${form(low)}`;
+    to.textContent = form(high);
     bar.replaceChildren(...range(24).map(i => svg('rect', { x: 4 * i, width: 4.5, height: 10, fill: ramp(i / 23) })));
+    if (baseX) write();
   }
   if (!topics.coherence) $('paint').querySelector('[value=coherence]').remove();
   $('paint').onchange = paint;
