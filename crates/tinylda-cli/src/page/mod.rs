@@ -24,6 +24,7 @@ const SCRIPT: &str = concat!(
     include_str!("js/data.js"),
     include_str!("js/helpers.js"),
     include_str!("js/relevance.js"),
+    include_str!("js/quality.js"),
     include_str!("js/names.js"),
     include_str!("js/state.js"),
     include_str!("js/roving.js"),

@@ -1,6 +1,6 @@
 // Lists of words and of topics with bars.
 
-/** Row of a word: two bars behind one another, as shares of `most`. */
+/** Row of a word: a bar (`part`) and a marker (`all`), both from 0 to 1. */
 function wordRow() {
   const name = el('bdi', { class: 'w' });
   const all = el('i', { class: 'all' }), part = el('i', { class: 'in' });
@@ -29,7 +29,8 @@ function wordList(list) {
       p.button.title = `${text}\n${r.says}`;
       p.button.setAttribute('aria-label', `${clip(text, 100)}: ${r.says}`);
       p.name.textContent = text;
-      p.all.style.width = (100 * clamp(r.all, 0, 1)).toFixed(2) + '%';
+      p.all.hidden = r.all == null;
+      p.all.style.left = (100 * clamp(r.all || 0, 0, 1)).toFixed(2) + '%';
       p.part.style.width = (100 * clamp(r.part, 0, 1)).toFixed(2) + '%';
       p.value.textContent = r.value;
     });

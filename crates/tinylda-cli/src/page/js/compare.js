@@ -24,7 +24,7 @@ draw.compare = () => {
     const most = Math.max(...list.map(i => data.topP[t][i]), 1e-12);
     return list.map(i => {
       const word = data.top[t][i], p = data.topP[t][i];
-      return { word, all: 0, part: p / most, value: percent(p), mark: other.has(word), says: `${percent(p)} of topic ${t}${other.has(word) ? '; in both lists' : ''}` };
+      return { word, all: null, part: p / most, value: percent(p), mark: other.has(word), says: `${percent(p)} of topic ${t}${other.has(word) ? '; in both lists' : ''}` };
     });
   };
   fillOne(rows(k, mine, inTheirs));

@@ -297,7 +297,7 @@ const map = (() => {
     } else if (event.key === '+' || event.key === '=') zoomBy(1.5, true);
     else if (event.key === '-') zoomBy(1 / 1.5, true);
     else if (event.key === '0') zoomTo(1);
-    else if (event.key === 'Home') chooseTopic(largest, false);
+    else if (event.key === 'Home') chooseTopic(opening, false);
     else return;
     event.preventDefault();
   });

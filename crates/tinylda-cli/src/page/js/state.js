@@ -2,8 +2,7 @@
 
 const TABS = ['topic', 'compare', 'word', 'documents', 'list', 'run'].filter(tab =>
   !(tab === 'documents' && !(documents && documents.number.length)) && !(tab === 'compare' && K < 2) && !(tab === 'run' && !data.run));
-const largest = topics.prevalence.reduce((best, p, k) => p > topics.prevalence[best] ? k : best, 0);
-const now = { tab: 'topic', topic: largest, other: null, lambda: 0.6, word: null, doc: null };
+const now = { tab: 'topic', topic: opening, other: null, lambda: 0.6, word: null, doc: null };
 const built = {};
 let wordIndex = null;
 
@@ -16,7 +15,7 @@ function fromAddress() {
   const lambda = parseFloat(asked.get('lambda'));
   if (asked.has('word')) wordIndex ||= new Map(words.text.map((w, i) => [w, i]));
   now.tab = TABS.includes(asked.get('part')) ? asked.get('part') : 'topic';
-  now.topic = number('topic', 0, K) ?? largest;
+  now.topic = number('topic', 0, K) ?? opening;
   now.other = number('with', 0, K);
   now.lambda = lambda >= 0 && lambda <= 1 ? Math.round(100 * lambda) / 100 : 0.6;
   now.word = asked.has('word') ? wordIndex.get(asked.get('word')) ?? null : null;

@@ -29,17 +29,18 @@ function table() {
   }
   const most = Math.max(...topics.prevalence, 1e-9);
   rows = range(K).map(k => {
-    const row = el('tr', { id: 'row' + k, 'data-topic': k },
+    const row = el('tr', { id: 'row' + k, 'data-topic': k, 'data-suspect': suspect[k] ? '' : null },
       el('td', {}, el('button', { type: 'button', class: 'go', tabindex: -1, 'aria-label': `Topic ${k}: ${called(k, 4)}` }, String(k))));
     const cell = el('td', { class: 'topic' });
     if (nameOf(k)) cell.append(foreign('div', nameOf(k), 'named'));
     cell.append(foreign('div', gist(k, 6), nameOf(k) ? 'gist quiet' : 'gist'));
     row.append(cell);
     for (const [key, , , form] of FACTS) {
-      const value = el('td', { class: 'value ' + key }, form(topics[key][k]));
+      const doubtful = key === 'coherence' && suspect[k];
+      const value = el('td', { class: 'value ' + key + (doubtful ? ' quiet' : ''), title: doubtful ? SUSPECT : null }, (doubtful ? '⚠ ' : '') + form(topics[key][k]));
       if (key === 'prevalence') {
         const bar = el('i', { 'aria-hidden': 'true' });
-        bar.style.width = (100 * topics.prevalence[k] / most).toFixed(1) + '%';
+        bar.style.setProperty('--share', (topics.prevalence[k] / most).toFixed(4));
         value.append(bar);
       }
       row.append(value);
@@ -61,7 +62,9 @@ function arrange() {
   const shown = range(K).filter(k => !asked || foldedTopics[k].includes(asked));
   // A topic without a value comes last in both orders.
   const last = down ? -Infinity : Infinity;
-  shown.sort((a, b) => { const x = values[a] ?? last, y = values[b] ?? last; return x === y ? a - b : (x < y) === down ? 1 : -1; });
+  // Topics that may be noise come last in the order of coherence, which is too high for them.
+  const doubt = k => by === 'coherence' && suspect[k] ? 1 : 0;
+  shown.sort((a, b) => { if (doubt(a) !== doubt(b)) return doubt(a) - doubt(b); const x = values[a] ?? last, y = values[b] ?? last; return x === y ? a - b : (x < y) === down ? 1 : -1; });
   $('rows').replaceChildren(...shown.map(k => rows[k]));
   $('sifted').textContent = asked ? `${shown.length} of ${K} topics` : '';
   for (const button of $('heads').querySelectorAll('button')) {

@@ -10,13 +10,14 @@ const FACTS = [
 
 function drawWords() {
   const k = now.topic;
+  // Bars are shares of the topic, scaled to its longest one; the marker is the share of all words.
   const rows = ranked(k, now.lambda).map(i => {
     const word = data.top[k][i], all = words.share[word], part = Math.min(topics.prevalence[k] * data.topP[k][i], all);
-    return { word, all, part, value: percent(all ? part / all : 0) };
+    const value = percent(all ? part / all : 0), p = data.topP[k][i];
+    return { word, all, part: p, value, says: `${rate(p)} in 10,000 words of topic ${k}, ${rate(all)} in 10,000 of all words; ${value} of its occurrences are in the topic` };
   });
-  const most = Math.max(...rows.map(r => r.all), 1e-12);
+  const most = Math.max(...rows.map(r => r.part), 1e-300);
   for (const r of rows) {
-    r.says = `${rate(r.all)} in 10,000 words; ${r.value} of them in topic ${k}`;
     r.all /= most;
     r.part /= most;
   }
@@ -35,6 +36,8 @@ draw.topic = () => {
   $('name').dataset.topic = k;
   $('facts').replaceChildren(...FACTS.map(([key, name, meaning, form]) =>
     el('div', {}, el('dd', {}, form(topics[key][k])), el('dt', {}, name), el('dd', { class: 'quiet small' }, meaning))));
+  $('suspect').hidden = !suspect[k];
+  $('suspect').textContent = suspect[k] ? SUSPECT : '';
   drawWords();
   const typical = documents && data.typical && data.typical[k] || [];
   $('typicals').hidden = !typical.length;
