@@ -55,16 +55,30 @@ fn numbers(value: &Value) -> Vec<f64> {
     list(value).iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
+/// Checks that no two circles of the map overlap by more than a tenth of the smaller radius.
+fn assert_circles_do_not_overlap(topics: &Value) {
+    let [x, y, radius] = ["mapX", "mapY", "mapR"].map(|name| numbers(&topics[name]));
+    for k in 0..x.len() {
+        assert!(x[k] >= radius[k] - 1e-4 && x[k] <= 1.0 - radius[k] + 1e-4);
+        assert!(y[k] >= radius[k] - 1e-4 && y[k] <= 1.0 - radius[k] + 1e-4);
+        for l in 0..k {
+            let apart = (x[k] - x[l]).hypot(y[k] - y[l]);
+            assert!(radius[k] + radius[l] - apart <= 0.1 * radius[k].min(radius[l]), "{k} {l}");
+        }
+    }
+}
+
 /// Checks the rules of docs/REPORT.md for all reports.
 fn assert_valid_report(data: &Value, k: usize) {
     assert_eq!(data["form"], 1);
     let topics = &data["topics"];
     let sum: f64 = numbers(&topics["prevalence"]).iter().sum();
     assert!((sum - 1.0).abs() < 1e-3, "{sum}");
-    for name in ["prevalence", "x", "y", "exclusivity", "near", "apart"] {
+    for name in ["prevalence", "x", "y", "mapX", "mapY", "mapR", "exclusivity", "near", "apart"] {
         assert_eq!(list(&topics[name]).len(), k, "{name}");
     }
     assert!(numbers(&topics["exclusivity"]).iter().all(|e| (0.0..=1.0).contains(e)));
+    assert_circles_do_not_overlap(topics);
     for (near, apart) in list(&topics["near"]).iter().zip(list(&topics["apart"])) {
         assert_eq!(list(near).len(), 5.min(k - 1));
         assert!(numbers(apart).windows(2).all(|pair| pair[0] <= pair[1]));

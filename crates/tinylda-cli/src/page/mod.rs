@@ -2,13 +2,47 @@
 //!
 //! The page loads nothing from the network. It knows nothing about models; the library creates the
 //! data that it shows. Start with [`render`].
+//!
+//! The script consists of the files in `js/`. They are concatenated in the order of [`SCRIPT`] into
+//! one function, so that they share a scope and nothing else can see it: a file may use what an
+//! earlier file declares. Text of the data is inserted only with `textContent` and `setAttribute`;
+//! no string of the script contains markup, and the policy of the page would block it. The style
+//! consists of the files in `css/`.
 
 use sha2::{Digest, Sha256};
 use tinylda::report::WrittenReport;
 
 const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const STYLE: &str = concat!(
+    include_str!("css/base.css"),
+    include_str!("css/map.css"),
+    include_str!("css/parts.css"),
+    include_str!("css/small-and-print.css"),
+);
+const SCRIPT: &str = concat!(
+    "'use strict';\n(() => {\n",
+    include_str!("js/data.js"),
+    include_str!("js/helpers.js"),
+    include_str!("js/relevance.js"),
+    include_str!("js/quality.js"),
+    include_str!("js/names.js"),
+    include_str!("js/state.js"),
+    include_str!("js/roving.js"),
+    include_str!("js/map.js"),
+    include_str!("js/bars.js"),
+    include_str!("js/documents.js"),
+    include_str!("js/topic.js"),
+    include_str!("js/labels.js"),
+    include_str!("js/compare.js"),
+    include_str!("js/word.js"),
+    include_str!("js/found.js"),
+    include_str!("js/table.js"),
+    include_str!("js/training.js"),
+    include_str!("js/search.js"),
+    include_str!("js/controls.js"),
+    include_str!("js/start.js"),
+    "})();\n",
+);
 
 /// Returns the page of a report ([`tinylda::report::Report::data`]).
 pub fn render(report: &WrittenReport) -> String {

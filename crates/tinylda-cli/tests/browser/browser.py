@@ -162,6 +162,71 @@ def click_chooses(p):
     p.wait(f"return document.getElementById('number').textContent !== 'Topic {wanted}'", "the back button goes to the topic before")
 
 
+def circles_do_not_overlap(p):
+    for width, height in ((1400, 900), (768, 1024), (390, 844)):
+        p.open(width=width, height=height)
+        worst, wrong, count = p.js(
+            """
+            const plot = document.getElementById('plot'), box = plot.getBoundingClientRect();
+            const all = [...document.querySelectorAll('#circles circle')].map(c => [+c.dataset.topic, ...['cx', 'cy', 'r'].map(a => +c.getAttribute(a))]);
+            let worst = 0;
+            all.forEach(([, x, y, r], n) => all.slice(0, n).forEach(([, a, b, s]) => {
+              // Positions and radii are rounded to tenths of a pixel.
+              worst = Math.max(worst, (r + s - Math.hypot(a - x, b - y) - 0.3) / Math.min(r, s));
+            }));
+            const step = Math.ceil(all.length / 150), wrong = [];
+            let count = 0;
+            for (let n = 0; n < all.length; n += step, count++) {
+              const [k, x, y] = all[n];
+              plot.dispatchEvent(new MouseEvent('click', { bubbles: true, detail: 1, clientX: box.x + x, clientY: box.y + y }));
+              if (+document.querySelector('#circles .chosen').dataset.topic !== k) wrong.push(k);
+            }
+            return [worst, wrong, count]"""
+        )
+        check(worst <= 0.1, f"at {width}: two circles overlap by {worst:.2f} of the smaller radius")
+        same(wrong, [], f"at {width}: topics whose circle does not choose them, of {count}")
+    p.size(1440, 900)
+
+
+def bars_are_proportional(p):
+    p.open()
+    k = p.topic()
+    share, of = p.data["words"]["share"], dict(zip(p.data["top"][k], p.data["topP"][k]))
+    rows = p.js(
+        """
+        return [...document.querySelectorAll('#words li:not([hidden])')].map(l => {
+          const track = l.querySelector('.track').getBoundingClientRect(), mark = l.querySelector('.all').getBoundingClientRect();
+          return [+l.firstChild.dataset.word, l.querySelector('.in').getBoundingClientRect().width / track.width, (mark.x + mark.width / 2 - track.x) / track.width];
+        })"""
+    )
+    most = max(of[w] for w, _, _ in rows)
+    check(abs(max(length for _, length, _ in rows) - 1) < 0.002, "the longest bar does not have the full width")
+    for w, length, mark in rows:
+        check(abs(length - of[w] / most) < 0.002, f"the bar of word {w} is {length:.3f} long, expected {of[w] / most:.3f}")
+        check(abs(mark - min(1, share[w] / most)) < 0.01, f"the marker of word {w} is at {mark:.3f}, expected {share[w] / most:.3f}")
+    for width in (1400, 390):
+        p.open("part=list", width=width, height=844)
+        bars = p.js("return [...document.querySelectorAll('#rows tr')].map(r => [+r.dataset.topic, r.querySelector('td.prevalence i').getBoundingClientRect().width])")
+        prevalence = p.data["topics"]["prevalence"]
+        longest, most = max(length for _, length in bars), max(prevalence)
+        check(longest > 40, f"at {width} the longest bar of the table is {longest} wide")
+        for topic, length in bars:
+            check(abs(length - longest * prevalence[topic] / most) < 0.1, f"at {width} the bar of topic {topic} is {length} wide")
+    p.size(1440, 900)
+
+
+def codes_are_suspect(p):
+    p.open("part=list")
+    found = set(p.js("return [...document.querySelectorAll('#rows tr[data-suspect]')].map(r => +r.dataset.topic)"))
+    words = p.data["words"]["text"]
+    for k in range(p.K):
+        best = sorted(zip(p.data["topP"][k], p.data["top"][k]), key=lambda e: -e[0])[:10]
+        codes = sum(1 for _, w in best if any(c.isdigit() for c in words[w]))
+        check(codes * 2 < len(best) or k in found, f"topic {k} has {codes} words with digits and is not marked")
+    p.open()
+    check(len(found) == p.K or p.topic() not in found, "the page opens with a topic that may be noise")
+
+
 def slider_orders_words(p):
     p.open()
     k = p.topic()
@@ -278,12 +343,13 @@ def table_sorts(p):
             continue
         head = p.at(f"[data-by={key}]")
         head.click()
+        doubt = set(p.js("return [...document.querySelectorAll('#rows tr[data-suspect]')].map(r => +r.dataset.topic)")) if key == "coherence" else set()
         value = lambda k: topics[key][k] if topics[key][k] is not None else float("-inf")
-        same(order(), sorted(range(p.K), key=lambda k: (-value(k), k)), f"topics by {key}")
+        same(order(), sorted(range(p.K), key=lambda k: (k in doubt, -value(k), k)), f"topics by {key}")
         same(p.at(f"th.{key}").get_attribute("aria-sort"), "descending", "aria-sort")
         head.click()
         value = lambda k: topics[key][k] if topics[key][k] is not None else float("inf")
-        same(order(), sorted(range(p.K), key=lambda k: (value(k), k)), f"topics by {key}, least first")
+        same(order(), sorted(range(p.K), key=lambda k: (k in doubt, value(k), k)), f"topics by {key}, least first")
     p.at("[data-by=number]").click()
     same(order(), list(range(p.K)), "topics by number")
 
@@ -594,7 +660,7 @@ def click_is_fast(p, most):
 
 
 TESTS = [
-    map_is_drawn, click_chooses, slider_orders_words, word_is_found, document_is_found, table_sorts, near_topics_compare,
+    map_is_drawn, click_chooses, circles_do_not_overlap, bars_are_proportional, codes_are_suspect, slider_orders_words, word_is_found, document_is_found, table_sorts, near_topics_compare,
     parts_without_data_are_left_out, light_and_dark, names_are_kept, storage_may_refuse, keyboard_alone, map_zooms_and_pans, phone, prints,
     text_is_never_markup, click_is_fast, policy_holds,
 ]  # fmt: skip
@@ -660,7 +726,7 @@ def main():
         if not a.no_made_up:
             made = [(1000, "plain"), (8, "hostile")]
             if not a.quick:
-                made += [(20, "plain"), (100, "years"), (12, "bare"), (1, "bare")]
+                made += [(2, "bare"), (20, "plain"), (100, "years"), (12, "bare"), (1, "bare")]
             for topics, kind in made:
                 path = folder / f"{kind}-{topics}.html"
                 path.write_text(made_up.assemble(made_up.make(topics, kind)), encoding="utf-8")

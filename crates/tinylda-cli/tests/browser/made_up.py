@@ -94,6 +94,22 @@ def lists(rows, shares):
     return top, top_p
 
 
+def circles(places, prevalence):
+    """A layout without overlaps: rows of equal cells, in the order of the places. Returns x, y and radius of every topic."""
+    K = len(places)
+    rows = max(1, math.isqrt(K))
+    columns = -(-K // rows)
+    largest = max(prevalence)
+    layout = [None] * K
+    upwards = sorted(range(K), key=lambda k: places[k][1])
+    for row in range(rows):
+        here = sorted(upwards[row * columns : (row + 1) * columns], key=lambda k: places[k][0])
+        for column, k in enumerate(here):
+            radius = max(0.46 / columns * math.sqrt(prevalence[k] / largest), 0.1 / columns)
+            layout[k] = ((column + 0.5) / columns, (row + 0.5) / rows, radius)
+    return layout
+
+
 def make(topics=20, kind="plain", seed=1):
     """Data of a report. Kinds: plain; bare (only a model); hostile (strings that would be markup); years (labels are years, documents have no names)."""
     rng = random.Random(seed)
@@ -145,6 +161,7 @@ def make(topics=20, kind="plain", seed=1):
         gx, gy = groups[k % len(groups)]
         spread = 0.02 if K <= 20 else 0.06
         places.append((gx + rng.gauss(0, spread), gy + rng.gauss(0, spread)))
+    layout = circles(places, prevalence)
     near, apart = [], []
     for k in range(K):
         others = sorted((math.dist(places[k], places[j]), j) for j in range(K) if j != k)[:5]
@@ -158,6 +175,9 @@ def make(topics=20, kind="plain", seed=1):
             "prevalence": [four(p) for p in prevalence],
             "x": [float(f"{x:.5g}") for x, _ in places],
             "y": [float(f"{y:.5g}") for _, y in places],
+            "mapX": [float(f"{x:.4f}") for x, _, _ in layout],
+            "mapY": [float(f"{y:.4f}") for _, y, _ in layout],
+            "mapR": [float(f"{r:.4f}") for _, _, r in layout],
             "coherence": None if kind == "bare" else [four(rng.gauss(0.12, 0.08)) for _ in range(K)],
             "exclusivity": [four(rng.uniform(0.2, 0.95)) for _ in range(K)],
             "near": near,
@@ -228,9 +248,15 @@ def make(topics=20, kind="plain", seed=1):
     return data
 
 
+def bundle(suffix):
+    """The files of the script ("js") or the style ("css"), concatenated in the order of mod.rs."""
+    files = re.findall(rf'include_str!\("({suffix}/[^"]+)"\)', (PAGE / "mod.rs").read_text())
+    return "".join((PAGE / file).read_text() for file in files)
+
+
 def assemble(data):
     """One HTML file of the page and its data, as the Rust side writes it."""
-    style, script = (PAGE / "page.css").read_text(), (PAGE / "page.js").read_text()
+    style, script = bundle("css"), "'use strict';\n(() => {\n" + bundle("js") + "})();\n"
     said = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for c in "<>&\u2028\u2029":
         said = said.replace(c, "\\u%04x" % ord(c))

@@ -1,5 +1,6 @@
 //! Estimates the memory of a report from that of its steps.
 
+use super::layout::CircleLayout;
 use super::{Report, TOP_WORDS, distance, documents, relevance};
 use crate::corpus::Corpus;
 use crate::error::Result;
@@ -82,7 +83,8 @@ fn topics_bytes(model: ModelSize, threads: u64, with_documents: bool) -> u64 {
     let output = topics.saturating_mul(BYTES_PER_TOPIC).min(words.saturating_mul(400));
     // The distances, and p(w) with its logarithm.
     let kept = pairs.saturating_mul(4).saturating_add(words.saturating_mul(16));
-    let words_and_output = kept.saturating_add(lists).saturating_add(output);
+    let layout = topics.saturating_mul(CircleLayout::BYTES_PER_TOPIC);
+    let words_and_output = kept.saturating_add(lists).saturating_add(output).saturating_add(layout);
     let documents = if with_documents { DOCUMENTS_BYTES } else { DOCUMENTS_BYTES / 2 };
     let bytes = map.max(words_and_output).saturating_add(documents);
     bytes.saturating_add(allocator_overhead(bytes))

@@ -4,7 +4,8 @@
 //! | question | module |
 //! |---|---|
 //! | how different are two topics? | `distance` |
-//! | where is a topic on the map? | `map` |
+//! | where is a topic in the plane? | `map` |
+//! | where is its circle, without overlaps? | `layout` |
 //! | which words represent a topic? | `relevance` |
 //! | which documents are shown? | `documents`, their texts by `texts` |
 //! | how is it written? | `json` |
@@ -17,6 +18,7 @@
 mod distance;
 mod documents;
 mod json;
+mod layout;
 mod map;
 mod memory;
 mod relevance;
@@ -42,6 +44,7 @@ use crate::progress::ProgressCallback;
 use crate::threads::pool;
 use documents::{DocumentFindings, documents};
 use json::JsonWriter;
+use layout::CircleLayout;
 
 /// Version of the data format, the JSON key `form`.
 const FORMAT_VERSION: u64 = 1;
@@ -284,6 +287,11 @@ impl ReportData<'_> {
         for (name, axis) in [("x", &self.map.x), ("y", &self.map.y)] {
             json.key(name);
             json.list(axis, |json, &value| json.number(value, 5));
+        }
+        let layout = CircleLayout::new(&self.map.x, &self.map.y, &self.prevalence);
+        for (name, values) in [("mapX", &layout.x), ("mapY", &layout.y), ("mapR", &layout.radius)] {
+            json.key(name);
+            json.list(values, |json, &value| json.number(value, 5));
         }
         json.key("coherence");
         match &self.coherence {
