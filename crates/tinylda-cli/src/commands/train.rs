@@ -207,7 +207,8 @@ fn on_corpus(
         summary.train_perplexity
     );
     if let Some((update, model)) = update.as_ref().zip(model.as_deref()) {
-        line += &format!("\n{}", super::update::to_lines(update, model).trim_end());
+        line.push('\n');
+        line.push_str(super::update::to_lines(update, model).trim_end());
     }
     if a.log.as_deref() == Some(Path::new("-")) {
         ui.say(&line);

@@ -50,18 +50,19 @@ pub(super) fn to_json(update: &UpdateRecord) -> Value {
 /// Describes the new words and how far the topics have moved. `old` is the model before the update.
 pub(super) fn to_lines(update: &UpdateRecord, old: &Model) -> String {
     let words = old.top_words(WORDS);
-    let mut lines = format!(
-        "{} added; topics before and after: mean cosine {:.4}; those that have moved most:\n",
+    let heading = format!(
+        "{} added; topics before and after: mean cosine {:.4}; those that have moved most:",
         counted(update.new_words.into(), "new word"),
         update.mean_similarity()
     );
-    for &(k, similarity) in update.least_similar().iter().take(MAX_TOPICS) {
+    let topic_line = |&(k, similarity): &(u32, f64)| {
         let words = words.get(k as usize).map_or(&[][..], Vec::as_slice);
         let words: Vec<String> = words.iter().map(|word| escape_control(&old.word_name(word.word))).collect();
         let name = topic_name_suffix(old, k);
-        lines += &format!("{k:>6}  {similarity:.4}  {}{name}\n", words.join(" "));
-    }
-    lines
+        format!("{k:>6}  {similarity:.4}  {}{name}", words.join(" "))
+    };
+    let topics: Vec<String> = update.least_similar().iter().take(MAX_TOPICS).map(topic_line).collect();
+    format!("{heading}\n{}\n", topics.join("\n"))
 }
 
 /// Returns what an update starts from, in one line.

@@ -347,7 +347,9 @@ impl Model {
         add(&[self.beta()]);
         if let Some((text, ends)) = self.vocabulary.as_ref().map(Vocabulary::parts) {
             crc.update(text.as_bytes());
-            ends.iter().for_each(|end| crc.update(&end.to_le_bytes()));
+            for end in ends {
+                crc.update(&end.to_le_bytes());
+            }
         }
         format!("{:08x}", crc.finalize())
     }

@@ -557,6 +557,7 @@ mod tests {
                 tokens: 0,
             },
             pipeline: None,
+            update: None,
         };
         Model::new(inner, alpha, None, training)
     }

@@ -120,7 +120,7 @@ pub struct Plan {
 /// Bytes of freed buffers that lie between other allocations, so that the allocator cannot return
 /// them to the system.
 const NOT_RETURNED: u64 = 512 << 10;
-/// The same per thread.
+/// Bytes of such buffers per thread.
 const NOT_RETURNED_PER_THREAD: u64 = 256 << 10;
 
 /// Memory of the components of a training, in bytes.

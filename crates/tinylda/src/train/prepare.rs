@@ -92,17 +92,14 @@ impl<'a> Training<'a> {
         let mut updater = trainer.settings.chosen_algorithm().updater(&mut topics, setup)?;
         let (resumed, saved_passes) = (rest.is_some(), position.pass);
         let mut schedule = trainer.schedule(corpus, store.pieces());
-        match rest {
-            Some(mut rest) => {
-                schedule.restore(position.schedule);
-                updater.restore(&mut topics, &mut rest)?;
-                rest.end()?;
-                store.checkpoint_restored();
-            }
-            None => {
-                trainer.load_start(&mut topics, updater.as_mut(), &mut store)?;
-                base.map_or(Ok(()), |base| updater.add_base(base))?;
-            }
+        if let Some(mut rest) = rest {
+            schedule.restore(position.schedule);
+            updater.restore(&mut topics, &mut rest)?;
+            rest.end()?;
+            store.checkpoint_restored();
+        } else {
+            trainer.load_start(&mut topics, updater.as_mut(), &mut store)?;
+            base.map_or(Ok(()), |base| updater.add_base(base))?;
         }
         Ok(Training {
             trainer,

@@ -20,6 +20,7 @@ impl Active {
 }
 
 /// Configuration of `tbp`.
+#[allow(clippy::struct_excessive_bools, reason = "independent properties of a training")]
 #[derive(Debug, Clone)]
 pub(crate) struct TbpConfig {
     /// Whether a message is subtracted from phi and theta before it is updated.

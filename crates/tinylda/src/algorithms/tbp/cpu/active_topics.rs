@@ -136,9 +136,9 @@ pub(crate) struct WordUpdate<'a> {
     pub(crate) deltas: &'a mut DeltaList,
 }
 
-/// Maximum factor of the prior mass in over-relaxed messages, where the topics of a document have the
-/// factor 1 + c. More exploration keeps more topics in use, which takes time and hardly improves
-/// them.
+/// Maximum factor of the prior mass in over-relaxed messages, where the topics of a document have
+/// the factor 1 + c. More exploration keeps more topics in use, which takes time and hardly
+/// improves them.
 pub(super) const EXPLORATION: f32 = 2.0;
 
 /// A word of a batch whose message is computed and quantized.
