@@ -10,7 +10,8 @@ use serde_json::Value;
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let texts = |words: [&str; 2], n: usize| {
-        (0..n).map(|d| format!("{0} {0} {0}\n", words[d % 2])).collect::<String>()
+        let lines: Vec<String> = (0..n).map(|d| [words[d % 2]; 3].join(" ") + "\n").collect();
+        lines.concat()
     };
     let old = texts(["the goals of the match and the referee", "the judge of the court and the law"], 60);
     let new = texts(["the goals of the stadium", "the judge and the jurors"], 20);
@@ -69,7 +70,9 @@ fn a_model_is_updated_with_text() {
 fn words_are_selected() {
     let folder = folder();
     let folder = folder.path();
-    let result = json(folder, "update old.model new.txt --min-docs 11 --passes 5 -o a.model --json -q");
+    let text = "goals judge\n".repeat(10) + &"goals stadium\n".repeat(5);
+    std::fs::write(folder.join("more.txt"), text).unwrap();
+    let result = json(folder, "update old.model more.txt --min-docs 6 --passes 5 -o a.model --json -q");
     assert_eq!(result["update"]["words_new"], 0, "{result}");
     bad(folder, "update old.model new.txt --stem de -o b.model", 2, &["cannot be combined with a model"]);
 }
@@ -93,7 +96,7 @@ fn unsuitable_arguments_are_refused() {
     bad(
         folder,
         "update old.model other.txt -o new.model",
-        1,
+        2,
         &["no word of the new documents is in the model"],
     );
     assert!(!folder.join("new.model").exists());

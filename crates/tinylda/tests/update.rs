@@ -169,14 +169,14 @@ fn updates_are_resumed() {
         let trainer = trainer.resume(Resume::Yes);
         let refused =
             |other: &Trainer| other.train_to(&corpus, file("parts"), go_on).unwrap_err().to_string();
-        assert!(refused(&trainer.clone().update_weight(1.0)).contains("`weight`"));
+        assert!(refused(&trainer.clone().update_weight(1.0)).contains("weight"));
         let other = train(&Trainer::new(6).passes(9), &corpus);
         assert!(refused(&trainer.clone().update(other)).contains("model to update"));
         trainer.train_to(&corpus, file("parts"), go_on).unwrap();
         assert!(std::fs::read(file("whole")).unwrap() == std::fs::read(file("parts")).unwrap());
         trainer.check_result(&corpus, file("parts")).unwrap();
         let error = trainer.clone().update_weight(2.0).check_result(&corpus, file("parts")).unwrap_err();
-        assert!(error.to_string().contains("`weight`"), "{error}");
+        assert!(error.to_string().contains("weight"), "{error}");
     }
 }
 
@@ -221,23 +221,6 @@ fn any_model_can_be_updated() {
     }
 }
 
-/// Vocabularies with repeated words do no harm.
-#[test]
-fn repeated_words() {
-    let build = |words: [&str; 3]| {
-        let mut builder = CorpusBuilder::new().vocabulary(words);
-        for d in 0..30 {
-            builder.add_document(&[(d % 2, 2), (2, 1)]).unwrap();
-        }
-        builder.build().unwrap()
-    };
-    let old = train(&Trainer::new(2).passes(8), &build(["a", "a", "b"]));
-    let new = train(&Trainer::new(2).passes(8).update(old), &build(["b", "c", "c"]));
-    assert_eq!(new.words(), 5);
-    let tokens: f32 = (0..5).flat_map(|w| new.phi(w)).sum();
-    assert_eq!(tokens, 180.0);
-}
-
 #[test]
 fn unsuitable_inputs_are_refused() {
     let (old, corpus) = model_and_news();
@@ -253,7 +236,7 @@ fn unsuitable_inputs_are_refused() {
     refused(&trainer, &corpus_of(7, &[vec![(0, 1)]]), &["7 words", "no vocabulary"]);
     refused(&trainer.clone().algorithm(Algorithm::Vb), &corpus, &["`algorithm=vb`", "updated with tbp"]);
     refused(&trainer.clone().document_state(DocumentState::None), &corpus, &["`document_state=none`"]);
-    refused(&Trainer::new(5).update(Arc::clone(&old)), &corpus, &["`topics`", "expected 6"]);
+    refused(&Trainer::new(5).update(Arc::clone(&old)), &corpus, &["`topics` must be 6"]);
     refused(&trainer.clone().update_weight(0.0), &corpus, &["`weight`"]);
     refused(&trainer.clone().update_weight(f64::NAN), &corpus, &["`weight`"]);
     refused(&trainer.clone().update_weight(1e9), &corpus, &["occurs", "at most"]);

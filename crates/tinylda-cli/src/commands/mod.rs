@@ -205,7 +205,7 @@ fn memory_limit(memory: Option<args::MemorySize>) -> anyhow::Result<Option<u64>>
 
 /// Memory of the program itself in bytes: its code and what it allocates before any work. There is
 /// more code without optimization.
-pub(crate) const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 15 << 20 } else { 29 << 18 };
+pub(crate) const PROGRAM_BYTES: u64 = if cfg!(debug_assertions) { 11 << 20 } else { 29 << 18 };
 
 /// Memory of the program itself in bytes in commands that import, train and evaluate, one after the
 /// other.
