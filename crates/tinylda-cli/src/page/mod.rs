@@ -3,7 +3,7 @@
 //! The page loads nothing from the network. It knows nothing about models; the library creates the
 //! data that it shows. Start with [`render`].
 //!
-//! The script consists of the files in `js/`. They are concatenated in the order of [`SCRIPT`] into
+//! The script consists of the files in `js/`. They are concatenated in the order of `SCRIPT` into
 //! one function, so that they share a scope and nothing else can see it: a file may use what an
 //! earlier file declares. Text of the data is inserted only with `textContent` and `setAttribute`;
 //! no string of the script contains markup, and the policy of the page would block it. The style
