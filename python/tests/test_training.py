@@ -200,6 +200,7 @@ UNREACHABLE = {
     *("mean_length", "length_shape", "concentration", "words"),  # Options of synthetic corpora.
     *("reference", "window", "inference"),  # Options of other commands.
     *("count", "name", "option", "tokens_unknown"),  # Variables in text that is formatted elsewhere.
+    *("model",),  # The model of `Model.update`.
 }
 
 
@@ -229,6 +230,7 @@ def test_every_parameter_in_a_message_is_a_keyword():
     functions = [
         *(tinylda.train, tinylda.plan, tinylda.sweep, tinylda.import_corpus, Corpus.from_texts, Corpus.from_csr),
         *(Corpus.split, tinylda.Model.coherence, tinylda.Model.documents, tinylda.Model.similar),
+            tinylda.Model.update,
     ]
     keywords = {name for function in functions for name in inspect.signature(function).parameters}
     found = _parameters_in_messages()
