@@ -361,7 +361,7 @@ impl TextArgs {
         Ok(TextPipeline { pipeline, languages, fixed_segmentation, stop, selection, vocabulary })
     }
 
-    /// Returns the options without those about words.
+    /// Returns the options without those about the treatment of words.
     pub(crate) fn without_words(&self) -> TextArgs {
         TextArgs {
             token_pattern: None,
@@ -401,25 +401,7 @@ impl TextArgs {
 
     /// Returns whether any option about the treatment of words was given, except `--vocabulary`.
     fn has_word_options(&self) -> bool {
-        let word_options = TextArgs {
-            token_pattern: self.token_pattern.clone(),
-            keep_case: self.keep_case,
-            fold_accents: self.fold_accents,
-            min_length: self.min_length,
-            max_length: self.max_length,
-            numbers: self.numbers,
-            language: self.language.clone(),
-            noise: self.noise,
-            segmentation: self.segmentation,
-            stop_words: self.stop_words.clone(),
-            stem: self.stem.clone(),
-            min_docs: self.min_docs,
-            max_docs: self.max_docs,
-            max_words: self.max_words,
-            phrases: self.phrases,
-            ..TextArgs::default()
-        };
-        word_options.is_given()
+        TextArgs { vocabulary: None, ..self.clone() } != self.without_words()
     }
 
     /// Rejects options about words, for text that is processed as for a model.

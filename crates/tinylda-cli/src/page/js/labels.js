@@ -1,6 +1,6 @@
 // The labels of a topic: bars, or a time line if the labels are years.
 
-// Every label column has a list of its own.
+// Number of the column of a label.
 const columnOf = l => labels.column ? labels.column[l] : 0;
 const labelColumns = labels ? [...new Set(range(labels.text.length).map(columnOf))] : [];
 // Labels that look like years (1999, 1990s, 1999-05, 1999-05-17) are shown as a time line.
